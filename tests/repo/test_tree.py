@@ -1,0 +1,88 @@
+"""Rules about the files themselves: what they may mention, how long they are, what they say."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.repo.tracked import ROOT, SOURCE_ROOTS, read, tracked_files, tracked_python
+
+LONGEST = 500
+
+# A file over 500 lines, and why it is not two files.
+LONG_FILES: dict[str, str] = {}
+
+# Assembled from pieces, so that this file passes its own test.
+PLACES_OF_ONE_MACHINE = {
+    "a path of one machine": [
+        "/" + "work" + "/",
+        "/" + "farm" + "/",
+        "/" + "home" + "/",
+        "/" + "Users" + "/",
+    ],
+    "a package index": [
+        "py" + "pi.org",
+        "python" + "hosted.org",
+        "registry." + "npmjs.org",
+        "deb." + "debian.org",
+        "--" + "index-url",
+        "--" + "find-links",
+    ],
+}
+
+
+@pytest.mark.parametrize("what", PLACES_OF_ONE_MACHINE)
+def test_no_tracked_file_names(what: str) -> None:
+    found = [
+        f"{path}: {needle}"
+        for path in tracked_files()
+        for needle in PLACES_OF_ONE_MACHINE[what]
+        if needle in read(path)
+    ]
+    assert not found
+
+
+def test_every_python_file_opens_with_a_docstring() -> None:
+    silent = [
+        str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))
+    ]
+    assert not silent
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    """Without ``__init__.py`` a folder works in an editable install and is not in the wheel."""
+    folders = {
+        path.parent
+        for path in tracked_python()
+        if any((ROOT / path).is_relative_to(r) for r in SOURCE_ROOTS)
+    }
+    assert not [str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
+
+
+def _line_count(path: Path) -> int:
+    return read(path).count("\n")
+
+
+def test_long_files_are_listed_with_a_reason() -> None:
+    long = {str(path) for path in tracked_python() if _line_count(path) > LONGEST}
+    assert long == set(LONG_FILES)
+    assert all(len(reason.split()) >= 5 for reason in LONG_FILES.values())
+
+
+def test_decision_records_are_numbered_without_gaps() -> None:
+    names = sorted(path.name for path in tracked_files() if path.parent == Path("docs/adr"))
+    numbers = [int(name[:4]) for name in names if re.match(r"\d{4}-[a-z0-9-]+\.md$", name)]
+    assert numbers == list(range(len(numbers)))
+    assert len(numbers) == len(names) - 1, "beside the records, the folder holds its index only"
+
+
+def test_a_decision_record_has_the_parts_of_the_template() -> None:
+    records = [path for path in tracked_files() if path.match("docs/adr/[0-9]*.md")]
+    for path in records:
+        headings = re.findall(r"^#+ (.*)$", read(path), flags=re.MULTILINE)
+        assert headings[0].startswith(f"{int(path.name[:4])}. "), path
+        assert headings[1:] == ["Context", "Decision", "Consequences"], path
+        assert re.search(
+            r"^\* Status: (template|accepted|superseded by \d{4})$", read(path), re.MULTILINE
+        ), path
