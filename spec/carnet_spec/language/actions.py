@@ -1,0 +1,258 @@
+"""Actions: what a party may do, as named guards and named updates.
+
+An action is written as a Python function that is called once with symbolic values; the :class:`Step` it is given
+records what it requires and what it changes. All guards and updates read the state *before* the step; whatever is not
+mentioned stays as it was; updates of one symbol apply in the order they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from carnet_spec.language.errors import MisuseError
+from carnet_spec.language.expressions import Expression, Formula, Individual, used_symbol
+from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
+
+
+class GuardKind(Enum):
+    """Why a guard is there."""
+
+    REQUIRE = "require"
+    """A check that the acting party makes."""
+    GIVEN = "given"
+    """A fact of the world that makes the step possible; no party reads it."""
+    ACTOR = "actor"
+    """The acting agent follows the protocol (corrupt agents act through the adversary's actions)."""
+    FRESH = "fresh"
+    """The value was never used before."""
+
+
+class Effect(Enum):
+    """How an update changes its symbol."""
+
+    INSERT = "insert"
+    REMOVE = "remove"
+    ASSIGN = "assign"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A named condition of an action; ``defence`` is the defence whose removal drops it."""
+
+    name: str
+    formula: Term
+    kind: GuardKind = GuardKind.REQUIRE
+    defence: str | None = None
+    unless: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A named change of one symbol.
+
+    Inserts or removes the tuples ``args`` (or assigns ``value`` at them) if ``when`` holds in the state before. A
+    variable of ``each`` stands for every element of its sort and occurs once, as an argument of its own.
+    """
+
+    name: str
+    symbol: Symbol
+    effect: Effect
+    args: tuple[Term, ...]
+    value: Term | None = None
+    when: Term = TRUE
+    each: tuple[Var, ...] = ()
+    defence: str | None = None
+    unless: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One kind of step.
+
+    ``cost`` counts it against an adversary budget; a ``deduction`` is a rule: insert-only and free, so engines may
+    apply it as early as possible. ``shortcut_of`` names the defence without which alone the action exists.
+    """
+
+    name: str
+    by: Role
+    params: tuple[Var, ...]
+    guards: tuple[Guard, ...]
+    updates: tuple[Update, ...]
+    says: str
+    source: str
+    message: str = ""
+    enforces: tuple[str, ...] = ()
+    cost: int = 0
+    deduction: bool = False
+    actor: Term | None = None
+    shortcut_of: str | None = None
+    why: str = ""
+
+    @property
+    def fresh(self) -> tuple[Var, ...]:
+        """The parameters that this step draws fresh, in order."""
+        return tuple(
+            guard.formula.body.args[0]
+            for guard in self.guards
+            if guard.kind is GuardKind.FRESH
+            and isinstance(guard.formula, Not)
+            and isinstance(guard.formula.body, Apply)
+            and isinstance(guard.formula.body.args[0], Var)
+        )
+
+
+class Step:
+    """Records what one action requires and changes, while its function is traced."""
+
+    def __init__(self, action: str, params: tuple[Individual, ...], deduction: bool) -> None:
+        self.action = action
+        self._params = {param.term for param in params}
+        self._deduction = deduction
+        self._each: list[Var] = []
+        self.guards: list[Guard] = []
+        self.updates: list[Update] = []
+        self.acting: Term | None = None
+
+    def actor(self, agent: Individual, honest: Formula) -> None:
+        """Say which agent takes the step; ``honest`` holds of agents that follow the protocol."""
+        self.acting = agent.term
+        self._guard("actor", honest, GuardKind.ACTOR, None, None)
+
+    def require(self, name: str, formula: Formula, *, defence: str | None = None, unless: str | None = None) -> None:
+        """Make the step possible only if the acting party sees ``formula`` hold."""
+        if self._deduction:
+            raise MisuseError(f"rule {self.action}: nobody checks anything in a deduction: write given('{name}', …)")
+        self._guard(name, formula, GuardKind.REQUIRE, defence, unless)
+
+    def given(self, name: str, formula: Formula, *, defence: str | None = None, unless: str | None = None) -> None:
+        """Make the step possible only if ``formula`` is true of the world, whoever may see it."""
+        self._guard(name, formula, GuardKind.GIVEN, defence, unless)
+
+    def fresh(self, element: Individual, *, defence: str | None = None, name: str = "") -> None:
+        """Draw ``element``, a parameter, as a value never used before, and mark it used."""
+        if element.term not in self._params:
+            raise MisuseError(f"{self.action}: fresh needs a parameter of the action, not {element!r}")
+        symbol = used_symbol(sort_of(element.term))
+        relation = Apply(symbol, (element.term,))
+        label = name or f"fresh {_label(element.term)}"
+        self._add_guard(Guard(label, Not(relation), GuardKind.FRESH, defence))
+        self._update(f"use {_label(element.term)}", symbol, Effect.INSERT, (element.term,), None, TRUE, None, None)
+
+    def each(self, sort: type[Individual]) -> Individual:
+        """Stand for every element of ``sort`` in one argument of an update."""
+        var = Var(f"each_{sort.sort.name.lower()}{len(self._each) or ''}", sort.sort)
+        self._each.append(var)
+        return sort(var)
+
+    def insert(
+        self,
+        fact: Formula,
+        *,
+        when: Formula | None = None,
+        name: str = "",
+        defence: str | None = None,
+        unless: str | None = None,
+    ) -> None:
+        """Make ``fact``, a relation applied to arguments, true."""
+        self._change(fact, Effect.INSERT, when, name, defence, unless)
+
+    def remove(
+        self,
+        fact: Formula,
+        *,
+        when: Formula | None = None,
+        name: str = "",
+        defence: str | None = None,
+        unless: str | None = None,
+    ) -> None:
+        """Make ``fact``, a relation applied to arguments, false; with :meth:`each`, of every such tuple."""
+        if self._deduction:
+            raise MisuseError(f"rule {self.action}: a deduction only inserts; what removes facts is an action")
+        self._change(fact, Effect.REMOVE, when, name, defence, unless)
+
+    def set(
+        self,
+        place: Expression,
+        value: Expression,
+        *,
+        when: Formula | None = None,
+        name: str = "",
+        defence: str | None = None,
+        unless: str | None = None,
+    ) -> None:
+        """Give a variable, or a function at some arguments, a new value."""
+        if self._deduction:
+            raise MisuseError(f"rule {self.action}: a deduction only inserts")
+        target = place.term
+        if not isinstance(target, Apply) or target.symbol.is_relation:
+            raise MisuseError(f"{self.action}: set needs a variable or a function applied to arguments, not {place!r}")
+        if not isinstance(value, Expression) or sort_of(value.term) != target.symbol.result:
+            raise MisuseError(f"{self.action}: {target.symbol.name} holds a {target.symbol.result.name}, not {value!r}")
+        self._update(
+            name or f"set {target.symbol.name}",
+            target.symbol,
+            Effect.ASSIGN,
+            target.args,
+            value.term,
+            _condition(when),
+            defence,
+            unless,
+        )
+
+    def _change(
+        self,
+        fact: Formula,
+        effect: Effect,
+        when: Formula | None,
+        name: str,
+        defence: str | None,
+        unless: str | None,
+    ) -> None:
+        target = fact.term if isinstance(fact, Formula) else None
+        if not isinstance(target, Apply):
+            raise MisuseError(f"{self.action}: {effect.value} needs a relation applied to arguments, not {fact!r}")
+        label = name or f"{effect.value} {target.symbol.name}"
+        self._update(label, target.symbol, effect, target.args, None, _condition(when), defence, unless)
+
+    def _update(
+        self,
+        name: str,
+        symbol: Symbol,
+        effect: Effect,
+        args: tuple[Term, ...],
+        value: Term | None,
+        when: Term,
+        defence: str | None,
+        unless: str | None,
+    ) -> None:
+        if not symbol.mutable:
+            raise MisuseError(f"{self.action}: {symbol.name} never changes")
+        if any(update.name == name for update in self.updates):
+            raise MisuseError(f"{self.action}: two updates are called '{name}': give one a name of its own")
+        each = tuple(arg for arg in args if isinstance(arg, Var) and arg in self._each)
+        if len(set(each)) != len(each):
+            raise MisuseError(f"{self.action}: an 'each' stands for one argument of {symbol.name} only")
+        self.updates.append(Update(name, symbol, effect, args, value, when, each, defence, unless))
+
+    def _guard(self, name: str, formula: Formula, kind: GuardKind, defence: str | None, unless: str | None) -> None:
+        if not isinstance(formula, Formula):
+            raise MisuseError(f"{self.action}: guard '{name}' needs a formula, not {type(formula).__name__}")
+        self._add_guard(Guard(name, formula.term, kind, defence, unless))
+
+    def _add_guard(self, guard: Guard) -> None:
+        if any(other.name == guard.name for other in self.guards):
+            raise MisuseError(f"{self.action}: two guards are called '{guard.name}': give one a name of its own")
+        self.guards.append(guard)
+
+
+def _condition(when: Formula | None) -> Term:
+    if when is None:
+        return TRUE
+    if not isinstance(when, Formula):
+        raise MisuseError(f"'when' needs a formula, not {type(when).__name__}")
+    return when.term
+
+
+def _label(term: Term) -> str:
+    return term.name if isinstance(term, Var) else "value"

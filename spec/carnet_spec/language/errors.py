@@ -1,0 +1,11 @@
+"""Errors of the specification language; each says what to write instead."""
+
+from __future__ import annotations
+
+
+class SpecificationError(Exception):
+    """A specification is not well formed."""
+
+
+class MisuseError(SpecificationError, TypeError):
+    """An expression was written in a way that tracing cannot see, or with the wrong sorts."""

@@ -1,0 +1,326 @@
+"""What specifications are written with: sorts as classes, symbols that are called, operators that build formulas.
+
+A sort is a class (``class Key(Individual, fresh=True)``), so that an action's parameters are annotated with it and
+static type checkers follow along. Formulas are joined by ``&``, ``|``, ``~`` and :func:`implies`; terms are compared
+by ``==`` and ``!=``. Python's own ``and``, ``or``, ``not``, ``if`` and chained comparisons cannot be traced and raise
+:class:`~carnet_spec.language.errors.MisuseError`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from carnet_spec.language.errors import MisuseError
+from carnet_spec.language.terms import (
+    BOOL,
+    FALSE,
+    TRUE,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    Implies,
+    Kind,
+    Member,
+    Role,
+    Sort,
+    Symbol,
+    Term,
+    Var,
+    conjunction,
+    disjunction,
+    negation,
+    sort_of,
+)
+
+
+class Expression:
+    """A term under construction; ``term`` is the value that is kept."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, term: Term) -> None:
+        self.term = term
+
+    def __bool__(self) -> NoReturn:
+        raise MisuseError(
+            "a symbolic expression has no truth value: write & for 'and', | for 'or', ~ for 'not', implies(a, b) for "
+            "'if', and (a == b) & (b == c) for a chained comparison; put comparisons in parentheses"
+        )
+
+    def __contains__(self, _item: object) -> NoReturn:
+        raise MisuseError("'in' cannot be traced: write the relation applied to its arguments, or any_of(...)")
+
+    def __iter__(self) -> NoReturn:
+        raise MisuseError("a symbolic expression cannot be iterated: quantify with forall(...) or exists(...)")
+
+    def __hash__(self) -> int:
+        return hash(self.term)
+
+    def __eq__(self, other: object) -> Formula:  # type: ignore[override]  # builds a formula instead of comparing
+        return Formula(Equal(*_comparable(self, other, "==")))
+
+    def __ne__(self, other: object) -> Formula:  # type: ignore[override]  # builds a formula instead of comparing
+        return Formula(negation(Equal(*_comparable(self, other, "!="))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.term!r})"
+
+
+class Formula(Expression):
+    """An expression that is true or false in a state."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Formula) -> Formula:
+        return Formula(conjunction((self.term, _formula(other, "&"))))
+
+    def __or__(self, other: Formula) -> Formula:
+        return Formula(disjunction((self.term, _formula(other, "|"))))
+
+    def __invert__(self) -> Formula:
+        return Formula(negation(self.term))
+
+    def __rshift__(self, other: Formula) -> Formula:
+        return implies(self, other)
+
+
+class Individual(Expression):
+    """Base of every sort: subclass it to declare one.
+
+    ``fresh=True`` lets actions draw elements never used before; the relation that remembers them is
+    :func:`used`.
+    """
+
+    __slots__ = ()
+    sort: ClassVar[Sort]
+
+    def __init_subclass__(cls, *, fresh: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        members = tuple(name for name, value in vars(cls).items() if isinstance(value, _MemberMark))
+        cls.sort = Sort(cls.__name__, members or None, fresh)
+        for name in members:
+            setattr(cls, name, cls(Member(cls.sort, name)))
+
+    def __and__(self, _other: object) -> NoReturn:
+        raise MisuseError(
+            f"& joins formulas, but one side is a {self.sort.name}: put the comparison in parentheses, "
+            "as in (phase == Phase.HOME) & ready(gpu)"
+        )
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def __invert__(self) -> NoReturn:
+        raise MisuseError(f"~ negates a formula, not a {self.sort.name}: write a != b")
+
+
+class _MemberMark:
+    __slots__ = ()
+
+
+def member() -> Any:
+    """Declare one member of an enumeration, inside the class of its sort."""
+    return _MemberMark()
+
+
+AnIndividual = TypeVar("AnIndividual", bound=Individual)
+
+
+def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, Term]:
+    if isinstance(left, Formula) or isinstance(right, Formula):
+        raise MisuseError(f"{operator} compares elements of a sort, not formulas: write implies(a, b) & implies(b, a)")
+    if not isinstance(right, Expression):
+        raise MisuseError(f"{operator} needs two elements of {sort_of(left.term).name}, not {right!r}")
+    if sort_of(left.term) != sort_of(right.term):
+        raise MisuseError(f"{operator} compares a {sort_of(left.term).name} with a {sort_of(right.term).name}")
+    return left.term, right.term
+
+
+def _formula(value: object, operator: str) -> Term:
+    if isinstance(value, Formula):
+        return value.term
+    if isinstance(value, Relation):
+        raise MisuseError(f"{operator} needs a formula: apply the relation {value.symbol.name} to its arguments")
+    raise MisuseError(f"{operator} needs a formula, not {type(value).__name__}: put comparisons in parentheses")
+
+
+def implies(premise: Formula, conclusion: Formula) -> Formula:
+    """If ``premise`` then ``conclusion``."""
+    return Formula(Implies(_formula(premise, "implies"), _formula(conclusion, "implies")))
+
+
+def all_of(*formulas: Formula) -> Formula:
+    """Conjunction of ``formulas``; true when there are none."""
+    return Formula(conjunction(tuple(_formula(part, "all_of") for part in formulas)))
+
+
+def any_of(*formulas: Formula) -> Formula:
+    """Disjunction of ``formulas``; false when there are none."""
+    return Formula(disjunction(tuple(_formula(part, "any_of") for part in formulas)))
+
+
+true = Formula(TRUE)
+false = Formula(FALSE)
+
+
+def parameters(function: Callable[..., object], skip: int = 0) -> tuple[Individual, ...]:
+    """Return one variable for each parameter of ``function`` after the first ``skip``, by its annotation.
+
+    Raises:
+        MisuseError: a parameter is not annotated with a sort.
+    """
+    found = []
+    for parameter in list(inspect.signature(function, eval_str=True).parameters.values())[skip:]:
+        sort = parameter.annotation
+        if not (isinstance(sort, type) and issubclass(sort, Individual)):
+            raise MisuseError(
+                f"parameter '{parameter.name}' of {function.__qualname__} needs a sort: write '{parameter.name}: Key'"
+            )
+        found.append(sort(Var(parameter.name, sort.sort)))
+    return tuple(found)
+
+
+def forall(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
+    """``forall(lambda u: before(u, v), Slot)``: the body holds for every element of the sorts."""
+    bound, inner = _quantified(body, sorts)
+    return Formula(Forall(bound, inner))
+
+
+def exists(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
+    """``exists(lambda k: live(gpu, k), Key)``: the body holds for some elements of the sorts."""
+    bound, inner = _quantified(body, sorts)
+    return Formula(Exists(bound, inner))
+
+
+def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...]) -> tuple[tuple[Var, ...], Term]:
+    names = list(inspect.signature(body).parameters)
+    if len(names) != len(sorts) or not sorts:
+        raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
+    with _nesting:
+        bound = tuple(Var(f"{name}.{_nesting.depth}", sort.sort) for name, sort in zip(names, sorts, strict=True))
+        arguments = (sort(var) for var, sort in zip(bound, sorts, strict=True))
+        return bound, _formula(body(*arguments), "a quantifier")
+
+
+class _Nesting:
+    """How many quantifiers are open: bound variables carry the depth, so helpers can never capture one another's."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+
+
+_nesting = _Nesting()
+
+
+class _Applicable:
+    __slots__ = ("symbol",)
+
+    def __init__(self, symbol: Symbol) -> None:
+        self.symbol = symbol
+
+    def _apply(self, args: tuple[Expression, ...]) -> Apply:
+        symbol = self.symbol
+        if len(args) != len(symbol.domain):
+            raise MisuseError(f"{symbol.name} takes {len(symbol.domain)} arguments, not {len(args)}")
+        for position, (arg, sort) in enumerate(zip(args, symbol.domain, strict=True), 1):
+            if not isinstance(arg, Expression):
+                raise MisuseError(f"argument {position} of {symbol.name} must be a {sort.name}, not {arg!r}")
+            if sort_of(arg.term) != sort:
+                raise MisuseError(
+                    f"argument {position} of {symbol.name} must be a {sort.name}, not a {sort_of(arg.term).name}"
+                )
+        return Apply(symbol, tuple(arg.term for arg in args))
+
+    def __bool__(self) -> NoReturn:
+        raise MisuseError(f"{self.symbol.name} must be applied to arguments before it means anything")
+
+
+class Relation(_Applicable):
+    """A relation; call it with elements to get a formula."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Expression) -> Formula:
+        return Formula(self._apply(args))
+
+    def __and__(self, _other: object) -> NoReturn:
+        raise MisuseError(f"apply the relation {self.symbol.name} to its arguments first")
+
+    __or__ = __invert__ = __and__
+
+
+class Function(_Applicable):
+    """A function into a sort; call it with elements to get an element."""
+
+    __slots__ = ("to",)
+
+    def __init__(self, symbol: Symbol, to: type[Individual]) -> None:
+        super().__init__(symbol)
+        self.to = to
+
+    def __call__(self, *args: Expression) -> Any:
+        return self.to(self._apply(args))
+
+
+def used_symbol(sort: Sort) -> Symbol:
+    """Return the relation that remembers which elements of a fresh ``sort`` were drawn."""
+    if not sort.fresh:
+        raise MisuseError(f"{sort.name} has no fresh elements: declare it with fresh=True")
+    return Symbol(
+        f"used_{sort.name.lower()}", (sort,), BOOL, Kind.GHOST, mutable=True, says=f"the {sort.name} was drawn already"
+    )
+
+
+def used(element: Individual) -> Formula:
+    """Whether ``element`` was drawn by some ``step.fresh`` already."""
+    return Formula(Apply(used_symbol(element.sort), (element.term,)))
+
+
+def rigid_relation(name: str, *domain: type[Individual], kind: Kind = Kind.PUBLIC, says: str = "") -> Relation:
+    """Declare a relation that never changes."""
+    return Relation(Symbol(name, tuple(sort.sort for sort in domain), BOOL, kind, mutable=False, says=says))
+
+
+def rigid_flag(name: str, *, kind: Kind = Kind.TRUTH, says: str = "") -> Formula:
+    """Declare a fact that never changes."""
+    return Formula(Apply(Symbol(name, (), BOOL, kind, mutable=False, says=says), ()))
+
+
+def rigid_function(name: str, *domain: type[Individual], to: type[Individual], says: str = "") -> Function:
+    """Declare a function that never changes."""
+    return Function(Symbol(name, tuple(s.sort for s in domain), to.sort, Kind.PUBLIC, mutable=False, says=says), to)
+
+
+def constant(name: str, sort: type[AnIndividual], *, says: str = "") -> AnIndividual:
+    """Declare one distinguished element of ``sort``."""
+    return sort(Apply(Symbol(name, (), sort.sort, Kind.PUBLIC, mutable=False, says=says), ()))
+
+
+def relation(name: str, *domain: type[Individual], kind: Kind, of: Role | None = None, says: str = "") -> Relation:
+    """Declare a relation that steps change; ``of`` names the role whose own state it is."""
+    return Relation(Symbol(name, tuple(sort.sort for sort in domain), BOOL, kind, mutable=True, role=of, says=says))
+
+
+def function(
+    name: str, *domain: type[Individual], to: type[Individual], kind: Kind, of: Role | None = None, says: str = ""
+) -> Function:
+    """Declare a function that steps change."""
+    symbol = Symbol(name, tuple(s.sort for s in domain), to.sort, kind, mutable=True, role=of, says=says)
+    return Function(symbol, to)
+
+
+def variable(name: str, sort: type[AnIndividual], *, of: Role, says: str = "") -> AnIndividual:
+    """Declare one piece of state of the role ``of``, holding an element of ``sort``."""
+    return sort(Apply(Symbol(name, (), sort.sort, Kind.STATE, mutable=True, role=of, says=says), ()))
+
+
+def flag(name: str, *, of: Role, says: str = "") -> Formula:
+    """Declare one piece of state of the role ``of`` that is true or false, at first false."""
+    return Formula(Apply(Symbol(name, (), BOOL, Kind.STATE, mutable=True, role=of, says=says), ()))

@@ -1,0 +1,81 @@
+"""Finite instances: the elements, the rigid facts and the bounds that an explicit search works with.
+
+Bounds live outside the specification: an instance fixes how many elements each sort has, what the rigid symbols mean,
+which elements an action may draw as fresh, and how many active adversary moves are allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import Sort
+
+Row = tuple[str, ...]
+"""Element names, one for each argument of a symbol."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One finite instance of a protocol under one threat model.
+
+    Attributes:
+        elements: names of the elements of each uninterpreted sort.
+        relations: for each rigid relation, the rows for which it holds; absent ones hold nowhere.
+        functions: for each rigid function or constant, its value at each row (the empty row for a constant).
+        pools: for an action and one of its fresh parameters, the elements it may draw, in order; by default all.
+        budget: how many active adversary moves are allowed; ``None`` is no bound.
+        describes: the size in words, printed beside every verdict.
+    """
+
+    elements: Mapping[str, Row]
+    relations: Mapping[str, frozenset[Row]] = field(default_factory=dict)
+    functions: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
+    pools: Mapping[tuple[str, str], Row] = field(default_factory=dict)
+    budget: int | None = None
+    describes: str = ""
+
+    def of(self, sort: Sort) -> Row:
+        """Return the elements of ``sort``; the members, for an enumeration."""
+        if sort.members is not None:
+            return sort.members
+        try:
+            return self.elements[sort.name]
+        except KeyError:
+            raise SpecificationError(f"the instance has no elements of sort {sort.name}") from None
+
+    def check(self, protocol: Protocol) -> None:
+        """Refuse an instance that names unknown symbols or elements, or leaves a rigid function undefined.
+
+        Raises:
+            SpecificationError: with what is wrong.
+        """
+        rigid = {symbol.name: symbol for symbol in protocol.symbols if not symbol.mutable}
+        for name, rows in [*self.relations.items(), *((n, frozenset(v)) for n, v in self.functions.items())]:
+            if name not in rigid:
+                continue
+            for row in rows:
+                self._check_row(name, row, rigid[name].domain)
+        for name, symbol in rigid.items():
+            if symbol.is_relation:
+                continue
+            table = self.functions.get(name)
+            if table is None:
+                raise SpecificationError(f"the instance gives no value to {name}")
+            for value in table.values():
+                self._check_row(name, (value,), (symbol.result,))
+        for (action, parameter), pool in self.pools.items():
+            for candidate in protocol.actions:
+                for var in candidate.params:
+                    if candidate.name == action and var.name == parameter:
+                        for element in pool:
+                            self._check_row(f"the pool of {action}", (element,), (var.sort,))
+
+    def _check_row(self, name: str, row: Row, sorts: tuple[Sort, ...]) -> None:
+        if len(row) != len(sorts):
+            raise SpecificationError(f"{name} takes {len(sorts)} arguments, the instance gives {row}")
+        for element, sort in zip(row, sorts, strict=True):
+            if element not in self.of(sort):
+                raise SpecificationError(f"{name}: '{element}' is no element of sort {sort.name}")

@@ -1,0 +1,505 @@
+"""Protocols: what is specified, claimed and assumed, collected by a :class:`Draft` and fixed in a :class:`Protocol`.
+
+A draft holds everything a design may contain, the named defences and the shortcuts that exist only without one of
+them. ``draft.protocol(without=…)`` resolves it into an immutable protocol value; nothing is global.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from carnet_spec.language.actions import Action, Effect, Guard, Step, Update
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.expressions import Expression, Formula, Function, Individual, Relation, parameters
+from carnet_spec.language.terms import Apply, Forall, Role, Sort, Symbol, Term, Var, sort_of, subterms
+
+_Named = TypeVar("_Named", Action, "Claim")
+_Part = TypeVar("_Part", Guard, Update)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Something taken for granted, printed with every verdict that uses it."""
+
+    id: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axiom:
+    """A formula over rigid symbols that is assumed, and the assumption it states."""
+
+    name: str
+    formula: Term
+    assumption: str = ""
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """A threat model: axioms about who is corrupt."""
+
+    id: str
+    title: str
+    axioms: tuple[Axiom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Defence:
+    """A named group of guards and updates that can be switched off together."""
+
+    id: str
+    title: str
+    base: str = ""
+    """The variant it is removed from; empty: the protocol's first main variant."""
+    timed: bool = False
+    """Belongs to the timed layer: declared, not yet removable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """The value of a symbol in the first state; relations without one start empty."""
+
+    symbol: Symbol
+    params: tuple[Var, ...]
+    value: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A formula that holds in every reachable state: a claim, or a lemma that helps to prove one."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Term
+    says: str = ""
+
+    @property
+    def formula(self) -> Term:
+        """The invariant closed over its parameters."""
+        return Forall(self.params, self.body) if self.params else self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A property of every reachable state, under the threat models it is claimed for.
+
+    ``fails_under`` are the threat models under which it is *expected* to be violated; ``declared`` claims belong to a
+    layer that does not exist yet and are never reported as passed.
+    """
+
+    name: str
+    invariant: Invariant | None
+    sentence: str
+    requirement: str
+    source: str
+    under: tuple[str, ...]
+    fails_under: tuple[str, ...] = ()
+    declared: bool = False
+
+    @property
+    def checked(self) -> Invariant:
+        """The claim's invariant.
+
+        Raises:
+            SpecificationError: the claim is only declared.
+        """
+        if self.invariant is None:
+            raise SpecificationError(f"claim {self.name} is declared but not stated yet")
+        return self.invariant
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Something that must be reachable, or everything proved would be vacuous."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Term
+    sentence: str
+    rounds: int = 1
+    """How many rounds an instance needs before the goal can be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eventually:
+    """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly."""
+
+    name: str
+    trigger: Term
+    response: Term
+    sentence: str
+    fair: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A protocol with its design choices made: the value that every engine reads."""
+
+    id: str
+    title: str
+    variant: str
+    without: tuple[str, ...]
+    actions: tuple[Action, ...]
+    axioms: tuple[Axiom, ...]
+    initial: tuple[Initial, ...]
+    claims: tuple[Claim, ...]
+    lemmas: tuple[Invariant, ...]
+    goals: tuple[Goal, ...]
+    liveness: tuple[Eventually, ...]
+    threats: tuple[Threat, ...]
+    assumptions: tuple[Assumption, ...]
+    defences: tuple[Defence, ...]
+    sorts: tuple[Sort, ...] = field(default=())
+    symbols: tuple[Symbol, ...] = field(default=())
+
+    def action(self, name: str) -> Action:
+        """Return the action called ``name``."""
+        return _named(self.actions, name, "action")
+
+    def claim(self, name: str) -> Claim:
+        """Return the claim called ``name``."""
+        return _named(self.claims, name, "claim")
+
+    def threat(self, id: str) -> Threat:
+        """Return the threat model with this id."""
+        for threat in self.threats:
+            if threat.id == id:
+                return threat
+        raise SpecificationError(f"no threat model '{id}' in {self.id}; known: {_list(t.id for t in self.threats)}")
+
+    @property
+    def invariants(self) -> tuple[Invariant, ...]:
+        """All stated claims and lemmas, claims first."""
+        return tuple(claim.invariant for claim in self.claims if claim.invariant is not None) + self.lemmas
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the protocol's canonical text, in hex; equal digests mean equal specifications."""
+        return hashlib.sha256(repr(replace(self, sorts=(), symbols=())).encode()).hexdigest()
+
+
+def _named(things: Iterable[_Named], name: str, what: str) -> _Named:
+    listed = tuple(things)
+    for thing in listed:
+        if thing.name == name:
+            return thing
+    raise SpecificationError(f"no {what} '{name}'; known: {_list(thing.name for thing in listed)}")
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+class Draft:
+    """A protocol being written down."""
+
+    def __init__(self, id: str, title: str, variant: str = "main") -> None:
+        self.id = id
+        self.title = title
+        self.variant = variant
+        self._actions: list[Action] = []
+        self._axioms: list[Axiom] = []
+        self._initial: list[Initial] = []
+        self._claims: list[Claim] = []
+        self._lemmas: list[Invariant] = []
+        self._goals: list[Goal] = []
+        self._liveness: list[Eventually] = []
+        self._threats: list[Threat] = []
+        self._assumptions: list[Assumption] = []
+        self._defences: list[Defence] = []
+
+    # -- what may happen ------------------------------------------------------------------------------------------
+
+    def action(
+        self,
+        *,
+        by: Role,
+        says: str,
+        source: str,
+        message: str = "",
+        enforces: str | tuple[str, ...] = (),
+        cost: int = 0,
+        shortcut_of: str | None = None,
+    ) -> Callable[[Callable[..., None]], Action]:
+        """Trace the decorated function into an action.
+
+        ``says`` is a sentence with ``{parameter}`` places, ``message`` reads ``sender -> receiver: text`` and draws the
+        arrow of a sequence diagram. ``cost`` is what the step counts against an adversary budget.
+        """
+        return self._traced(by, says, source, message, enforces, cost, False, shortcut_of)
+
+    def rule(
+        self,
+        *,
+        by: Role,
+        says: str,
+        source: str,
+        message: str = "",
+        shortcut_of: str | None = None,
+    ) -> Callable[[Callable[..., None]], Action]:
+        """Trace the decorated function into a deduction: insert-only, free, and taken as early as engines like."""
+        return self._traced(by, says, source, message, (), 0, True, shortcut_of)
+
+    def _traced(
+        self,
+        by: Role,
+        says: str,
+        source: str,
+        message: str,
+        enforces: str | tuple[str, ...],
+        cost: int,
+        deduction: bool,
+        shortcut_of: str | None,
+    ) -> Callable[[Callable[..., None]], Action]:
+        def trace(function: Callable[..., None]) -> Action:
+            params = parameters(function, skip=1)
+            step = Step(function.__name__, params, deduction)
+            function(step, *params)
+            action = Action(
+                name=function.__name__,
+                by=by,
+                params=tuple(_variable(param) for param in params),
+                guards=tuple(step.guards),
+                updates=tuple(step.updates),
+                says=says,
+                source=source,
+                message=message,
+                enforces=(enforces,) if isinstance(enforces, str) else enforces,
+                cost=cost,
+                deduction=deduction,
+                actor=step.acting,
+                shortcut_of=shortcut_of,
+                why=" ".join((function.__doc__ or "").split()),
+            )
+            if any(other.name == action.name for other in self._actions):
+                raise SpecificationError(f"two actions are called '{action.name}'")
+            self._actions.append(action)
+            return action
+
+        return trace
+
+    # -- what is claimed and assumed ------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        *,
+        name: str,
+        sentence: str,
+        requirement: str,
+        source: str,
+        under: tuple[str, ...],
+        fails_under: tuple[str, ...] = (),
+    ) -> Callable[[Callable[..., Formula]], Claim]:
+        """State the decorated function, over all its parameters, as a claim."""
+
+        def state(function: Callable[..., Formula]) -> Claim:
+            invariant = _invariant(function, name)
+            claim = Claim(name, invariant, sentence, requirement, source, under, fails_under)
+            self._claims.append(claim)
+            return claim
+
+        return state
+
+    def declare_claim(
+        self, name: str, *, sentence: str, requirement: str, source: str, under: tuple[str, ...]
+    ) -> Claim:
+        """Name a claim of a layer that is not built yet; it is listed and never counted as established."""
+        claim = Claim(name, None, sentence, requirement, source, under, declared=True)
+        self._claims.append(claim)
+        return claim
+
+    def lemma(self, function: Callable[..., Formula]) -> Invariant:
+        """State the decorated function as a lemma; its docstring says it in words."""
+        invariant = _invariant(function, function.__name__)
+        self._lemmas.append(invariant)
+        return invariant
+
+    def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
+        """State the decorated function, for some parameters, as something that must be reachable."""
+
+        def state(function: Callable[..., Formula]) -> Goal:
+            traced = _invariant(function, function.__name__.replace("_", "-"))
+            goal = Goal(traced.name, traced.params, traced.body, sentence, rounds)
+            self._goals.append(goal)
+            return goal
+
+        return state
+
+    def eventually(
+        self, name: str, trigger: Formula, response: Formula, *, sentence: str, fair: tuple[str, ...] = ()
+    ) -> None:
+        """State a liveness property under fairness of the named actions."""
+        self._liveness.append(Eventually(name, trigger.term, response.term, sentence, fair))
+
+    def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
+        """Assume ``formula``, over rigid symbols only, and name the assumption it states."""
+        self._axioms.append(Axiom(name, formula.term, assumption, says))
+
+    def threat(self, id: str, title: str, **axioms: Formula) -> Threat:
+        """Declare a threat model by its axioms."""
+        threat = Threat(id, title, tuple(Axiom(f"{id}: {n}", f.term) for n, f in axioms.items()))
+        self._threats.append(threat)
+        return threat
+
+    def assumption(self, id: str, sentence: str) -> None:
+        """Declare an assumption."""
+        self._assumptions.append(Assumption(id, sentence))
+
+    def defence(self, id: str, title: str, *, base: str = "", timed: bool = False) -> None:
+        """Declare a defence that can be removed."""
+        self._defences.append(Defence(id, title, base, timed))
+
+    def initially(self, what: Expression | Relation | Function, value: Expression | Callable[..., Expression]) -> None:
+        """Give a variable, relation or function its value in the first state."""
+        if isinstance(what, Expression):
+            if not isinstance(what.term, Apply) or not isinstance(value, Expression):
+                raise SpecificationError("initially takes a variable and its value, or a relation and a function")
+            self._initial.append(Initial(what.term.symbol, (), value.term))
+        elif callable(value):
+            params = parameters(value)
+            self._initial.append(
+                Initial(what.symbol, tuple(_variable(param) for param in params), value(*params).term)
+            )
+
+    # -- the protocol ---------------------------------------------------------------------------------------------
+
+    def protocol(self, without: Iterable[str] = ()) -> Protocol:
+        """Resolve the draft into a protocol, with the named defences removed.
+
+        Raises:
+            SpecificationError: a defence is unknown, or belongs to a layer that is not built yet.
+        """
+        removed = tuple(sorted(set(without)))
+        known = {defence.id: defence for defence in self._defences}
+        for id in removed:
+            if id not in known:
+                raise SpecificationError(f"no defence '{id}' in {self.id}; known: {_list(known)}")
+            if known[id].timed:
+                raise SpecificationError(f"defence '{id}' belongs to the timed layer and cannot be removed yet")
+        actions = tuple(
+            _resolved(action, removed)
+            for action in self._actions
+            if action.shortcut_of is None or action.shortcut_of in removed
+        )
+        protocol = Protocol(
+            id=self.id,
+            title=self.title,
+            variant=self.variant,
+            without=removed,
+            actions=actions,
+            axioms=tuple(self._axioms),
+            initial=tuple(self._initial),
+            claims=tuple(self._claims),
+            lemmas=tuple(self._lemmas),
+            goals=tuple(self._goals),
+            liveness=tuple(self._liveness),
+            threats=tuple(self._threats),
+            assumptions=tuple(self._assumptions),
+            defences=tuple(self._defences),
+        )
+        symbols = _symbols(protocol)
+        return replace(protocol, symbols=symbols, sorts=_sorts(protocol, symbols))
+
+
+def _variable(param: Individual) -> Var:
+    if not isinstance(param.term, Var):
+        raise SpecificationError(f"{param!r} is not a parameter")
+    return param.term
+
+
+def _invariant(function: Callable[..., Formula], name: str) -> Invariant:
+    params = parameters(function)
+    body = function(*params)
+    if not isinstance(body, Formula):
+        raise SpecificationError(f"{name} must return a formula, not {body!r}")
+    says = " ".join((function.__doc__ or "").split())
+    return Invariant(name, tuple(_variable(param) for param in params), body.term, says)
+
+
+def _resolved(action: Action, removed: tuple[str, ...]) -> Action:
+    def kept(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
+        return tuple(
+            part
+            for part in parts
+            if part.defence not in removed and (part.unless is None or part.unless in removed)
+        )
+
+    return replace(action, guards=kept(action.guards), updates=kept(action.updates))
+
+
+def terms_of_action(action: Action) -> tuple[Term, ...]:
+    """Return every term that occurs in ``action``."""
+    found: list[Term] = [guard.formula for guard in action.guards]
+    for update in action.updates:
+        found += [*update.args, update.when]
+        if update.value is not None:
+            found.append(update.value)
+    return tuple(found)
+
+
+def _symbols(protocol: Protocol) -> tuple[Symbol, ...]:
+    """Collect the symbols in order of first appearance, so that every reader sees the same order."""
+    found: dict[Symbol, None] = {}
+
+    def visit(term: Term) -> None:
+        for sub in subterms(term):
+            if isinstance(sub, Apply):
+                found.setdefault(sub.symbol)
+
+    for axiom in protocol.axioms:
+        visit(axiom.formula)
+    for action in protocol.actions:
+        for term in terms_of_action(action):
+            visit(term)
+        for update in action.updates:
+            found.setdefault(update.symbol)
+    for threat in protocol.threats:
+        for axiom in threat.axioms:
+            visit(axiom.formula)
+    for invariant in protocol.invariants:
+        visit(invariant.body)
+    for goal in protocol.goals:
+        visit(goal.body)
+    for live in protocol.liveness:
+        visit(live.trigger)
+        visit(live.response)
+    for initial in protocol.initial:
+        found.setdefault(initial.symbol)
+        visit(initial.value)
+    names = [symbol.name for symbol in found]
+    clashes = sorted({name for name in names if names.count(name) > 1})
+    if clashes:
+        raise SpecificationError(f"symbols declared twice with different meaning: {_list(clashes)}")
+    return tuple(found)
+
+
+def _sorts(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
+    found: dict[Sort, None] = {}
+    for symbol in symbols:
+        for sort in (*symbol.domain, symbol.result):
+            found.setdefault(sort)
+    for action in protocol.actions:
+        for param in action.params:
+            found.setdefault(sort_of(param))
+    return tuple(sort for sort in found if sort.name != "Bool")
+
+
+__all__ = [
+    "Assumption",
+    "Axiom",
+    "Claim",
+    "Defence",
+    "Draft",
+    "Effect",
+    "Eventually",
+    "Goal",
+    "Initial",
+    "Invariant",
+    "Protocol",
+    "Threat",
+    "terms_of_action",
+]

@@ -1,0 +1,319 @@
+"""Core terms: many-sorted first-order logic with finite enumerations, as plain immutable values.
+
+Everything a later stage does with a formula (evaluate, translate, substitute, print, mutate) starts from these
+classes. They compare and hash structurally; the operators people write specifications with live in
+:mod:`carnet_spec.language.expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A sort: uninterpreted (any number of elements) or, with ``members``, a finite enumeration."""
+
+    name: str
+    members: tuple[str, ...] | None = None
+    fresh: bool = False
+    """Elements of the sort can be drawn fresh, that is, never used before."""
+
+    @property
+    def is_enumeration(self) -> bool:
+        """Whether the sort is a finite enumeration."""
+        return self.members is not None
+
+
+BOOL = Sort("Bool")
+
+
+class Kind(Enum):
+    """Who may read a symbol; the visibility lint is stated over these."""
+
+    PUBLIC = "public"
+    """Published and unchanging: any party may read it."""
+    STATE = "state"
+    """The own state of one role."""
+    MESSAGE = "message"
+    """On a wire or shown as evidence: any party may read it, the platform included."""
+    TRUTH = "truth"
+    """A fact of the world that no honest party can look at (who is corrupt, which GPU is genuine)."""
+    GHOST = "ghost"
+    """History kept for the claims alone."""
+    KNOWLEDGE = "knowledge"
+    """What an agent knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A kind of party that takes steps; ``honest`` roles follow the protocol."""
+
+    name: str
+    honest: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A relation (``result`` is BOOL), a function, or, without a domain, a variable."""
+
+    name: str
+    domain: tuple[Sort, ...]
+    result: Sort
+    kind: Kind
+    mutable: bool
+    role: Role | None = None
+    says: str = ""
+
+    @property
+    def is_relation(self) -> bool:
+        """Whether the symbol is Boolean-valued."""
+        return self.result == BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable bound by an action's parameters, a quantifier or an ``each``."""
+
+    name: str
+    sort: Sort
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of an enumeration."""
+
+    sort: Sort
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The constant true or false."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A symbol applied to arguments."""
+
+    symbol: Symbol
+    args: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Equality of two terms of one sort."""
+
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Negation."""
+
+    body: Term
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conjunction; the empty one is true."""
+
+    parts: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Disjunction; the empty one is false."""
+
+    parts: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """Implication."""
+
+    premise: Term
+    conclusion: Term
+
+
+@dataclass(frozen=True, slots=True)
+class IfThenElse:
+    """A choice between two terms; made by substitution of updates, never written by hand."""
+
+    test: Term
+    then: Term
+    otherwise: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Forall:
+    """Universal quantification over sorts."""
+
+    bound: tuple[Var, ...]
+    body: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Existential quantification over sorts."""
+
+    bound: tuple[Var, ...]
+    body: Term
+
+
+Term = Var | Member | Truth | Apply | Equal | Not | And | Or | Implies | IfThenElse | Forall | Exists
+
+TRUE = Truth(True)
+FALSE = Truth(False)
+
+
+def sort_of(term: Term) -> Sort:
+    """Return the sort of ``term``; formulas have sort BOOL."""
+    match term:
+        case Var(_, sort) | Member(sort, _):
+            return sort
+        case Apply(symbol, _):
+            return symbol.result
+        case IfThenElse(_, then, _):
+            return sort_of(then)
+        case _:
+            return BOOL
+
+
+def conjunction(parts: tuple[Term, ...]) -> Term:
+    """Join ``parts`` by and, flattening and dropping what is trivially true."""
+    flat: list[Term] = []
+    for part in parts:
+        if part == FALSE:
+            return FALSE
+        if isinstance(part, And):
+            flat.extend(part.parts)
+        elif part != TRUE:
+            flat.append(part)
+    return flat[0] if len(flat) == 1 else (And(tuple(flat)) if flat else TRUE)
+
+
+def disjunction(parts: tuple[Term, ...]) -> Term:
+    """Join ``parts`` by or, flattening and dropping what is trivially false."""
+    flat: list[Term] = []
+    for part in parts:
+        if part == TRUE:
+            return TRUE
+        if isinstance(part, Or):
+            flat.extend(part.parts)
+        elif part != FALSE:
+            flat.append(part)
+    return flat[0] if len(flat) == 1 else (Or(tuple(flat)) if flat else FALSE)
+
+
+def negation(term: Term) -> Term:
+    """Negate ``term``, cancelling a double negation."""
+    match term:
+        case Truth(value):
+            return Truth(not value)
+        case Not(body):
+            return body
+        case _:
+            return Not(term)
+
+
+def children(term: Term) -> tuple[Term, ...]:
+    """Return the direct subterms of ``term``."""
+    match term:
+        case Apply(_, args):
+            return args
+        case Equal(left, right):
+            return (left, right)
+        case Not(body) | Forall(_, body) | Exists(_, body):
+            return (body,)
+        case And(parts) | Or(parts):
+            return parts
+        case Implies(premise, conclusion):
+            return (premise, conclusion)
+        case IfThenElse(test, then, otherwise):
+            return (test, then, otherwise)
+        case _:
+            return ()
+
+
+def subterms(term: Term) -> Iterator[Term]:
+    """Yield ``term`` and everything inside it, outermost first."""
+    yield term
+    for child in children(term):
+        yield from subterms(child)
+
+
+def symbols_of(term: Term) -> frozenset[Symbol]:
+    """Return the symbols that occur in ``term``."""
+    return frozenset(sub.symbol for sub in subterms(term) if isinstance(sub, Apply))
+
+
+def free_variables(term: Term) -> frozenset[Var]:
+    """Return the variables that occur free in ``term``."""
+    match term:
+        case Var():
+            return frozenset((term,))
+        case Forall(bound, body) | Exists(bound, body):
+            return free_variables(body) - frozenset(bound)
+        case _:
+            return frozenset().union(*(free_variables(child) for child in children(term)))
+
+
+def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
+    """Return ``term`` with ``change`` applied to each direct subterm."""
+    match term:
+        case Apply(symbol, args):
+            return Apply(symbol, tuple(change(arg) for arg in args))
+        case Equal(left, right):
+            return Equal(change(left), change(right))
+        case Not(body):
+            return Not(change(body))
+        case And(parts):
+            return And(tuple(change(part) for part in parts))
+        case Or(parts):
+            return Or(tuple(change(part) for part in parts))
+        case Implies(premise, conclusion):
+            return Implies(change(premise), change(conclusion))
+        case IfThenElse(test, then, otherwise):
+            return IfThenElse(change(test), change(then), change(otherwise))
+        case Forall(bound, body):
+            return Forall(bound, change(body))
+        case Exists(bound, body):
+            return Exists(bound, change(body))
+        case _:
+            return term
+
+
+def substitute(term: Term, values: Mapping[Var, Term]) -> Term:
+    """Replace free variables of ``term`` by ``values``.
+
+    Bound variables are renamed when a value would be captured, so the result means what the caller expects.
+    """
+    if not values:
+        return term
+    match term:
+        case Var():
+            return values.get(term, term)
+        case Forall(bound, body) | Exists(bound, body):
+            inner = {var: value for var, value in values.items() if var not in bound}
+            if not inner:
+                return term
+            captured = frozenset().union(*(free_variables(value) for value in inner.values()))
+            renamed = tuple(_rename(var, captured) for var in bound)
+            moved = {old: new for old, new in zip(bound, renamed, strict=True) if old != new}
+            if moved:
+                body = substitute(body, moved)
+            return type(term)(renamed, substitute(body, inner))
+        case _:
+            return rebuild(term, lambda child: substitute(child, values))
+
+
+def _rename(var: Var, taken: frozenset[Var]) -> Var:
+    while var in taken:
+        var = Var(var.name + "'", var.sort)
+    return var
