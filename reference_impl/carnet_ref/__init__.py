@@ -1,5 +1,5 @@
-"""The reference implementation of the protocols, held to the specification by its traces; not built yet.
+"""The reference implementation, held to the specification by its traces; not built yet.
 
-The package is empty on purpose: it reserves the name and the import rules (``carnet_spec`` for vocabulary
-only, never ``carnet_check``) until the implementation arrives.
+The package is empty on purpose: it reserves the name and the import rules (``carnet_spec`` for
+vocabulary only, never ``carnet_check``) until the implementation arrives.
 """
