@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from carnet_spec.language.errors import MisuseError
-from carnet_spec.language.expressions import Expression, Formula, Individual, used_symbol
+from carnet_spec.language.expressions import Expression, Formula, Individual, formula_term, used_symbol
 from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
 
 
@@ -236,9 +236,8 @@ class Step:
         self.updates.append(Update(name, symbol, effect, args, value, when, each, defence, unless))
 
     def _guard(self, name: str, formula: Formula, kind: GuardKind, defence: str | None, unless: str | None) -> None:
-        if not isinstance(formula, Formula):
-            raise MisuseError(f"{self.action}: guard '{name}' needs a formula, not {type(formula).__name__}")
-        self._add_guard(Guard(name, formula.term, kind, defence, unless))
+        term = formula_term(formula, f"{self.action}: guard '{name}'")
+        self._add_guard(Guard(name, term, kind, defence, unless))
 
     def _add_guard(self, guard: Guard) -> None:
         if any(other.name == guard.name for other in self.guards):
@@ -247,11 +246,7 @@ class Step:
 
 
 def _condition(when: Formula | None) -> Term:
-    if when is None:
-        return TRUE
-    if not isinstance(when, Formula):
-        raise MisuseError(f"'when' needs a formula, not {type(when).__name__}")
-    return when.term
+    return TRUE if when is None else formula_term(when, "'when'")
 
 
 def _label(term: Term) -> str:

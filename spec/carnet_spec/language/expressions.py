@@ -75,10 +75,10 @@ class Formula(Expression):
     __slots__ = ()
 
     def __and__(self, other: Formula) -> Formula:
-        return Formula(conjunction((self.term, _formula(other, "&"))))
+        return Formula(conjunction((self.term, formula_term(other, "&"))))
 
     def __or__(self, other: Formula) -> Formula:
-        return Formula(disjunction((self.term, _formula(other, "|"))))
+        return Formula(disjunction((self.term, formula_term(other, "|"))))
 
     def __invert__(self) -> Formula:
         return Formula(negation(self.term))
@@ -131,6 +131,8 @@ AnIndividual = TypeVar("AnIndividual", bound=Individual)
 def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, Term]:
     if isinstance(left, Formula) or isinstance(right, Formula):
         raise MisuseError(f"{operator} compares elements of a sort, not formulas: write implies(a, b) & implies(b, a)")
+    if isinstance(right, _Applicable):
+        raise MisuseError(f"{operator} needs two elements: apply {right.symbol.name} to its arguments")
     if not isinstance(right, Expression):
         raise MisuseError(f"{operator} needs two elements of {sort_of(left.term).name}, not {right!r}")
     if sort_of(left.term) != sort_of(right.term):
@@ -138,27 +140,38 @@ def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, T
     return left.term, right.term
 
 
-def _formula(value: object, operator: str) -> Term:
+def formula_term(value: object, what: str) -> Term:
+    """Return the term of ``value``, a formula that ``what`` asks for.
+
+    Raises:
+        MisuseError: it is none; the error says what to write instead.
+    """
     if isinstance(value, Formula):
         return value.term
-    if isinstance(value, Relation):
-        raise MisuseError(f"{operator} needs a formula: apply the relation {value.symbol.name} to its arguments")
-    raise MisuseError(f"{operator} needs a formula, not {type(value).__name__}: put comparisons in parentheses")
+    if isinstance(value, _Applicable):
+        raise MisuseError(f"{what} needs a formula: apply {value.symbol.name} to its arguments")
+    if isinstance(value, Individual):
+        raise MisuseError(
+            f"{what} needs a formula, not a {value.sort.name}: compare it, and put comparisons in parentheses"
+        )
+    if isinstance(value, bool):
+        raise MisuseError(f"{what} needs a formula, not {value}: write true or false from the language")
+    raise MisuseError(f"{what} needs a formula, not {type(value).__name__}: put comparisons in parentheses")
 
 
 def implies(premise: Formula, conclusion: Formula) -> Formula:
     """If ``premise`` then ``conclusion``."""
-    return Formula(Implies(_formula(premise, "implies"), _formula(conclusion, "implies")))
+    return Formula(Implies(formula_term(premise, "implies"), formula_term(conclusion, "implies")))
 
 
 def all_of(*formulas: Formula) -> Formula:
     """Conjunction of ``formulas``; true when there are none."""
-    return Formula(conjunction(tuple(_formula(part, "all_of") for part in formulas)))
+    return Formula(conjunction(tuple(formula_term(part, "all_of") for part in formulas)))
 
 
 def any_of(*formulas: Formula) -> Formula:
     """Disjunction of ``formulas``; false when there are none."""
-    return Formula(disjunction(tuple(_formula(part, "any_of") for part in formulas)))
+    return Formula(disjunction(tuple(formula_term(part, "any_of") for part in formulas)))
 
 
 true = Formula(TRUE)
@@ -174,7 +187,7 @@ def parameters(function: Callable[..., object], skip: int = 0) -> tuple[Individu
     found = []
     for parameter in list(inspect.signature(function, eval_str=True).parameters.values())[skip:]:
         sort = parameter.annotation
-        if not (isinstance(sort, type) and issubclass(sort, Individual)):
+        if not (isinstance(sort, type) and issubclass(sort, Individual) and sort is not Individual):
             raise MisuseError(
                 f"parameter '{parameter.name}' of {function.__qualname__} needs a sort: write '{parameter.name}: Key'"
             )
@@ -201,7 +214,7 @@ def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...
     with _nesting:
         bound = tuple(Var(f"{name}.{_nesting.depth}", sort.sort) for name, sort in zip(names, sorts, strict=True))
         arguments = (sort(var) for var, sort in zip(bound, sorts, strict=True))
-        return bound, _formula(body(*arguments), "a quantifier")
+        return bound, formula_term(body(*arguments), "a quantifier")
 
 
 class _Nesting:
@@ -241,6 +254,15 @@ class _Applicable:
     def __bool__(self) -> NoReturn:
         raise MisuseError(f"{self.symbol.name} must be applied to arguments before it means anything")
 
+    def __contains__(self, _item: object) -> NoReturn:
+        raise MisuseError(f"'in' cannot be traced: apply {self.symbol.name} to its arguments")
+
+    def _unapplied(self, _other: object = None) -> NoReturn:
+        raise MisuseError(f"apply {self.symbol.name} to its arguments first")
+
+    __eq__ = __ne__ = __and__ = __rand__ = __or__ = __ror__ = __invert__ = __rshift__ = _unapplied
+    __hash__ = object.__hash__
+
 
 class Relation(_Applicable):
     """A relation; call it with elements to get a formula."""
@@ -249,11 +271,6 @@ class Relation(_Applicable):
 
     def __call__(self, *args: Expression) -> Formula:
         return Formula(self._apply(args))
-
-    def __and__(self, _other: object) -> NoReturn:
-        raise MisuseError(f"apply the relation {self.symbol.name} to its arguments first")
-
-    __or__ = __invert__ = __and__
 
 
 class Function(_Applicable):

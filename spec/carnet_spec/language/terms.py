@@ -304,16 +304,22 @@ def substitute(term: Term, values: Mapping[Var, Term]) -> Term:
             if not inner:
                 return term
             captured = frozenset().union(*(free_variables(value) for value in inner.values()))
-            renamed = tuple(_rename(var, captured) for var in bound)
+            renamed = _renamed(bound, captured, captured | free_variables(body))
             moved = {old: new for old, new in zip(bound, renamed, strict=True) if old != new}
-            if moved:
-                body = substitute(body, moved)
-            return type(term)(renamed, substitute(body, inner))
+            return type(term)(renamed, substitute(body, inner | moved))
         case _:
             return rebuild(term, lambda child: substitute(child, values))
 
 
-def _rename(var: Var, taken: frozenset[Var]) -> Var:
-    while var in taken:
-        var = Var(var.name + "'", var.sort)
-    return var
+def _renamed(
+    bound: tuple[Var, ...], captured: frozenset[Var], taken: frozenset[Var]
+) -> tuple[Var, ...]:
+    """Rename the variables of ``bound`` that are ``captured`` to ones that nothing else uses."""
+    renamed: list[Var] = []
+    for var in bound:
+        new = var
+        if var in captured:
+            while new in taken or new in bound or new in renamed:
+                new = Var(new.name + "'", new.sort)
+        renamed.append(new)
+    return tuple(renamed)
