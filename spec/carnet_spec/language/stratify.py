@@ -1,0 +1,147 @@
+"""Whether every proof obligation of a protocol is decidable, told from its sorts alone.
+
+Draw an arrow from sort A to sort B where a term of sort B is made out of one of sort A: for each
+function from A to B, and for each "for every a there is a b" in something assumed or in the negation
+of something claimed (a solver names that b by a function of a). Without a cycle only finitely many
+terms can be made, so obligations stay in the decidable stratified fragment of first-order logic (EPR).
+Enumerations are finite and never part of a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import (
+    And,
+    Exists,
+    Forall,
+    Implies,
+    Not,
+    Or,
+    Sort,
+    Term,
+    Var,
+    free_variables,
+)
+
+Scope = dict[Var, frozenset[Sort]]
+"""For each variable in scope, the sorts of the universal variables that its value depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Terms of ``target`` are made out of terms of ``source``, because of ``why``."""
+
+    source: Sort
+    target: Sort
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.source.name} → {self.target.name} ({self.why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Stratification:
+    """The arrows between the sorts of a protocol, and a shortest cycle among them, if any."""
+
+    edges: tuple[Edge, ...]
+    cycle: tuple[Edge, ...]
+
+    @property
+    def stratified(self) -> bool:
+        """Whether there is no cycle, so that all obligations are decidable."""
+        return not self.cycle
+
+
+def stratification(protocol: Protocol) -> Stratification:
+    """Return the arrows between the sorts of ``protocol``, each with its first reason."""
+    edges: dict[tuple[Sort, Sort], Edge] = {}
+    for edge in (*_function_edges(protocol), *_quantifier_edges(protocol)):
+        if not edge.source.is_enumeration and not edge.target.is_enumeration:
+            edges.setdefault((edge.source, edge.target), edge)
+    found = tuple(edges.values())
+    return Stratification(found, _shortest_cycle(found))
+
+
+def _function_edges(protocol: Protocol) -> Iterator[Edge]:
+    for symbol in protocol.symbols:
+        if not symbol.is_relation:
+            for sort in symbol.domain:
+                yield Edge(sort, symbol.result, f"function {symbol.name}")
+
+
+def _quantifier_edges(protocol: Protocol) -> Iterator[Edge]:
+    axioms = [*protocol.axioms, *(axiom for threat in protocol.threats for axiom in threat.axioms)]
+    for axiom in axioms:
+        yield from _named_edges(axiom.formula, True, {}, f"axiom {axiom.name}")
+    for invariant in protocol.invariants:
+        yield from _named_edges(invariant.formula, True, {}, f"{invariant.name} as a hypothesis")
+        yield from _named_edges(invariant.formula, False, {}, f"the negation of {invariant.name}")
+    for action in protocol.actions:
+        for guard in action.guards:
+            where = f"guard '{guard.name}' of {action.name}"
+            yield from _named_edges(guard.formula, True, {}, where)
+        for update in action.updates:
+            scope = {var: frozenset((var.sort,)) for var in update.each}
+            yield from _either_way(update.when, scope, f"update '{update.name}' of {action.name}")
+    for initial in protocol.initial:
+        scope = {var: frozenset((var.sort,)) for var in initial.params}
+        yield from _either_way(initial.value, scope, f"the initial value of {initial.symbol.name}")
+
+
+def _either_way(term: Term, scope: Scope, where: str) -> Iterator[Edge]:
+    """Substitution puts conditions of updates and initial values under either sign."""
+    yield from _named_edges(term, True, scope, where)
+    yield from _named_edges(term, False, scope, where)
+
+
+def _named_edges(term: Term, positive: bool, scope: Scope, where: str) -> Iterator[Edge]:
+    """Yield an arrow for each witness that ``term``, asserted or denied, gives a name to."""
+    match term:
+        case Not(body):
+            yield from _named_edges(body, not positive, scope, where)
+        case Implies(premise, conclusion):
+            yield from _named_edges(premise, not positive, scope, where)
+            yield from _named_edges(conclusion, positive, scope, where)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _named_edges(part, positive, scope, where)
+        case Forall(bound, body) | Exists(bound, body):
+            if isinstance(term, Forall) == positive:
+                inner = scope | {var: frozenset((var.sort,)) for var in bound}
+            else:
+                witnesses = _dependencies(term, scope)
+                inner = scope | dict.fromkeys(bound, witnesses)
+                for source in sorted(witnesses, key=lambda sort: sort.name):
+                    for var in bound:
+                        why = f"a {var.sort.name} for each {source.name}, in {where}"
+                        yield Edge(source, var.sort, why)
+            yield from _named_edges(body, positive, inner, where)
+        case _:
+            return
+
+
+def _dependencies(term: Term, scope: Scope) -> frozenset[Sort]:
+    return frozenset().union(*(scope.get(var, frozenset()) for var in free_variables(term)))
+
+
+def _shortest_cycle(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Search breadth-first from each sort; ties go to the sort that comes first."""
+    leaving: dict[Sort, list[Edge]] = {}
+    for edge in edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    best: tuple[Edge, ...] = ()
+    for start, first in leaving.items():
+        paths: list[tuple[Edge, ...]] = [(edge,) for edge in first]
+        reached: set[Sort] = set()
+        while paths and (not best or len(paths[0]) < len(best)):
+            path = paths.pop(0)
+            end = path[-1].target
+            if end == start:
+                best = path
+            elif end not in reached:
+                reached.add(end)
+                paths += [(*path, edge) for edge in leaving.get(end, [])]
+    return best
