@@ -13,7 +13,15 @@ from typing import TypeVar
 
 from carnet_spec.language.actions import Action, Effect, Guard, Step, Update
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.expressions import Expression, Formula, Function, Individual, Relation, parameters
+from carnet_spec.language.expressions import (
+    Expression,
+    Formula,
+    Function,
+    Individual,
+    Relation,
+    formula_term,
+    parameters,
+)
 from carnet_spec.language.terms import Apply, Forall, Role, Sort, Symbol, Term, Var, sort_of, subterms
 
 _Named = TypeVar("_Named", Action, "Claim")
@@ -76,6 +84,8 @@ class Invariant:
     params: tuple[Var, ...]
     body: Term
     says: str = ""
+    under: tuple[str, ...] = ()
+    """The threat models a lemma is limited to; empty: all."""
 
     @property
     def formula(self) -> Term:
@@ -318,6 +328,16 @@ class Draft:
         self._lemmas.append(invariant)
         return invariant
 
+    def lemma_under(self, *threats: str) -> Callable[[Callable[..., Formula]], Invariant]:
+        """State the decorated function as a lemma that holds under the named threat models only."""
+
+        def state(function: Callable[..., Formula]) -> Invariant:
+            invariant = replace(_invariant(function, function.__name__), under=threats)
+            self._lemmas.append(invariant)
+            return invariant
+
+        return state
+
     def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
         """State the decorated function, for some parameters, as something that must be reachable."""
 
@@ -361,9 +381,7 @@ class Draft:
             self._initial.append(Initial(what.term.symbol, (), value.term))
         elif callable(value):
             params = parameters(value)
-            self._initial.append(
-                Initial(what.symbol, tuple(_variable(param) for param in params), value(*params).term)
-            )
+            self._initial.append(Initial(what.symbol, tuple(_variable(param) for param in params), value(*params).term))
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
@@ -385,6 +403,16 @@ class Draft:
             for action in self._actions
             if action.shortcut_of is None or action.shortcut_of in removed
         )
+        return self._built(actions, removed)
+
+    def whole(self) -> Protocol:
+        """Return everything the draft may contain, as the lints read it.
+
+        Shortcuts, and parts that exist only with or only without a defence, stand side by side.
+        """
+        return self._built(tuple(self._actions), ())
+
+    def _built(self, actions: tuple[Action, ...], removed: tuple[str, ...]) -> Protocol:
         protocol = Protocol(
             id=self.id,
             title=self.title,
@@ -413,19 +441,15 @@ def _variable(param: Individual) -> Var:
 
 def _invariant(function: Callable[..., Formula], name: str) -> Invariant:
     params = parameters(function)
-    body = function(*params)
-    if not isinstance(body, Formula):
-        raise SpecificationError(f"{name} must return a formula, not {body!r}")
+    body = formula_term(function(*params), f"the body of {name}")
     says = " ".join((function.__doc__ or "").split())
-    return Invariant(name, tuple(_variable(param) for param in params), body.term, says)
+    return Invariant(name, tuple(_variable(param) for param in params), body, says)
 
 
 def _resolved(action: Action, removed: tuple[str, ...]) -> Action:
     def kept(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
         return tuple(
-            part
-            for part in parts
-            if part.defence not in removed and (part.unless is None or part.unless in removed)
+            part for part in parts if part.defence not in removed and (part.unless is None or part.unless in removed)
         )
 
     return replace(action, guards=kept(action.guards), updates=kept(action.updates))
