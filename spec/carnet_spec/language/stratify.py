@@ -1,10 +1,10 @@
 """Whether every proof obligation of a protocol is decidable, told from its sorts alone.
 
 Draw an arrow from sort A to sort B where a term of sort B is made out of one of sort A: for each
-function from A to B, and for each "for every a there is a b" in something assumed or in the negation
-of something claimed (a solver names that b by a function of a). Without a cycle only finitely many
-terms can be made, so obligations stay in the decidable stratified fragment of first-order logic (EPR).
-Enumerations are finite and never part of a cycle.
+function from A to B, and for each "for every a there is a b" in something assumed or in the
+negation of something claimed (a solver names that b by a function of a). Without a cycle only
+finitely many terms can be made, so obligations stay in the decidable stratified fragment of
+first-order logic (EPR). Enumerations are finite and never part of a cycle.
 """
 
 from __future__ import annotations
