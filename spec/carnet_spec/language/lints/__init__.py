@@ -1,0 +1,214 @@
+"""What a specification must look like to mean what it says: every rule of :data:`RULES`, as a lint.
+
+:func:`lint` looks at one protocol, :func:`lint_draft` at everything a draft may contain and at what is
+left of it without each defence, :func:`lint_family` at all variants; :func:`check` refuses whatever
+they complain about. A complaint says where it is and what to do. Those at level ``note`` are for a
+reviewer's eye and refuse nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.family import Family
+from carnet_spec.language.lints.common import Found, one_of
+from carnet_spec.language.lints.initialisation import early_reads
+from carnet_spec.language.lints.polarity import hasty_reads
+from carnet_spec.language.lints.shape import (
+    axioms,
+    defences,
+    idle_defences,
+    initial,
+    insert_only,
+    scope,
+    unused,
+)
+from carnet_spec.language.lints.visibility import (
+    ghost_worlds,
+    ghosts,
+    kinds,
+    own_state,
+    own_writes,
+    visibility,
+)
+from carnet_spec.language.lints.wording import (
+    claims,
+    labels,
+    message,
+    names,
+    sentence,
+    source,
+    threats,
+)
+from carnet_spec.language.protocol import Draft, Protocol
+from carnet_spec.language.stratify import stratification
+
+
+class Level(Enum):
+    """How much a complaint weighs."""
+
+    ERROR = "error"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A rule that is broken, where, and what to do about it."""
+
+    rule: str
+    where: str
+    message: str
+    level: Level = Level.ERROR
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.where}: {self.message}"
+
+
+_Rule = Callable[[Protocol], Found]
+
+
+def lint(protocol: Protocol) -> tuple[Complaint, ...]:
+    """Return what is wrong with ``protocol``, rule by rule.
+
+    Parts that exist only without some defence are not in it: :func:`lint_draft` sees those too.
+    """
+    return _complaints(protocol, RULES | _RESOLVED)
+
+
+def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
+    """Return what is wrong with a draft: with all it may contain, and without each defence."""
+    whole = draft.whole()
+    found = [*_complaints(whole, RULES | _WHOLE), *_complaints(draft.protocol(), _RESOLVED)]
+    for defence in whole.defences:
+        if not defence.timed:
+            for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
+                if complaint not in found:
+                    where = f"without {defence.id}: {complaint.where}"
+                    found.append(replace(complaint, where=where))
+    return tuple(dict.fromkeys(found))
+
+
+def lint_family(family: Family) -> tuple[Complaint, ...]:
+    """Return what is wrong with any variant of ``family``, or between its parts."""
+    found = [Complaint("family", where, message) for where, message in _family(family)]
+    seen: set[Complaint] = set()
+    for name in family.variants:
+        for complaint in lint_draft(family.draft(name)):
+            if complaint not in seen:
+                seen.add(complaint)
+                found.append(replace(complaint, where=f"variant {name}: {complaint.where}"))
+    return tuple(found)
+
+
+def check(subject: Protocol | Draft | Family) -> None:
+    """Refuse ``subject`` if there is any complaint that is not a mere note.
+
+    Raises:
+        SpecificationError: with all complaints, one to a line.
+    """
+    if isinstance(subject, Family):
+        found = lint_family(subject)
+    else:
+        found = lint_draft(subject) if isinstance(subject, Draft) else lint(subject)
+    errors = [str(complaint) for complaint in found if complaint.level is Level.ERROR]
+    if errors:
+        many = f"{len(errors)} complaint{'s' if len(errors) > 1 else ''} about {subject.id}"
+        raise SpecificationError("\n".join([f"{many}:", *errors]))
+
+
+def _complaints(protocol: Protocol, rules: dict[str, _Rule]) -> tuple[Complaint, ...]:
+    return tuple(
+        Complaint(name, where, message, Level.NOTE if name in NOTES else Level.ERROR)
+        for name, rule in rules.items()
+        for where, message in rule(protocol)
+    )
+
+
+def _written_before_read(protocol: Protocol) -> Found:
+    for read in early_reads(protocol):
+        writers = ", ".join(read.writers) or "nothing"
+        yield (
+            f"action {read.action}, {read.where}",
+            f"may read {read.symbol.name} before it is written (by {writers}): give it an initial "
+            "value, or require a phase or a fact that only comes after",
+        )
+
+
+def _stratified(protocol: Protocol) -> Found:
+    cycle = stratification(protocol).cycle
+    if cycle:
+        yield (
+            protocol.id,
+            f"quantifiers and functions run in a circle: {'; '.join(map(str, cycle))}. Replace a "
+            "function by a relation, or an 'exists' by a symbol that holds the witness",
+        )
+
+
+def _family(family: Family) -> Found:
+    for name in family.main:
+        if name not in family.variants:
+            yield family.id, f"main variant '{name}' is not declared: {one_of(family.variants)}"
+    for name, variant in family.variants.items():
+        if variant.name != name:
+            yield f"variant {name}", f"calls itself '{variant.name}': use one name"
+    for finding in family.findings:
+        yield from _finding(family, finding.variant, finding.without, f"finding {finding.id}")
+        protocol = family.draft(finding.variant or family.main[0]).whole()
+        for what, name, known in (
+            ("threat model", finding.threat, {threat.id for threat in protocol.threats}),
+            ("claim", finding.claim, {claim.name for claim in protocol.claims}),
+        ):
+            if name not in known:
+                yield f"finding {finding.id}", f"no {what} '{name}': {one_of(known)}"
+    for name, variant in family.variants.items():
+        yield from _finding(family, name, variant.without, f"variant {name}")
+        for defence in family.draft(name).whole().defences:
+            if defence.base and defence.base not in family.variants:
+                why = f"no base variant '{defence.base}': {one_of(family.variants)}"
+                yield f"defence {defence.id}", why
+
+
+def _finding(family: Family, variant: str, without: tuple[str, ...], where: str) -> Found:
+    name = variant or family.main[0]
+    if name not in family.variants:
+        yield where, f"no variant '{name}': {one_of(family.variants)}"
+        return
+    known = {defence.id for defence in family.draft(name).whole().defences if not defence.timed}
+    for id in without:
+        if id not in known:
+            yield where, f"no removable defence '{id}': {one_of(known)}"
+
+
+NOTES = frozenset({"own-writes", "ghost-worlds"})
+"""The rules whose complaints are notes."""
+RULES: dict[str, _Rule] = {
+    "labels": labels,
+    "names": names,
+    "sentence": sentence,
+    "source": source,
+    "message": message,
+    "claims": claims,
+    "threats": threats,
+    "visibility": visibility,
+    "own-state": own_state,
+    "own-writes": own_writes,
+    "ghosts": ghosts,
+    "ghost-worlds": ghost_worlds,
+    "kinds": kinds,
+    "scope": scope,
+    "unused": unused,
+    "axioms": axioms,
+    "initial": initial,
+    "insert-only": insert_only,
+    "defences": defences,
+    "monotone": hasty_reads,
+    "stratified": _stratified,
+}
+"""Rules about each part by itself: they hold of a draft if they hold of all it may contain."""
+_RESOLVED: dict[str, _Rule] = {"written-before-read": _written_before_read}
+"""Rules about what can happen, which depend on the defences that are in place."""
+_WHOLE: dict[str, _Rule] = {"idle-defences": idle_defences}
+"""Rules about a whole draft: a protocol does not show what its removed parts are."""

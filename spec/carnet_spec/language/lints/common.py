@@ -1,0 +1,55 @@
+"""What the lints share: where a complaint is, and small sets of names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from carnet_spec.language.actions import Action, Guard, Update
+from carnet_spec.language.terms import Symbol, Term, Var, free_variables
+
+Found = Iterator[tuple[str, str]]
+"""Where something is wrong, and what to do."""
+
+
+def at(action: Action, part: Guard | Update | None = None) -> str:
+    """Name an action, or one of its parts."""
+    where = f"{'rule' if action.deduction else 'action'} {action.name}"
+    if part is None:
+        return where
+    return f"{where}, {'guard' if isinstance(part, Guard) else 'update'} '{part.name}'"
+
+
+def parts_of(action: Action) -> tuple[Guard | Update, ...]:
+    """Return the guards of ``action``, then its updates."""
+    return action.guards + action.updates
+
+
+def read_by(update: Update) -> tuple[Term, ...]:
+    """Return the terms that ``update`` reads: its arguments, its condition, its value."""
+    return (*update.args, update.when, *(() if update.value is None else (update.value,)))
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once."""
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def by_name(symbols: Iterable[Symbol]) -> list[Symbol]:
+    """Sort ``symbols`` by name."""
+    return sorted(symbols, key=lambda symbol: symbol.name)
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Say which names there are."""
+    return f"write one of {', '.join(sorted(names))}" if names else "declare it first"
+
+
+def strangers(where: str, term: Term, known: Iterable[Var]) -> Found:
+    """Complain about variables of ``term`` that are not ``known``."""
+    for var in sorted(free_variables(term) - set(known), key=lambda var: var.name):
+        yield (
+            where,
+            f"mentions {var.name}, which is no parameter of it: declare it as one, quantify over "
+            "it, or, for 'each', use it as an argument of its own",
+        )

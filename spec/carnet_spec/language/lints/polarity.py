@@ -1,0 +1,116 @@
+"""Whether deducing early is exact: what rules add may only help guards and only hurt claims.
+
+Rules are deductions, and engines apply them as early as they can. That loses no behaviour if a state
+with more deduced facts can do whatever one with fewer can, and violates whatever that one violates:
+
+* guards, and the conditions under which deduced facts are inserted, read them positively only;
+* the conditions under which deduced facts are removed read them negatively only;
+* no other update depends on them;
+* claims read them negatively only, goals positively only, liveness not at all.
+
+Lemmas are exempt: they change no behaviour and no verdict on a claim. The explorer evaluates them in
+saturated states, induction over single deductions, and both must find them true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from carnet_spec.language.actions import Action, Effect
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import (
+    Apply,
+    Equal,
+    IfThenElse,
+    Implies,
+    Not,
+    Symbol,
+    Term,
+    children,
+    symbols_of,
+)
+
+
+def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
+    """Return the symbols that rules insert, and those inserted on condition of one of these."""
+    found = {update.symbol for action in protocol.actions if action.deduction for update in action.updates}
+    conditions = [
+        (update.symbol, symbols_of(update.when))
+        for action in protocol.actions
+        for update in action.updates
+        if update.effect is Effect.INSERT
+    ]
+    while more := {symbol for symbol, read in conditions if read & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def signed_symbols(term: Term, positive: bool = True) -> Iterator[tuple[Symbol, bool]]:
+    """Yield each symbol of ``term`` with the sign it occurs under; under an equality, both signs."""
+    match term:
+        case Apply(symbol, args):
+            yield symbol, positive
+            for arg in args:
+                yield from _both_signs(arg)
+        case Not(body):
+            yield from signed_symbols(body, not positive)
+        case Implies(premise, conclusion):
+            yield from signed_symbols(premise, not positive)
+            yield from signed_symbols(conclusion, positive)
+        case Equal() | IfThenElse():
+            yield from _both_signs(term)
+        case _:
+            for child in children(term):
+                yield from signed_symbols(child, positive)
+
+
+def _both_signs(term: Term) -> Iterator[tuple[Symbol, bool]]:
+    for symbol in symbols_of(term):
+        yield symbol, True
+        yield symbol, False
+
+
+def hasty_reads(protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """Yield where a deduced fact is read in a way that makes eager deduction inexact, and why."""
+    deduced = deduced_symbols(protocol)
+
+    def misread(term: Term, allowed: bool | None) -> list[str]:
+        found = {symbol.name for symbol, sign in signed_symbols(term) if symbol in deduced and sign is not allowed}
+        return sorted(found)
+
+    for action in protocol.actions:
+        for where, term, allowed, why in _readings(action, deduced):
+            for name in misread(term, allowed):
+                yield where, f"reads {name}, which rules add to, {why}"
+    for claim in protocol.claims:
+        for name in misread(claim.invariant.body, False) if claim.invariant else ():
+            yield (
+                f"claim {claim.name}",
+                f"asks for {name}, which rules add to: a claim may only say what follows from it",
+            )
+    for goal in protocol.goals:
+        for name in misread(goal.body, True):
+            yield f"goal {goal.name}", f"asks that {name}, which rules add to, does not hold"
+    for live in protocol.liveness:
+        for name in sorted({*misread(live.trigger, None), *misread(live.response, None)}):
+            yield f"liveness {live.name}", f"reads {name}, which rules add to"
+
+
+def _readings(action: Action, deduced: frozenset[Symbol]) -> Iterator[tuple[str, Term, bool | None, str]]:
+    """Yield each place where ``action`` reads, the sign that is fine there, and why others are not."""
+    late = "negatively: a step may not depend on a deduction that has not been made yet"
+    for guard in action.guards:
+        yield f"action {action.name}, guard '{guard.name}'", guard.formula, True, late
+    for update in action.updates:
+        where = f"action {action.name}, update '{update.name}'"
+        if update.symbol not in deduced:
+            why = f"to change {update.symbol.name}: split the step so that a guard reads it"
+            yield where, update.when, None, why
+        elif update.effect is Effect.INSERT:
+            yield where, update.when, True, late
+        else:
+            why = f"to remove facts: remove {update.symbol.name} on a condition that no rule changes"
+            yield where, update.when, False, why
+
+
+__all__ = ["deduced_symbols", "hasty_reads", "signed_symbols"]

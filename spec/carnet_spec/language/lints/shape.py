@@ -1,0 +1,130 @@
+"""Lints about the shape of a protocol: every part is closed, used, declared and of the right sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from carnet_spec.language.actions import Effect
+from carnet_spec.language.lints.common import (
+    Found,
+    at,
+    by_name,
+    one_of,
+    parts_of,
+    read_by,
+    repeated,
+    strangers,
+)
+from carnet_spec.language.protocol import Axiom, Protocol, terms_of_action
+from carnet_spec.language.terms import Var, free_variables, sort_of, symbols_of
+
+
+def scope(protocol: Protocol) -> Found:
+    """Nothing mentions a variable that is not its own."""
+    for action in protocol.actions:
+        for guard in action.guards:
+            yield from strangers(at(action, guard), guard.formula, action.params)
+        for update in action.updates:
+            direct = {arg for arg in update.args if isinstance(arg, Var)}
+            for arg in update.args:
+                own = action.params if arg not in update.each else update.each
+                yield from strangers(at(action, update), arg, own)
+            for term in read_by(update)[len(update.args) :]:
+                known = (*action.params, *(var for var in update.each if var in direct))
+                yield from strangers(at(action, update), term, known)
+    for invariant in protocol.invariants:
+        yield from strangers(f"claim or lemma {invariant.name}", invariant.body, invariant.params)
+    for goal in protocol.goals:
+        yield from strangers(f"goal {goal.name}", goal.body, goal.params)
+    for live in protocol.liveness:
+        yield from strangers(f"liveness {live.name}", live.trigger, ())
+        yield from strangers(f"liveness {live.name}", live.response, ())
+
+
+def unused(protocol: Protocol) -> Found:
+    """Every parameter is used."""
+    for action in protocol.actions:
+        read = frozenset().union(*(free_variables(term) for term in terms_of_action(action)))
+        for param in action.params:
+            if param not in read:
+                yield at(action), f"parameter {param.name} is used by no guard or update: drop it"
+
+
+def axioms(protocol: Protocol) -> Found:
+    """What is assumed reads only what never changes, and names a declared assumption."""
+    assumptions = {assumption.id for assumption in protocol.assumptions}
+    for axiom in (*protocol.axioms, *(axiom for t in protocol.threats for axiom in t.axioms)):
+        yield from _axiom(axiom, assumptions)
+
+
+def _axiom(axiom: Axiom, assumptions: set[str]) -> Found:
+    where = f"axiom {axiom.name}"
+    for symbol in by_name(symbols_of(axiom.formula)):
+        if symbol.mutable:
+            yield where, f"reads {symbol.name}, which changes: what always holds must be proved"
+    yield from strangers(where, axiom.formula, ())
+    if axiom.assumption and axiom.assumption not in assumptions:
+        yield (
+            where,
+            f"states assumption '{axiom.assumption}', which is not declared: {one_of(assumptions)}",
+        )
+
+
+def initial(protocol: Protocol) -> Found:
+    """Initial values are given once, and depend on nothing that changes."""
+    for name in repeated(initial.symbol.name for initial in protocol.initial):
+        yield f"initial value of {name}", "is given twice: drop one"
+    for initial in protocol.initial:
+        where = f"initial value of {initial.symbol.name}"
+        if not initial.symbol.mutable:
+            yield where, "is given to a symbol that never changes: write an axiom"
+        for symbol in by_name(symbols_of(initial.value)):
+            if symbol.mutable:
+                yield where, f"reads {symbol.name}, which changes: read only what never does"
+        if len(initial.params) != len(initial.symbol.domain):
+            yield where, f"needs one parameter for each of {len(initial.symbol.domain)} arguments"
+        elif tuple(var.sort for var in initial.params) != initial.symbol.domain:
+            yield where, "has parameters of other sorts than the symbol's arguments"
+        if sort_of(initial.value) != initial.symbol.result:
+            yield where, f"must be a {initial.symbol.result.name}"
+        yield from strangers(where, initial.value, initial.params)
+
+
+def insert_only(protocol: Protocol) -> Found:
+    """Rules insert, and cost nothing."""
+    for action in protocol.actions:
+        for update in action.updates if action.deduction else ():
+            if update.effect is not Effect.INSERT:
+                yield at(action, update), "a rule only inserts: make it an action"
+        if action.deduction and action.cost:
+            yield at(action), "a rule is free: make it an action, or drop the cost"
+
+
+def defences(protocol: Protocol) -> Found:
+    """Every tag names a declared defence."""
+    known = {defence.id for defence in protocol.defences}
+    for id, where in _tags(protocol):
+        if id not in known:
+            yield where, f"names a defence '{id}' that is not declared: {one_of(known)}"
+
+
+def idle_defences(protocol: Protocol) -> Found:
+    """Every declared defence is tagged somewhere."""
+    tagged = {id for id, _ in _tags(protocol)}
+    for defence in protocol.defences:
+        if defence.id not in tagged and not defence.timed:
+            yield (
+                f"defence {defence.id}",
+                "is tagged nowhere: put defence='…' on the guards and updates it consists of, or "
+                "unless='…' and shortcut_of='…' on what takes their place",
+            )
+
+
+def _tags(protocol: Protocol) -> Iterator[tuple[str, str]]:
+    for action in protocol.actions:
+        if action.shortcut_of:
+            yield action.shortcut_of, at(action)
+        for part in parts_of(action):
+            for id in (part.defence, part.unless):
+                if id:
+                    yield id, at(action, part)

@@ -1,0 +1,122 @@
+"""Lints about who may read what: honest parties decide by evidence, and ghosts decide nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from carnet_spec.language.actions import Action, GuardKind
+from carnet_spec.language.lints.common import Found, at, by_name, read_by
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import Apply, Kind, Role, Symbol, Term, sort_of, subterms, symbols_of
+
+
+def visibility(protocol: Protocol) -> Found:
+    """Honest parties decide by evidence: what is public, what was sent, and what they keep."""
+    for action in protocol.actions:
+        if action.by.honest:
+            for where, term in _decisions(action):
+                for symbol in by_name(symbols_of(term)):
+                    if not _readable(symbol, action.by):
+                        whose = f" of {symbol.role.name}" if symbol.role else ""
+                        yield (
+                            where,
+                            f"{action.by.name} cannot see {symbol.name} ({symbol.kind.value}"
+                            f"{whose}): read a message or own state, or, if it is a fact of the "
+                            "world that nobody checks, write given(…)",
+                        )
+
+
+def own_state(protocol: Protocol) -> Found:
+    """An honest agent reads no other agent's state, even where both play the same role."""
+    for action in protocol.actions:
+        if action.by.honest:
+            for where, term in _decisions(action):
+                for sub in subterms(term):
+                    if isinstance(sub, Apply) and _anothers(action, sub.symbol, sub.args):
+                        yield (
+                            where,
+                            f"reads {sub.symbol.name} of an agent other than the actor: its first "
+                            "argument must be the agent that step.actor names",
+                        )
+
+
+def own_writes(protocol: Protocol) -> Found:
+    """An honest party changes its own state only."""
+    for action in protocol.actions:
+        for update in action.updates if action.by.honest else ():
+            symbol = update.symbol
+            foreign = symbol.kind is Kind.STATE and symbol.role != action.by
+            if foreign or _anothers(action, symbol, update.args):
+                yield (
+                    at(action, update),
+                    f"changes {symbol.name}, which another party keeps: attacks live between two "
+                    "such changes, so let that party take a step of its own",
+                )
+
+
+def _decisions(action: Action) -> Iterator[tuple[str, Term]]:
+    """Yield what the acting party decides by: its checks, and what it keeps and sends."""
+    for guard in action.guards:
+        if guard.kind is GuardKind.REQUIRE:
+            yield at(action, guard), guard.formula
+    for update in action.updates:
+        if update.symbol.kind in (Kind.STATE, Kind.MESSAGE):
+            for term in read_by(update):
+                yield at(action, update), term
+
+
+def _readable(symbol: Symbol, role: Role) -> bool:
+    return symbol.kind in (Kind.PUBLIC, Kind.MESSAGE) or (symbol.kind is Kind.STATE and symbol.role == role)
+
+
+def _anothers(action: Action, symbol: Symbol, args: tuple[Term, ...]) -> bool:
+    """Whether ``symbol`` at ``args`` is state of the acting role, but not of the actor."""
+    return (
+        action.actor is not None
+        and symbol.kind is Kind.STATE
+        and symbol.role == action.by
+        and symbol.domain[:1] == (sort_of(action.actor),)
+        and args[0] != action.actor
+    )
+
+
+def ghosts(protocol: Protocol) -> Found:
+    """History kept for the claims changes nothing that happens."""
+    for action in protocol.actions:
+        for where, term, is_world in _non_ghost_readings(action):
+            for symbol in by_name(symbols_of(term)):
+                if symbol.kind is Kind.GHOST and not is_world:
+                    yield (
+                        where,
+                        f"reads the ghost {symbol.name}: only ghosts, claims, lemmas and goals may",
+                    )
+
+
+def ghost_worlds(protocol: Protocol) -> Found:
+    """A fact of the world that is read off a ghost deserves a second look."""
+    for action in protocol.actions:
+        for where, term, is_world in _non_ghost_readings(action):
+            for symbol in by_name(symbols_of(term)):
+                if symbol.kind is Kind.GHOST and is_world:
+                    yield where, f"makes the ghost {symbol.name} decide what can happen"
+
+
+def _non_ghost_readings(action: Action) -> Iterator[tuple[str, Term, bool]]:
+    """Yield what may read no ghost, and whether it is a fact of the world, which may read all."""
+    for guard in action.guards:
+        if guard.kind is not GuardKind.FRESH:
+            yield at(action, guard), guard.formula, guard.kind is GuardKind.GIVEN
+    for update in action.updates:
+        if update.symbol.kind is not Kind.GHOST:
+            for term in read_by(update):
+                yield at(action, update), term, False
+
+
+def kinds(protocol: Protocol) -> Found:
+    """State belongs to somebody, and what is public does not change."""
+    for symbol in protocol.symbols:
+        where = f"symbol {symbol.name}"
+        if symbol.kind is Kind.STATE and symbol.role is None:
+            yield where, "is state of nobody: say whose in 'of'"
+        if symbol.kind is Kind.PUBLIC and symbol.mutable:
+            yield where, "is public but changes: what changes is a message, or somebody's state"

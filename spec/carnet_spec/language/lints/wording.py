@@ -1,0 +1,111 @@
+"""Lints about names and words: everything can be told apart, and read aloud."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from carnet_spec.language.actions import Action, Effect
+from carnet_spec.language.lints.common import Found, at, one_of, repeated
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import Kind
+
+
+def labels(protocol: Protocol) -> Found:
+    """Guards and updates have names of their own: they name mutants, cores and diagrams."""
+    for action in protocol.actions:
+        guards, updates = [g.name for g in action.guards], [u.name for u in action.updates]
+        for what, labels_of in (("guards", guards), ("updates", updates)):
+            for name in repeated(labels_of):
+                yield at(action), f"two {what} are called '{name}': give one a name of its own"
+        if not all((*guards, *updates)):
+            yield at(action), "a guard or update has no name: give it one a reviewer understands"
+
+
+def names(protocol: Protocol) -> Found:
+    """No two things of one kind share a name."""
+    threat_axioms = (axiom for threat in protocol.threats for axiom in threat.axioms)
+    spaces = {
+        "actions": [action.name for action in protocol.actions],
+        "claims or lemmas": [
+            *(claim.name for claim in protocol.claims),
+            *(lemma.name for lemma in protocol.lemmas),
+        ],
+        "goals": [goal.name for goal in protocol.goals],
+        "axioms": [axiom.name for axiom in (*protocol.axioms, *threat_axioms)],
+        "threat models": [threat.id for threat in protocol.threats],
+        "defences": [defence.id for defence in protocol.defences],
+        "assumptions": [assumption.id for assumption in protocol.assumptions],
+    }
+    for what, names in spaces.items():
+        for name in repeated(names):
+            yield protocol.id, f"two {what} are called '{name}': rename one"
+
+
+def sentence(protocol: Protocol) -> Found:
+    """Every action has a sentence, with places for its parameters."""
+    for action in protocol.actions:
+        if not action.says.strip():
+            yield at(action), "has no sentence: say in 'says' what happens, with {parameter} places"
+        yield from _places(action, "says", action.says)
+    for goal in protocol.goals:
+        if not goal.sentence.strip():
+            yield f"goal {goal.name}", "has no sentence: say what is reached"
+
+
+def _places(action: Action, what: str, text: str) -> Found:
+    known = {param.name for param in action.params}
+    try:
+        places = {place for _, place, _, _ in string.Formatter().parse(text) if place is not None}
+    except ValueError as error:
+        yield at(action), f"'{what}' cannot be filled in ({error}): write places as {{parameter}}"
+        return
+    for place in sorted(places - known):
+        names = ", ".join(sorted(known)) or "none"
+        yield at(action), f"'{what}' has a place {{{place}}}, but the parameters are: {names}"
+
+
+def source(protocol: Protocol) -> Found:
+    """Every action and claim says where it comes from."""
+    for action in protocol.actions:
+        if not action.source.strip():
+            yield at(action), "has no source: name the slide, section, clause or file it follows"
+    for claim in protocol.claims:
+        if not claim.source.strip():
+            yield f"claim {claim.name}", "has no source: name what it is claimed after"
+
+
+def message(protocol: Protocol) -> Found:
+    """What sends a message draws an arrow."""
+    for action in protocol.actions:
+        sends = any(update.symbol.kind is Kind.MESSAGE and update.effect is Effect.INSERT for update in action.updates)
+        if action.message:
+            yield from _places(action, "message", action.message)
+            if not re.fullmatch(r"[^:>]+ -> [^:>]+: .+", action.message):
+                yield at(action), "'message' must read 'sender -> receiver: text'"
+        elif sends and action.by.honest and not action.deduction:
+            yield at(action), "sends a message: say so in message='sender -> receiver: text'"
+
+
+def claims(protocol: Protocol) -> Found:
+    """Every claim has its words, its requirement and its threat models."""
+    for claim in protocol.claims:
+        where = f"claim {claim.name}"
+        if not claim.sentence.strip():
+            yield where, "has no sentence: say in words what is claimed"
+        if not claim.requirement.strip():
+            yield where, "has no requirement: name the id of the sentence that it states"
+        if not claim.under and not claim.fails_under:
+            yield where, "is claimed under no threat model: name some in 'under'"
+        for id in sorted({*claim.under} & {*claim.fails_under}):
+            yield where, f"is both claimed and expected to fail under {id}: choose one"
+
+
+def threats(protocol: Protocol) -> Found:
+    """Every threat model that is named is declared."""
+    known = {threat.id for threat in protocol.threats}
+    named = [(f"claim {claim.name}", {*claim.under, *claim.fails_under}) for claim in protocol.claims]
+    named += [(f"lemma {lemma.name}", {*lemma.under}) for lemma in protocol.lemmas]
+    for where, ids in named:
+        for id in sorted(ids - known):
+            yield where, f"names a threat model '{id}' that is not declared: {one_of(known)}"
