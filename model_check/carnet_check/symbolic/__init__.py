@@ -1,0 +1,21 @@
+"""Proof by induction: weakest preconditions, SMT-LIB, Z3 in killable workers, unsat cores, counterexamples."""
+
+from __future__ import annotations
+
+from carnet_check.symbolic.obligations import Obligation, obligations
+from carnet_check.symbolic.proof import ClaimProof, ProofResult, prove, prove_claims
+from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Outcome
+from carnet_check.symbolic.workers import Workers
+
+__all__ = [
+    "DEFAULT_RLIMIT",
+    "Answer",
+    "ClaimProof",
+    "Obligation",
+    "Outcome",
+    "ProofResult",
+    "Workers",
+    "obligations",
+    "prove",
+    "prove_claims",
+]
