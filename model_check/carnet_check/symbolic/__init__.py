@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from carnet_check.symbolic.counterexample import explain_cti
+from carnet_check.symbolic.houdini import Houdini, houdini
+from carnet_check.symbolic.induction import prove, prove_claims
 from carnet_check.symbolic.obligations import Obligation, obligations
-from carnet_check.symbolic.proof import ClaimProof, ProofResult, prove, prove_claims
+from carnet_check.symbolic.proof import ClaimProof, ProofResult
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Outcome
 from carnet_check.symbolic.workers import Workers
 
@@ -11,10 +14,13 @@ __all__ = [
     "DEFAULT_RLIMIT",
     "Answer",
     "ClaimProof",
+    "Houdini",
     "Obligation",
     "Outcome",
     "ProofResult",
     "Workers",
+    "explain_cti",
+    "houdini",
     "obligations",
     "prove",
     "prove_claims",

@@ -48,6 +48,7 @@ class Batch:
     hypotheses: Mapping[str, Statement]
     questions: tuple[Question, ...]
     rlimit: int = DEFAULT_RLIMIT
+    minimise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,13 @@ def _answer(batch: Batch, question: Question) -> Answer:
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
         statements = (*(batch.hypotheses[name] for name in names), *question.own)
-        outcome, core, reason = ask(problem(batch.declarations, statements), batch.rlimit)
+        outcome, core, reason = ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
         if outcome is Outcome.PROVED:
             break
     return Answer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
 
 
-def ask(text: str, rlimit: int = DEFAULT_RLIMIT) -> tuple[Outcome, tuple[str, ...], str]:
+def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tuple[Outcome, tuple[str, ...], str]:
     """Ask Z3 whether the assertions of ``text`` contradict one another.
 
     Returns:
@@ -96,7 +97,8 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT) -> tuple[Outcome, tuple[str, ..
     context = z3.Context()
     solver = z3.SimpleSolver(ctx=context)
     solver.set("rlimit", rlimit)
-    solver.set("core.minimize", True)
+    if minimise:
+        solver.set("core.minimize", True)
     solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
     result = solver.check()
     if result == z3.unsat:

@@ -16,7 +16,8 @@ from pathlib import Path
 from carnet_check.families import load
 from carnet_check.symbolic.counterexample import counterexample
 from carnet_check.symbolic.hints import hints_from, save_hints
-from carnet_check.symbolic.proof import ProofResult, prove
+from carnet_check.symbolic.induction import prove
+from carnet_check.symbolic.proof import ProofResult
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Outcome
 from carnet_check.symbolic.workers import Workers
 from carnet_spec.language import Protocol, Threat
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 only=lambda each: bool(wanted.search(each.id)),
                 hints={} if options.no_hints else None,
                 workers=workers,
+                minimise=options.core or bool(options.save_hints),
             )
             base = base or result
             good &= not result.failed

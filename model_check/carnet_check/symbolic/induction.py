@@ -1,0 +1,156 @@
+"""Induction: ask for every obligation, cheaply first, and put the answers together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from carnet_check.symbolic.hints import Hints, load_hints
+from carnet_check.symbolic.obligations import Obligation, System, obligations_of, system
+from carnet_check.symbolic.proof import ClaimProof, ProofResult
+from carnet_check.symbolic.smtlib import Statement
+from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Batch, Outcome, Question
+from carnet_check.symbolic.workers import Workers
+from carnet_spec.language import Protocol, SpecificationError, Threat
+from carnet_spec.language.terms import TRUE
+
+Progress = Callable[[int, int, Answer], None]
+"""Called with how many obligations are done, how many there are, and the latest answer."""
+
+
+def prove(
+    protocol: Protocol,
+    threat: Threat | None = None,
+    *,
+    jobs: int = 2,
+    rlimit: int = DEFAULT_RLIMIT,
+    progress: Progress | None = None,
+    only: Callable[[Obligation], bool] | None = None,
+    base: ProofResult | None = None,
+    hints: Hints | None = None,
+    workers: Workers | None = None,
+    minimise: bool = False,
+) -> ProofResult:
+    """Prove the obligations of ``protocol`` under ``threat``; without one, for all threat models at once.
+
+    Args:
+        protocol: what to prove things about.
+        threat: the threat model whose axioms may be used.
+        jobs: how many worker processes; 1 stays in this one.
+        rlimit: the budget of each question, in units of the solver's own counter.
+        progress: told of every answer.
+        only: which obligations to look at; the others stay unanswered, so claims that rest on them are not proved.
+        base: an earlier proof of the same protocol with fewer axioms and invariants; what it proved is not asked again.
+        hints: hypotheses to try first; by default those that lie beside the specification. They change times only.
+        workers: a pool to use instead of starting one.
+        minimise: look for small cores, for twice the time.
+    """
+    started = time.perf_counter()
+    subject = system(protocol, threat)
+    listed = {each.id: each for each in obligations_of(subject)}
+    known = _known(protocol, base)
+    hints = load_hints(protocol) if hints is None else hints
+    answers = {id: known[id] for id in listed if id in known}
+    asked = [each for each in listed.values() if each.id not in known and (not only or only(each))]
+    with workers or Workers(jobs) as pool:
+        for done, answer in enumerate(answers_to(asked, subject, hints, rlimit, pool, minimise), 1):
+            answers[answer.id] = answer
+            if progress:
+                progress(done, len(asked), answer)
+    ordered = {id: answers[id] for id in listed if id in answers}
+    return ProofResult(subject, listed, ordered, time.perf_counter() - started)
+
+
+def _known(protocol: Protocol, base: ProofResult | None) -> Mapping[str, Answer]:
+    """Return what ``base`` proved; each of its cores names hypotheses that the new proof has too.
+
+    Raises:
+        SpecificationError: ``base`` is about another protocol, or assumed the axioms of a threat model.
+    """
+    if base is None:
+        return {}
+    if base.protocol != protocol or base.threat is not None:
+        raise SpecificationError("a proof can rest on one of the same protocol without a threat model only")
+    return {id: answer for id, answer in base.answers.items() if answer.outcome is Outcome.PROVED}
+
+
+def answers_to(
+    asked: Sequence[Obligation],
+    subject: System,
+    hints: Hints,
+    rlimit: int,
+    workers: Workers,
+    minimise: bool = False,
+) -> Iterator[Answer]:
+    """Yield the answer to each obligation of ``asked``, with the invariants of ``subject`` as hypotheses."""
+    yield from (Answer(each.id, Outcome.PROVED) for each in asked if each.goal == TRUE)
+    for stepping, shared in ((False, subject.init_hypotheses), (True, subject.step_hypotheses)):
+        questions = tuple(
+            Question(each.id, each.statements, attempts(each, shared, hints.get(each.id)))
+            for each in asked
+            if each.goal != TRUE and (each.action is not None) == stepping
+        )
+        if questions:
+            batch = Batch(subject.declarations, shared, questions, rlimit, minimise)
+            yield from workers.answers(batch)
+
+
+def attempts(
+    obligation: Obligation, shared: Mapping[str, Statement], hint: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the sets of hypotheses to try: a hint, or what speaks of the same state; then everything."""
+    every = tuple(shared)
+    first = _near(obligation, shared) if hint is None else tuple(name for name in every if name in hint)
+    return (first, every) if len(first) < len(every) else (every,)
+
+
+def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str, ...]:
+    """Return the invariant itself and the hypotheses that speak of no other state than the obligation does."""
+    spoken = {name for own in obligation.statements for name in own.symbols}
+    return tuple(
+        name
+        for name, said in shared.items()
+        if name == f"inv:{obligation.invariant.name}"
+        or all(symbol in spoken for symbol in said.symbols if symbol.startswith("now."))
+    )
+
+
+def prove_claims(
+    protocol: Protocol,
+    threats: Iterable[Threat] | None = None,
+    *,
+    jobs: int = 2,
+    rlimit: int = DEFAULT_RLIMIT,
+    progress: Progress | None = None,
+    hints: Hints | None = None,
+) -> dict[tuple[str, str], ClaimProof]:
+    """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
+
+    One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
+    again under each threat model, with its axioms and the invariants limited to it.
+
+    Returns:
+        The proof of each claim, by its name and the threat model's id.
+    """
+    threats = tuple(protocol.threats if threats is None else threats)
+    found: dict[tuple[str, str], ClaimProof] = {}
+    with Workers(jobs) as workers:
+        general = prove(protocol, None, rlimit=rlimit, progress=progress, hints=hints, workers=workers)
+        for threat in threats:
+            wanted = [
+                claim.name for claim in protocol.claims if claim.invariant is not None and threat.id in claim.under
+            ]
+            proofs = {name: general.claim(name) for name in wanted}
+            if not all(proof.proved for proof in proofs.values()):
+                own = prove(
+                    protocol,
+                    threat,
+                    rlimit=rlimit,
+                    progress=progress,
+                    base=general,
+                    hints=hints,
+                    workers=workers,
+                )
+                proofs = {name: proof if proof.proved else own.claim(name) for name, proof in proofs.items()}
+            found.update({(name, threat.id): proof for name, proof in proofs.items()})
+    return found
