@@ -56,11 +56,10 @@ from carnet_spec.language.terms import (
 from carnet_spec.trace import Step, Trace
 
 Env = Mapping[str, str]
-"""The element chosen for each parameter, by name."""
+"""The element chosen for each parameter or bound variable, by name; an inner one hides an outer one."""
 
 Relation = frozenset[Row]
 Function = Mapping[Row, str]
-Bindings = Mapping[Var, str]
 
 
 class NotEnabled(Exception):
@@ -139,6 +138,7 @@ class Interpreter:
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
         self._rules = [action for action in protocol.actions if action.deduction]
         self._steps = [action for action in protocol.actions if not action.deduction]
+        self._checks = {action.name: _checks(action) for action in protocol.actions}
         self._check_rigid_functions()
         for rule in self._rules:
             self._check_monotone(rule)
@@ -155,8 +155,8 @@ class Interpreter:
             table: dict[Row, str | bool] = {}
             for row in self._rows(symbol):
                 if symbol in given:
-                    bindings = dict(zip(given[symbol].params, row, strict=True))
-                    table[row] = self._value(given[symbol].value, nothing, bindings)
+                    env = {var.name: at for var, at in zip(given[symbol].params, row, strict=True)}
+                    table[row] = self._value(given[symbol].value, nothing, env)
                 else:
                     table[row] = False if symbol.is_relation else self._first(symbol.result)
             if symbol.is_relation:
@@ -173,8 +173,8 @@ class Interpreter:
         """Yield every step that can be taken, deductions aside, in the protocol's order."""
         for action in self._steps:
             if self._affordable(action, state):
-                for bindings in self._enabled(action, state):
-                    yield action, _named(bindings)
+                for env in self._enabled(action, state):
+                    yield action, env
 
     def fire(self, state: State, action: Action, env: Env) -> State:
         """Take one step, or one deduction, and nothing more.
@@ -185,16 +185,16 @@ class Interpreter:
             NotEnabled: a guard does not hold; it is named.
             SpecificationError: the arguments are not the action's.
         """
-        bindings = self._bindings(action, env)
+        self._check_arguments(action, env)
         for guard in action.guards:
-            if not self._value(guard.formula, state, bindings):
+            if not self._value(guard.formula, state, env):
                 raise NotEnabled(action.name, guard.name, env)
-        drawn = [(var.sort, bindings[var]) for var in action.fresh]
+        drawn = [(var.sort, env[var.name]) for var in action.fresh]
         if len(set(drawn)) < len(drawn):
             raise NotEnabled(action.name, "fresh values differ", env)
         if not self._affordable(action, state):
             raise NotEnabled(action.name, "adversary budget", env)
-        return self._fired(state, action, bindings)
+        return self._fired(state, action, env)
 
     def step(self, state: State, action: Action, env: Env) -> State:
         """Take one step and all deductions it makes possible.
@@ -250,9 +250,7 @@ class Interpreter:
 
     def holds(self, term: Term, state: State, env: Env | None = None) -> bool:
         """Whether a formula is true; ``env`` names an element for each variable free in it."""
-        names = env or {}
-        bindings = {var: names[var.name] for var in free_variables(term)}
-        return bool(self._value(term, state, bindings))
+        return bool(self._value(term, state, env or {}))
 
     def counterexample(self, invariant: Invariant, state: State) -> Env | None:
         """Return elements for which an invariant fails, or nothing."""
@@ -272,15 +270,15 @@ class Interpreter:
         return [axiom.name for axiom in axioms if not self._value(axiom.formula, nothing, {})]
 
     def _search(self, params: Sequence[Var], body: Term, state: State, *, wanted: bool) -> Env | None:
-        for bindings in self._assignments(params):
-            if bool(self._value(body, state, bindings)) is wanted:
-                return _named(bindings)
+        for env in self._assignments(params):
+            if bool(self._value(body, state, env)) is wanted:
+                return env
         return None
 
-    def _value(self, term: Term, state: State, env: Bindings) -> str | bool:
+    def _value(self, term: Term, state: State, env: Env) -> str | bool:
         match term:
             case Var():
-                return env[term]
+                return env[term.name]
             case Member(_, name):
                 return name
             case Truth(value):
@@ -314,31 +312,26 @@ class Interpreter:
 
     # -- how a step is taken -----------------------------------------------------------------------
 
-    def _enabled(self, action: Action, state: State) -> Iterator[Bindings]:
+    def _enabled(self, action: Action, state: State) -> Iterator[Env]:
         """Choose the parameters one by one, checking each part of a guard as soon as it can be."""
-        checks: list[list[Term]] = [[] for _ in range(len(action.params) + 1)]
-        for guard in action.guards:
-            for part in _conjuncts(guard.formula):
-                needed = free_variables(part)
-                last = [i for i, var in enumerate(action.params, 1) if var in needed]
-                checks[max(last, default=0)].append(part)
+        checks = self._checks[action.name]
 
-        def choose(position: int, chosen: dict[Var, str]) -> Iterator[Bindings]:
+        def choose(position: int, chosen: Env) -> Iterator[Env]:
             if all(self._value(part, state, chosen) for part in checks[position]):
                 if position == len(action.params):
                     yield chosen
                 else:
                     var = action.params[position]
                     for element in self._choices(action, var, state, chosen):
-                        yield from choose(position + 1, {**chosen, var: element})
+                        yield from choose(position + 1, {**chosen, var.name: element})
 
         return choose(0, {})
 
-    def _choices(self, action: Action, var: Var, state: State, chosen: Bindings) -> Sequence[str]:
+    def _choices(self, action: Action, var: Var, state: State, chosen: Env) -> Sequence[str]:
         pool = self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
         if var not in action.fresh:
             return pool
-        drawn = {chosen[other] for other in action.fresh if other in chosen and other.sort == var.sort}
+        drawn = {chosen.get(other.name) for other in action.fresh if other.sort == var.sort}
         used = state.relations[used_symbol(var.sort).name]
         unused = [element for element in pool if (element,) not in used and element not in drawn]
         return unused[:1]
@@ -347,7 +340,7 @@ class Interpreter:
         budget = self.instance.budget
         return budget is None or state.spent + action.cost <= budget
 
-    def _fired(self, before: State, action: Action, env: Bindings) -> State:
+    def _fired(self, before: State, action: Action, env: Env) -> State:
         relations: dict[str, Relation] = {}
         functions: dict[str, Function] = {}
         for update in action.updates:
@@ -367,7 +360,7 @@ class Interpreter:
             after = State(after.relations, after.functions, before.spent + action.cost)
         return after
 
-    def _affected(self, update: Update, before: State, env: Bindings) -> Iterator[tuple[Row, str]]:
+    def _affected(self, update: Update, before: State, env: Env) -> Iterator[tuple[Row, str]]:
         for more in self._assignments(update.each):
             every = {**env, **more}
             if self._value(update.when, before, every):
@@ -382,10 +375,10 @@ class Interpreter:
             grew = False
             for rule in self._rules:
                 # Premises are monotone: what held before this pass began to add facts still holds.
-                for bindings in list(self._enabled(rule, state)):
-                    after = self._fired(state, rule, bindings)
+                for env in list(self._enabled(rule, state)):
+                    after = self._fired(state, rule, env)
                     if after != state:
-                        args = tuple((var.name, bindings[var]) for var in rule.params)
+                        args = tuple((var.name, env[var.name]) for var in rule.params)
                         steps.append(Step(rule.name, rule.by.name, args))
                         state = after
                         grew = True
@@ -393,9 +386,10 @@ class Interpreter:
 
     # -- elements and what is refused --------------------------------------------------------------
 
-    def _assignments(self, variables: Sequence[Var]) -> Iterator[dict[Var, str]]:
+    def _assignments(self, variables: Sequence[Var]) -> Iterator[dict[str, str]]:
+        names = [var.name for var in variables]
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
-            yield dict(zip(variables, row, strict=True))
+            yield dict(zip(names, row, strict=True))
 
     def _rows(self, symbol: Symbol) -> Iterator[Row]:
         return itertools.product(*(self.instance.of(sort) for sort in symbol.domain))
@@ -406,14 +400,13 @@ class Interpreter:
             raise SpecificationError(f"the instance has no element of sort {sort.name}")
         return elements[0]
 
-    def _bindings(self, action: Action, env: Env) -> Bindings:
+    def _check_arguments(self, action: Action, env: Env) -> None:
         if set(env) != {var.name for var in action.params}:
             wanted = ", ".join(var.name for var in action.params) or "nothing"
             raise SpecificationError(f"{action.name} takes {wanted}; it was given {', '.join(env)}")
         for var in action.params:
             if env[var.name] not in self.instance.of(var.sort):
                 raise SpecificationError(f"{action.name}: '{env[var.name]}' is no element of sort {var.sort.name}")
-        return {var: env[var.name] for var in action.params}
 
     def _check_rigid_functions(self) -> None:
         for symbol in self.protocol.symbols:
@@ -439,8 +432,15 @@ class Interpreter:
             raise SpecificationError(f"rule {rule.name} draws a fresh value: make it an action")
 
 
-def _named(bindings: Bindings) -> Env:
-    return {var.name: element for var, element in bindings.items()}
+def _checks(action: Action) -> list[list[Term]]:
+    """List the parts of the guards by the number of parameters that must be known to check them."""
+    checks: list[list[Term]] = [[] for _ in range(len(action.params) + 1)]
+    for guard in action.guards:
+        for part in _conjuncts(guard.formula):
+            needed = free_variables(part)
+            last = [position for position, var in enumerate(action.params, 1) if var in needed]
+            checks[max(last, default=0)].append(part)
+    return checks
 
 
 def _conjuncts(term: Term) -> Iterator[Term]:
