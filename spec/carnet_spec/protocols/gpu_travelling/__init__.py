@@ -1,0 +1,22 @@
+"""GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
+
+Modules, in reading order: vocabulary, setup, custody, training, adversary, schedules, claims, lemmas, design.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language.family import Family
+from carnet_spec.protocols.gpu_travelling.design import ID, MAIN, TITLE, VARIANTS, gpu_travelling
+from carnet_spec.protocols.gpu_travelling.instances import FINDINGS, HUNTS, PROFILES, instance
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=gpu_travelling,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=PROFILES,
+    hunts=HUNTS,
+    findings=FINDINGS,
+)

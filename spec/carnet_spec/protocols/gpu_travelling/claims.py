@@ -1,0 +1,360 @@
+"""What is claimed: the properties of every reachable state, the goals, and what must happen eventually."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, any_of, implies
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
+    Custody,
+    Data,
+    Gpu,
+    Key,
+    Order,
+    Phase,
+    Session,
+    Slot,
+    accepted,
+    accepted_twice,
+    attested,
+    attested_live,
+    buffer,
+    channel,
+    confidential,
+    context,
+    corrupt,
+    count,
+    custody,
+    data_owner,
+    dataset,
+    ends_at,
+    enrolled,
+    exposed,
+    finished,
+    genuine,
+    granted,
+    honest_data,
+    in_session,
+    issued,
+    job_manifest,
+    key_session,
+    knows_d2h,
+    knows_h2d,
+    learned,
+    lent_key,
+    live_d2h,
+    live_h2d,
+    made_by,
+    measured,
+    next_holder,
+    occupied,
+    ordered,
+    orchestrator,
+    owner,
+    past_keys_leak,
+    phase,
+    planted,
+    protected,
+    replayed,
+    replied,
+    resident,
+    returned,
+    sealed,
+    session,
+    stray,
+    taken,
+    tampered,
+    the_model,
+    workspace,
+)
+
+ALL = ("outsider", "holder", "hypervisor", "collusion")
+EVERYWHERE = (*ALL, "past-keys")
+_ANALYSIS = "deck, Security Analysis"
+
+
+def state_claims(draft: Draft, schedule: Schedule, *, confined: bool = False) -> None:
+    """Add the claims to ``draft``."""
+    _secrecy(draft, schedule, confined)
+    _freshness(draft)
+    _memory(draft)
+    _agreement(draft)
+    _authenticity(draft)
+    _timed(draft)
+
+
+def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
+    @draft.claim(
+        name="confidentiality",
+        sentence="No agent but its owner and the orchestrator learns an honest holder's dataset, or anything derived "
+        "from it except the model.",
+        requirement="CLAIM-CONFIDENTIALITY",
+        source="deck, Threat Model: each data holder's dataset is protected",
+        under=ALL,
+    )
+    def confidentiality(x: Agent, m: Data) -> Formula:
+        others = honest_data(m) & (x != data_owner(m)) & (x != orchestrator)
+        return implies(others & ~past_keys_leak, ~learned(x, m))
+
+    @draft.claim(
+        name="key-isolation",
+        sentence="A key whose owner is honest is known only to its owner and the orchestrator, and opens only the one "
+        "GPU it ends at.",
+        requirement="CLAIM-KEY-ISOLATION",
+        source=f"{_ANALYSIS}, Collusion: no way for a holder to intercept the next one's traffic",
+        under=ALL,
+    )
+    def key_isolation(x: Agent, k: Key, g: Gpu) -> Formula:
+        known = (knows_h2d(x, k) | knows_d2h(x, k)) & ~corrupt(owner(k)) & ~past_keys_leak
+        elsewhere = (live_h2d(g, k) | live_d2h(g, k)) & (g != ends_at(key_session(k)))
+        return implies(issued(k), implies(known, (x == orchestrator) | (x == owner(k))) & ~elsewhere)
+
+    @draft.claim(
+        name="forward-isolation",
+        sentence="When past link keys leak, no unrevealed key of an honest owner becomes known, and data that no "
+        "revealed epoch carried stays confidential.",
+        requirement="CLAIM-FORWARD-ISOLATION",
+        source="Carnet: what rotation is for, beyond the deck",
+        under=("past-keys",),
+    )
+    def forward_isolation(x: Agent, k: Key, m: Data) -> Formula:
+        key_kept = implies(
+            issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.secret(k),
+            (x == orchestrator) | (x == owner(k)),
+        )
+        others = honest_data(m) & (x != data_owner(m)) & (x != orchestrator)
+        return key_kept & implies(others & ~exposed(m), ~learned(x, m))
+
+    @draft.claim(
+        name="model-confidentiality",
+        sentence="No agent but the orchestrator and enrolled holders learns the model.",
+        requirement="CLAIM-MODEL-CONFIDENTIALITY",
+        source="deck, Threat Model: the model is not protected against a malicious data holder",
+        under=("outsider", "hypervisor", "holder") if confined else ("outsider", "hypervisor"),
+        fails_under=("collusion",) if confined else ("holder", "collusion"),
+    )
+    def model_confidentiality(x: Agent) -> Formula:
+        return implies(learned(x, the_model) & ~past_keys_leak, (x == orchestrator) | (enrolled(x) & ~corrupt(x)))
+
+
+def _freshness(draft: Draft) -> None:
+    @draft.claim(
+        name="iv-unique",
+        sentence="No two messages by honest senders share key, direction and IV.",
+        requirement="CLAIM-IV-UNIQUE",
+        source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
+        under=EVERYWHERE,
+    )
+    def iv_unique(a: Agent, b: Agent, k: Key, v: Slot, m: Data, n: Data, o: Order, q: Order) -> Formula:
+        chunks = implies(sealed(a, k, v, m) & sealed(b, k, v, n), (a == b) & (m == n))
+        orders = implies(ordered(k, v, o) & ordered(k, v, q), o == q)
+        both = ~(sealed(a, k, v, m) & ordered(k, v, o))
+        replies = implies(replied(k, v, o) & replied(k, v, q), o == q)
+        return chunks & orders & both & replies
+
+    @draft.claim(
+        name="no-replay",
+        sentence="A ciphertext enters the buffer at most once, and only in its own epoch.",
+        requirement="CLAIM-NO-REPLAY",
+        source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV (attacks 10, 11)",
+        under=EVERYWHERE,
+    )
+    def no_replay(k: Key, v: Slot) -> Formula:
+        return ~replayed(k, v) & ~stray(k)
+
+
+def _memory(draft: Draft) -> None:
+    @draft.claim(
+        name="clean-handoff",
+        sentence="While the attested session lives, buffer and workspace hold no dataset when the GPU is about to "
+        "change hands.",
+        requirement="CLAIM-CLEAN-HANDOFF",
+        source=f"{_ANALYSIS}: the dataset buffer is cleared",
+        under=EVERYWHERE,
+    )
+    def clean_handoff(g: Gpu, m: Data) -> Formula:
+        leaving = (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
+        next_ones_own = leaving & corrupt(next_holder) & corrupt(data_owner(m))
+        about_to_leave = (phase == Phase.CLEAN) | leaving
+        return implies(about_to_leave & attested_live(g) & dataset(m) & ~next_ones_own, ~resident(g, m))
+
+    @draft.claim(
+        name="no-implant",
+        sentence="Planted code never runs while an honest holder's dataset is resident.",
+        requirement="CLAIM-NO-IMPLANT",
+        source=f"{_ANALYSIS}: code is reuploaded each time",
+        under=EVERYWHERE,
+    )
+    def no_implant(g: Gpu, m: Data) -> Formula:
+        return implies(resident(g, m) & honest_data(m), ~planted(g) & ~context(g))
+
+    @draft.claim(
+        name="trains-verified",
+        sentence="While the attested session lives, training runs only verified code on a model whose digest is the "
+        "one last produced.",
+        requirement="CLAIM-TRAINS-VERIFIED",
+        source="deck, System Architecture: verification of the integrity of code and model",
+        under=EVERYWHERE,
+    )
+    def trains_verified(g: Gpu) -> Formula:
+        return implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g) & ~tampered(g))
+
+    @draft.claim(
+        name="gpu-genuine",
+        sentence="Honest data is encrypted only under a key whose sole endpoint was an attested genuine GPU in "
+        "confidential mode, and is resident only there, in that session and mode.",
+        requirement="CLAIM-GPU-GENUINE",
+        source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
+        under=EVERYWHERE,
+    )
+    def gpu_genuine(a: Agent, k: Key, v: Slot, m: Data, g: Gpu, s: Session) -> Formula:
+        sound = protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k)))
+        sent = implies(sealed(a, k, v, m) & honest_data(m), sound)
+        kept = implies(
+            resident(g, m) & honest_data(m),
+            genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s)),
+        )
+        return sent & kept
+
+
+def _agreement(draft: Draft) -> None:
+    @draft.claim(
+        name="data-agreement",
+        sentence="Training on an honest holder's epoch starts only with exactly the chunks it sent, in order.",
+        requirement="CLAIM-DATA-AGREEMENT",
+        source="Carnet (dropped tail; attacks 10 to 12)",
+        under=EVERYWHERE,
+    )
+    def data_agreement(g: Gpu, a: Agent, v: Slot, m: Data) -> Formula:
+        begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
+        return implies(
+            begun,
+            implies(sealed(a, lent_key, v, m), taken(lent_key, v, m))
+            & implies(taken(lent_key, v, m), sealed(owner(lent_key), lent_key, v, m)),
+        )
+
+    @draft.claim(
+        name="handoff-agreement",
+        sentence="An honest holder accepts only grants issued to it, once, with the same key, epoch, buffer and IV "
+        "start; each return accepted for its epoch was sent by it with the same count; otherwise its data is scrubbed "
+        "untrained.",
+        requirement="CLAIM-HANDOFF-AGREEMENT",
+        source="deck, System Architecture; Lowe's injective agreement",
+        under=EVERYWHERE,
+    )
+    def handoff_agreement(a: Agent, b: Agent, p: Agent, k: Key, v: Slot, w: Slot) -> Formula:
+        grants = implies(
+            accepted(a, p, k, v) & ~corrupt(a),
+            granted(a, k, v) & (owner(k) == a) & ~accepted_twice(a, k) & implies(granted(b, k, w), (a == b) & (v == w)),
+        )
+        home = custody == Custody.RETURNED
+        returns = implies(
+            home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
+            returned(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
+        )
+        untrained = implies(phase == Phase.TRAINING, home)
+        return grants & returns & untrained
+
+    @draft.claim(
+        name="single-custody",
+        sentence="A GPU accepts traffic of one epoch only; each message it accepts was made by that epoch's owner, by "
+        "a colluder of that owner, or by the orchestrator, which sends nothing under a granted key.",
+        requirement="CLAIM-SINGLE-CUSTODY",
+        source="deck, Enabler: sharing the key is sharing the GPU",
+        under=EVERYWHERE,
+    )
+    def single_custody(g: Gpu, j: Key, k: Key, x: Agent, a: Agent, v: Slot, w: Slot, o: Order, m: Data) -> Formula:
+        one = implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k)
+        made = implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k)))
+        exclusive = ~(ordered(k, v, o) & granted(a, k, w)) & implies(
+            taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)
+        )
+        return one & made & exclusive
+
+
+def _authenticity(draft: Draft) -> None:
+    @draft.claim(
+        name="orchestrator-genuine",
+        sentence="An honest holder accepts a grant only from the orchestrator instance whose quote and manifest it "
+        "checked.",
+        requirement="CLAIM-ORCHESTRATOR-GENUINE",
+        source="deck, Threat Model: a holder trusts the orchestrator",
+        under=EVERYWHERE,
+    )
+    def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
+        return implies(
+            accepted(a, p, k, v) & ~corrupt(a), measured(p) & job_manifest(p) & channel(a, p) & (p == orchestrator)
+        )
+
+    @draft.claim(
+        name="no-silent-reset",
+        sentence="The orchestrator accepts no acknowledgement, digest or result from a session that it did not itself "
+        "attest.",
+        requirement="CLAIM-NO-SILENT-RESET",
+        source="Carnet (attack 24: attest, reset, re-attach)",
+        under=EVERYWHERE,
+    )
+    def no_silent_reset() -> Formula:
+        return implies((phase != Phase.SETUP) & (phase != Phase.OPENED), attested(session))
+
+
+def _timed(draft: Draft) -> None:
+    draft.declare_claim(
+        "key-lifetime",
+        sentence="No key protects more than its limit of blocks and messages.",
+        requirement="CLAIM-KEY-LIFETIME",
+        source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
+        under=ALL,
+    )
+    draft.declare_claim(
+        "fresh-attestation",
+        sentence="Evidence older than its time to live, at use, never opens a hand-over.",
+        requirement="CLAIM-FRESH-ATTESTATION",
+        source="RFC 9334 section 10",
+        under=ALL,
+    )
+    draft.declare_claim(
+        "bounded-custody",
+        sentence="After the lease expires the orchestrator accepts nothing under the grant and has begun eviction or "
+        "fail-stop.",
+        requirement="CLAIM-BOUNDED-CUSTODY",
+        source="Carnet (attack 32)",
+        under=ALL,
+    )
+
+
+def state_goals(draft: Draft) -> None:
+    """Add what must be reachable, and what must happen eventually, to ``draft``."""
+
+    @draft.goal(sentence="An honest holder's data is resident.")
+    def data_resident(g: Gpu, m: Data) -> Formula:
+        return buffer(g, m) & honest_data(m)
+
+    @draft.goal(sentence="The model was trained on an honest holder's data.")
+    def trained(g: Gpu, m: Data) -> Formula:
+        return (phase == Phase.TRAINED) & workspace(g, m) & honest_data(m)
+
+    @draft.goal(sentence="A second holder has the GPU.", rounds=2)
+    def second_holder(a: Agent, b: Agent, j: Key, k: Key, v: Slot, w: Slot) -> Formula:
+        return granted(a, j, v) & granted(b, k, w) & (a != b)
+
+    @draft.goal(sentence="The same holder has the GPU twice.", rounds=2)
+    def same_holder_twice(a: Agent, j: Key, k: Key, v: Slot, w: Slot) -> Formula:
+        return granted(a, j, v) & granted(a, k, w) & (j != k)
+
+    @draft.goal(sentence="A third round begins.", rounds=3)
+    def third_round(a: Agent, b: Agent, c: Agent, i: Key, j: Key, k: Key, u: Slot, v: Slot, w: Slot) -> Formula:
+        three = granted(a, i, u) & granted(b, j, v) & granted(c, k, w)
+        return three & (i != j) & (j != k) & (i != k)
+
+    @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
+    def eviction() -> Formula:
+        return (custody == Custody.EVICTED) & (phase == Phase.CLEAN)
+
+    draft.eventually(
+        "grant-ends",
+        phase == Phase.AWAY,
+        phase != Phase.AWAY,
+        sentence="Every grant is followed by return, eviction or fail-stop.",
+        fair=("evict",),
+    )

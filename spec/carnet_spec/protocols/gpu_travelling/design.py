@@ -1,0 +1,242 @@
+"""The design put together: axioms, threat models, assumptions, defences and variants of GPU Travelling."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, forall, implies
+from carnet_spec.language.family import Variant
+from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
+from carnet_spec.protocols.gpu_travelling.claims import state_claims, state_goals
+from carnet_spec.protocols.gpu_travelling.custody import specify_custody
+from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
+from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES
+from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.training import specify_training
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
+    Custody,
+    Data,
+    Gpu,
+    Phase,
+    Slot,
+    before,
+    certified,
+    confidential,
+    corrupt,
+    custody,
+    data_owner,
+    dataset,
+    elsewhere,
+    enrolled,
+    first,
+    genuine,
+    in_slot,
+    installed,
+    job_manifest,
+    measured,
+    mux,
+    orchestrator,
+    past_keys_leak,
+    phase,
+    platform,
+    some_holder_corrupt,
+    the_model,
+)
+
+ID = "gpu-travelling"
+TITLE = "GPU Travelling: one confidential GPU, routed to distrusting data holders in turn"
+MAIN = ("engine-per-holder", "sealed-under-master")
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("engine-per-holder", "each holder has a copy engine of its own, retired at return"),
+        Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
+        Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
+        Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
+        Variant("wrapped-under-old", "a fresh key, sent under the outgoing link key"),
+        Variant("reset", "a new session before every journey, the stock ratchet on the way in"),
+        Variant("rotate-out-only", "the deck read literally: rotate before travelling only", without=("rotation-in",)),
+        Variant("check-before-rotate", "check memory, then rotate", without=("rotation-before-check",)),
+        Variant("fence-before-rotate", "fence, then rotate", without=("rotation-before-fence",)),
+        Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
+        Variant("whole-bundle-lent", "lend both halves, keep d2h", without=("h2d-half-only", "rotation-in-d2h")),
+        Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),
+        Variant(
+            "report-not-in-session",
+            "take a report from outside the session",
+            without=("report-in-session", "signer-is-responder"),
+        ),
+        Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
+        Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
+        Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
+        Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
+        Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
+        Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
+    )
+}
+
+_BASE = {"engine-per-holder": "engine-per-holder", "ratchet": "ratchet", "reset": "reset"} | {
+    "wrapped-under-old": "wrapped-under-old"
+}
+
+
+def gpu_travelling(variant: str = MAIN[0]) -> Draft:
+    """Draft the named variant of GPU Travelling."""
+    schedule = SCHEDULES[_BASE.get(variant, "sealed-under-master")]()
+    confined = variant == "confined-holder"
+    draft = Draft(ID, TITLE, variant)
+    _assume(draft)
+    _threats(draft)
+    _defences(draft)
+    _start(draft)
+    specify_setup(draft)
+    specify_custody(draft, schedule)
+    specify_training(draft, schedule)
+    specify_adversary(draft, confined=confined)
+    schedule.rules(draft)
+    state_claims(draft, schedule, confined=confined)
+    state_lemmas(draft, schedule)
+    state_goals(draft)
+    return draft
+
+
+def _assume(draft: Draft) -> None:
+    for id, sentence in (
+        ("A1", "AEAD, hash, signature and quote are ideal."),
+        ("A2", "Who is corrupt is fixed from the start."),
+        (
+            "A3",
+            "Session master, link keys, counters, page tables and firmware are out of reach through the link; "
+            "'all GPU memory' means the rest.",
+        ),
+        ("A4", "A reset wipes memory and keys; a GPU has one session at a time."),
+        ("A5", "The attested orchestrator is never compromised, cloned or rolled back; its journal defends itself."),
+        ("A6", "Training is the declassifier, from data to model."),
+        ("A7", "Verified code is memory-safe on any buffer content."),
+        (
+            "A8",
+            "Scrub and read-back reach every byte outside model and code, caches, registers and shared memory included.",
+        ),
+        ("A9", "CVM time is monotone."),
+        ("A10", "Enrolment is authentic."),
+    ):
+        draft.assumption(id, sentence)
+    draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
+    draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
+    draft.axiom(
+        "one instance runs the job",
+        forall(lambda x: implies(measured(x) & job_manifest(x), x == orchestrator), Agent),
+        assumption="A5",
+        says="another measured instance shows another manifest",
+    )
+    draft.axiom("two parties", (orchestrator != platform) & ~measured(platform), assumption="A1")
+    draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")
+    draft.axiom(
+        "what a corrupt holder is",
+        forall(lambda x: implies(enrolled(x) & corrupt(x), some_holder_corrupt), Agent),
+        assumption="A2",
+    )
+    draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
+    draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
+    draft.axiom(
+        "datasets are holders'", forall(lambda m: implies(dataset(m), enrolled(data_owner(m))), Data), assumption="A10"
+    )
+    draft.axiom("counters do not loop", forall(lambda u: ~before(u, u), Slot))
+    draft.axiom(
+        "counters are ordered",
+        forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Slot, Slot, Slot),
+    )
+    draft.axiom("counters are in line", forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Slot, Slot))
+    draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot))
+
+
+def _threats(draft: Draft) -> None:
+    holders_honest = ~some_holder_corrupt
+    keys_kept = ~past_keys_leak
+    draft.threat(
+        "outsider",
+        "platform and every enrolled holder honest; outsiders control the network and own GPUs elsewhere",
+        platform_honest=~corrupt(platform),
+        holders_honest=holders_honest,
+        past_keys_kept=keys_kept,
+    )
+    draft.threat(
+        "holder",
+        "platform honest, any holders corrupt, plus outsiders",
+        platform_honest=~corrupt(platform),
+        past_keys_kept=keys_kept,
+    )
+    draft.threat(
+        "hypervisor",
+        "platform corrupt, no enrolled holder corrupt, plus outsiders",
+        holders_honest=holders_honest,
+        past_keys_kept=keys_kept,
+    )
+    draft.threat("collusion", "anybody but the orchestrator may be corrupt", past_keys_kept=keys_kept)
+    draft.threat("past-keys", "collusion, and the adversary is given every link key the GPU no longer accepts")
+
+
+def _defences(draft: Draft) -> None:
+    for id, title, *base in (
+        ("gpu-certificate", "the GPU's certificate chain is checked"),
+        ("report-nonce", "the report has to answer this session's nonce"),
+        ("report-in-session", "the report has to arrive inside the session"),
+        ("signer-is-responder", "the report's signer has to be the session's responder"),
+        ("mode-check", "the report has to say confidential mode"),
+        ("orchestrator-quote", "the holder checks the orchestrator's measurement"),
+        ("quote-bound-to-channel", "the quote has to be bound to the channel, after the handshake"),
+        ("manifest-check", "the holder checks the job manifest in the quote"),
+        ("enrolment-check", "the orchestrator checks the holder's enrolment key in the channel"),
+        ("rotation-out", "the link key rotates before travelling"),
+        ("rotation-in", "the link key rotates at return"),
+        ("rotation-in-h2d", "the rotation at return changes the host-to-device half"),
+        ("rotation-in-d2h", "the rotation at return changes the device-to-host half"),
+        ("rotation-ack", "the orchestrator waits for the acknowledgement of a rotation"),
+        ("rotation-before-check", "memory is checked after the rotation at return"),
+        ("rotation-before-fence", "contexts are fenced after the rotation at return"),
+        ("atomic-rotation", "counters restart only together with a key change"),
+        ("wrapped-key-once", "the GPU accepts each key once"),
+        ("epochs-increase", "the GPU accepts keys in the order of their epochs"),
+        ("fresh-key", "every epoch's key was never used before"),
+        ("engine-retirement", "the returned engine is retired, acknowledged", "engine-per-holder"),
+        ("no-engine-reload", "copy engines are not loaded again within a session"),
+        ("fence", "resident contexts are fenced at return"),
+        ("fence-ack", "the orchestrator waits for the acknowledgement of the fence"),
+        ("scrub-buffer", "the scrub clears the dataset buffer"),
+        ("scrub-workspace", "the scrub clears what training derived"),
+        ("scrub-ack", "the scrub's acknowledgement has to verify under the link key"),
+        ("code-reupload", "the code is uploaded again at return"),
+        ("code-read-back", "the code is read back and compared"),
+        ("model-read-back", "the model is read back and compared"),
+        ("received-count", "the GPU's receive counter is compared with the returned count"),
+        ("gpu-implicit-iv", "the GPU decrypts at its own next counter value only"),
+        ("sender-iv-monotonic", "senders never use a counter value twice"),
+        ("count-handover", "counter values used by the other side are handed over"),
+        ("h2d-half-only", "a holder is lent the host-to-device half only"),
+        ("launch-key-kept", "the launch key is never lent"),
+        ("grant-addressee", "a grant goes to the holder whose key it is"),
+        ("grant-once", "a holder accepts a grant once"),
+        ("return-authenticated", "a return has to come from the holder"),
+        ("fail-stop-on-reset", "a failed session is never continued"),
+    ):
+        draft.defence(id, title, base=base[0] if base else "")
+    draft.defence("lease", "custody ends when its lease does", timed=True)
+    draft.defence("key-usage-limit", "a key is used up to its limit only", timed=True)
+
+
+def _start(draft: Draft) -> None:
+    draft.initially(phase, Phase.SETUP)
+    draft.initially(custody, Custody.NONE)
+
+    def slot_at_first(g: Gpu) -> Formula:
+        return installed(g)
+
+    def mode_at_first(g: Gpu) -> Formula:
+        return genuine(g) & ~elsewhere(g)
+
+    def route_at_first(x: Agent) -> Formula:
+        return x == orchestrator
+
+    draft.initially(in_slot, slot_at_first)
+    draft.initially(confidential, mode_at_first)
+    draft.initially(mux, route_at_first)

@@ -1,0 +1,149 @@
+"""Finite instances of GPU Travelling: who takes part, how often, and in which order a search widens."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale
+
+DEFAULTS = {
+    "holders": 1,
+    "corrupt": 1,
+    "gpus": 1,
+    "fakes": 0,
+    "instances": 0,
+    "chunks": 1,
+    "corrupt_chunks": 0,
+    "rounds": 1,
+    "sessions": 1,
+    "own_sessions": 0,
+    "own_keys": 0,
+}
+"""Sizes by name, unless a profile or ``--set`` says otherwise."""
+
+_HONEST = ("alice", "anna", "anton", "agnes")
+_CORRUPT = ("mallory", "milo", "maria", "marcus")
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes under one threat model.
+
+    ``holders`` are honest and ``corrupt`` are corrupt enrolled holders (under ``outsider`` and ``hypervisor`` the
+    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs; ``instances`` are orchestrator
+    instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``rounds`` hand-overs;
+    ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw.
+    """
+    size = DEFAULTS | {name: value for name, value in scale.items() if name in DEFAULTS}
+    enrolled_corrupt = threat not in ("outsider", "hypervisor")
+    honest = _HONEST[: size["holders"]]
+    rogue = _CORRUPT[: size["corrupt"]]
+    strays = tuple(f"instance{number}" for number in range(2, 2 + size["instances"]))
+    agents = ("orchestrator", "platform", *honest, *rogue, *strays)
+    genuine = tuple(f"gpu{number}" for number in range(1, 1 + size["gpus"]))
+    fakes = tuple(f"fake{number}" for number in range(1, 1 + size["fakes"]))
+    chunks = {holder: tuple(f"{holder}'s chunk {n}" for n in range(1, 1 + size["chunks"])) for holder in honest}
+    if enrolled_corrupt:
+        chunks |= {each: tuple(f"{each}'s chunk {n}" for n in range(1, 1 + size["corrupt_chunks"])) for each in rogue}
+    platform_corrupt = threat not in ("outsider", "holder")
+    corrupt = (*(("platform",) if platform_corrupt else ()), *rogue, *strays)
+    enrolled = (*honest, *(rogue if enrolled_corrupt else ()))
+    keys, pools = _keys(size)
+    slots = tuple(f"{n}" for n in range(max(6, size["chunks"] + 2)))
+    relations: dict[str, frozenset[Row]] = {
+        "corrupt": _unary(corrupt),
+        "enrolled": _unary(enrolled),
+        "measured": _unary(("orchestrator", *strays)),
+        "job_manifest": _unary(("orchestrator",)),
+        "genuine": _unary(genuine),
+        "certified": _unary(genuine),
+        "elsewhere": frozenset(),
+        "installed": _unary(genuine[:1]),
+        "dataset": _unary(tuple(chunk for owned in chunks.values() for chunk in owned)),
+        "before": frozenset((slots[i], slots[j]) for j in range(len(slots)) for i in range(j)),
+        "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
+        "some_holder_corrupt": frozenset({()}) if enrolled_corrupt and rogue else frozenset(),
+    }
+    owners = {(chunk,): holder for holder, owned in chunks.items() for chunk in owned}
+    return Instance(
+        elements={
+            "Agent": agents,
+            "Gpu": (*genuine, *fakes),
+            "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
+            "Key": keys,
+            "Data": (*(chunk for owned in chunks.values() for chunk in owned), "the model"),
+            "Slot": slots,
+        },
+        relations=relations,
+        functions={
+            "orchestrator": {(): "orchestrator"},
+            "platform": {(): "platform"},
+            "the_model": {(): "the model"},
+            "first": {(): slots[0]},
+            "data_owner": owners | {("the model",): "orchestrator"},
+        },
+        pools=pools,
+        describes=_describe(size, enrolled_corrupt),
+    )
+
+
+def _unary(names: Row) -> frozenset[Row]:
+    return frozenset((name,) for name in names)
+
+
+def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
+    """Name the keys, and say which step may draw which: that is what bounds rounds and sessions."""
+    home = tuple(f"h{n}" for n in range(1, 1 + size["sessions"]))
+    out = tuple(f"k{n}" for n in range(1, 1 + size["rounds"]))
+    back = tuple(f"b{n}" for n in range(1, 1 + size["rounds"]))
+    own = tuple(f"x{n}" for n in range(1, 1 + size["own_sessions"]))
+    offered = tuple(f"y{n}" for n in range(1, 1 + size["own_keys"]))
+    sessions = tuple(f"s{n}" for n in range(1, 1 + size["sessions"]))
+    own_sessions = tuple(f"s{n}" for n in range(1 + size["sessions"], 1 + size["sessions"] + size["own_sessions"]))
+    pools: dict[tuple[str, str], Row] = {
+        ("rotate_out", "k"): out,
+        ("open_own_session", "k"): own,
+        ("open_own_session", "s"): own_sessions,
+        ("offer_own_key", "k"): offered,
+    }
+    for action in ("open_session", "reattach"):
+        pools[action, "k"] = home
+        pools[action, "s"] = sessions
+    for action in ("rotate_in", "rotate_late", "rotate_after_fence"):
+        pools[action, "k"] = back
+    return (*home, *out, *back, *own, *offered), pools
+
+
+def _describe(size: dict[str, int], enrolled_corrupt: bool) -> str:
+    rogue = "corrupt" if enrolled_corrupt else "outside"
+    parts = [
+        f"{size['holders']} honest and {size['corrupt']} {rogue} holder(s)",
+        f"{size['gpus']} genuine and {size['fakes']} fake GPU(s)",
+        f"{1 + size['instances']} orchestrator instance(s)",
+        f"{size['chunks']} chunk(s)",
+        f"{size['rounds']} round(s)",
+        f"{size['sessions']} session(s)",
+    ]
+    return ", ".join(parts)
+
+
+PROFILES = {
+    "tiny": Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1}, title="one round, whole adversary"),
+    "ci": Profile(
+        "ci",
+        {
+            "holders": 1,
+            "corrupt": 1,
+            "gpus": 2,
+            "fakes": 1,
+            "instances": 1,
+            "chunks": 2,
+            "rounds": 2,
+            "own_sessions": 1,
+            "own_keys": 1,
+            "corrupt_chunks": 1,
+        },
+        budget=2,
+        title="two rounds, two active adversary moves",
+    ),
+}
+
+HUNTS: tuple[Profile, ...] = ()
+FINDINGS: tuple[Finding, ...] = ()

@@ -1,0 +1,283 @@
+"""Key schedules: where the next link key comes from, and what follows from it for whoever held the last one.
+
+Each schedule says three things: what an order to rotate gives away (deduction rules), what the GPU must do about the
+key it leaves, and when a key counts as one the GPU no longer accepts.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Expression, Formula, Kind, Step, implies, relation, used
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    ADVERSARY,
+    Agent,
+    Data,
+    Gpu,
+    Key,
+    Session,
+    carried,
+    corrupt,
+    ends_at,
+    exposed,
+    in_session,
+    issued,
+    key_session,
+    knows_d2h,
+    knows_h2d,
+    link_h2d,
+    live_d2h,
+    live_h2d,
+    owner,
+    past_keys_leak,
+    platform,
+    revealed,
+    stale,
+    tenant,
+)
+
+follows = relation(
+    "follows", Key, Key, kind=Kind.GHOST, says="the second key is derived from the first by a public step"
+)
+wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
+engine_revealed = relation(
+    "engine_revealed", Session, Agent, kind=Kind.GHOST, says="the agent's engine key leaked, late"
+)
+engine_carried = relation(
+    "engine_carried",
+    Session,
+    Agent,
+    Data,
+    kind=Kind.GHOST,
+    says="the data was sent under, or resident during, its epochs",
+)
+
+
+class Schedule:
+    """A fresh key for every epoch, sent under the session master that only orchestrator and GPU hold."""
+
+    name = "sealed-under-master"
+    retirement: str | None = None
+    """The defence that retires the key the GPU leaves, where that is not part of taking a new one."""
+    one_tenant = False
+    """Whether a session is lent to one holder only."""
+
+    def issue(self, step: Step, key: Key) -> None:
+        """Record what ordering a rotation to ``key`` puts on the wire."""
+
+    def gpu_rotates(self, step: Step, gpu: Gpu, key: Key) -> None:
+        """Add what the GPU needs before it can take ``key``."""
+
+    def rules(self, draft: Draft) -> None:
+        """Add the deductions that the schedule allows, and how past keys leak."""
+        self.reveal(draft)
+
+    def reveal(self, draft: Draft) -> None:
+        """Hand the adversary each link key that the GPU no longer accepts, in the threat model that says so."""
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x} is given {k}, which {g} no longer accepts.",
+            source="Carnet: threat model past-keys",
+        )
+        def reveal_past_key(step: Step, x: Agent, g: Gpu, k: Key) -> None:
+            """The adversary gets every key whose epoch is over, but never the master."""
+            step.given("past keys leak", past_keys_leak & corrupt(x))
+            step.given("accepted in its session", issued(k) & stale(g, k) & in_session(g, key_session(k)))
+            step.given("no longer accepted", ~live_h2d(g, k) & ~live_d2h(g, k))
+            step.insert(knows_h2d(x, k))
+            step.insert(knows_d2h(x, k))
+            step.insert(revealed(k))
+            lost = step.each(Data)
+            step.insert(exposed(lost), when=carried(k, lost))
+
+    def lemmas(self, draft: Draft) -> None:
+        """Add the lemmas that only this schedule needs."""
+
+        @draft.lemma
+        def revealed_keys_were_accepted(g: Gpu, k: Key) -> Formula:
+            """A revealed key is one the GPU will never accept again."""
+            return implies(revealed(k), issued(k)) & implies(revealed(k) & in_session(g, key_session(k)), stale(g, k))
+
+    def leaked(self, key: Key) -> Formula:
+        """Whether the key was given to the adversary after its epoch."""
+        return revealed(key)
+
+    def secret(self, key: Key) -> Formula:
+        """Whether nobody who is corrupt ever had a right to the key, nor was given it."""
+        return ~corrupt(owner(key)) & ~self.leaked(key)
+
+    def carried(self, key: Key, data: Data) -> Formula:
+        """Whether the data was sent under the key or resident during its epoch."""
+        return carried(key, data)
+
+    def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
+        """Record that the epoch of ``key`` carries ``data``; it is exposed at once if the key leaked already."""
+        step.insert(carried(key, data), when=when, name="carried")
+        late = self.leaked(key) if when is None else self.leaked(key) & when
+        step.insert(exposed(data), when=late, name="carried under a leaked key")
+
+
+class EnginePerHolder(Schedule):
+    """Each holder has a copy engine whose key is a branch of the master of its own; a new epoch is a new channel on it.
+
+    The key bytes of an engine never change, so whoever knows one epoch of it knows them all. An engine that was given
+    back must be retired, acknowledged in the session, until it is granted to the same holder again.
+    """
+
+    name = "engine-per-holder"
+    retirement = "engine-retirement"
+
+    def rules(self, draft: Draft) -> None:
+        """Add the deduction that epochs of one engine share their key bytes."""
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x}, who knows {j}, knows {k} of the same engine.",
+            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+        )
+        def same_engine_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
+            """Key bytes belong to the engine; only the channel counter in the IV differs."""
+            step.given("known", corrupt(x) & knows_h2d(x, j))
+            step.given("same engine", self._same_engine(j, k))
+            step.insert(knows_h2d(x, k))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.",
+            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+        )
+        def same_engine_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
+            """The same holds for the device-to-host half."""
+            step.given("known", corrupt(x) & knows_d2h(x, j))
+            step.given("same engine", self._same_engine(j, k))
+            step.insert(knows_d2h(x, k))
+
+        self.reveal(draft)
+
+    def reveal(self, draft: Draft) -> None:
+        """An engine key is past only when its session is: until then the GPU would accept it again."""
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x} is given {k} of a session that is over.",
+            source="Carnet: threat model past-keys",
+        )
+        def reveal_past_key(step: Step, x: Agent, k: Key, s: Session, o: Agent) -> None:
+            """The adversary gets the engine's key once its session is over, but never the master."""
+            step.given("past keys leak", past_keys_leak & corrupt(x))
+            step.given("whose", issued(k) & (key_session(k) == s) & (owner(k) == o))
+            step.given("session over", ~in_session(ends_at(s), s))
+            step.insert(knows_h2d(x, k))
+            step.insert(knows_d2h(x, k))
+            step.insert(engine_revealed(s, o))
+            lost = step.each(Data)
+            step.insert(exposed(lost), when=engine_carried(s, o, lost))
+
+    def lemmas(self, draft: Draft) -> None:
+        """Add what a revealed engine means."""
+
+        @draft.lemma
+        def revealed_engines_are_dead(s: Session, o: Agent, g: Gpu, m: Data) -> Formula:
+            """An engine is revealed when its session is over, and what it carried is exposed."""
+            return implies(engine_revealed(s, o), used(s) & past_keys_leak & ~in_session(g, s)) & implies(
+                engine_revealed(s, o) & engine_carried(s, o, m), exposed(m)
+            )
+
+        @draft.lemma
+        def engines_carry_for_sessions(s: Session, o: Agent, m: Data) -> Formula:
+            """Only engines of drawn sessions carry anything."""
+            return implies(engine_carried(s, o, m), used(s))
+
+    def _same_engine(self, left: Key, right: Key) -> Formula:
+        return issued(left) & issued(right) & (owner(left) == owner(right)) & (key_session(left) == key_session(right))
+
+    def leaked(self, key: Key) -> Formula:
+        """Whether the engine's key was given to the adversary after its session."""
+        return engine_revealed(key_session(key), owner(key))
+
+    def carried(self, key: Key, data: Data) -> Formula:
+        """Whether the data was sent under the engine or resident during its epochs."""
+        return engine_carried(key_session(key), owner(key), data)
+
+    def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
+        """Record that the engine of ``key`` carries ``data``."""
+        step.insert(engine_carried(key_session(key), owner(key), data), when=when, name="carried")
+        late = self.leaked(key) if when is None else self.leaked(key) & when
+        step.insert(exposed(data), when=late, name="carried under a leaked key")
+
+
+class Ratchet(Schedule):
+    """The public driver's rotation: the next key is a public function of the last one."""
+
+    name = "ratchet"
+
+    def issue(self, step: Step, key: Key) -> None:
+        """The new key follows from the link key."""
+        step.insert(follows(link_h2d, key))
+
+    def rules(self, draft: Draft) -> None:
+        """Add the deduction that whoever knows a key computes the next."""
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x} computes {k} from {j}.",
+            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c:397: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
+        )
+        def ratchet_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
+            """Rotation is deterministic: no secret enters but the old key."""
+            step.given("known", corrupt(x) & knows_h2d(x, j) & follows(j, k))
+            step.insert(knows_h2d(x, k))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x} computes the d2h half of {k} from that of {j}.",
+            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c:397",
+        )
+        def ratchet_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
+            """The halves are ratcheted apart, each by its own label."""
+            step.given("known", corrupt(x) & knows_d2h(x, j) & follows(j, k))
+            step.insert(knows_d2h(x, k))
+
+        self.reveal(draft)
+
+
+class ResetOut(Ratchet):
+    """A new session and key exchange before every journey; on the way in the stock ratchet."""
+
+    name = "reset"
+    one_tenant = True
+
+    def secret(self, key: Key) -> Formula:
+        """Whether the one holder of the session is honest too, since it can compute what follows its own key."""
+        return ~corrupt(owner(key)) & ~corrupt(tenant(key_session(key))) & ~self.leaked(key)
+
+
+class WrappedUnderOld(Schedule):
+    """A fresh key, sent under the outgoing link key."""
+
+    name = "wrapped-under-old"
+
+    def issue(self, step: Step, key: Key) -> None:
+        """The new key travels under the link key."""
+        step.insert(wrapped_under(link_h2d, key))
+
+    def rules(self, draft: Draft) -> None:
+        """Add the deduction that whoever knows the old key unwraps the new one."""
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="The platform unwraps {k} with {j}.",
+            source="Carnet: key transport under the outgoing key",
+        )
+        def unwrap(step: Step, j: Key, k: Key) -> None:
+            """Rotation orders pass the platform, which records them."""
+            step.given("recorded", corrupt(platform) & wrapped_under(j, k) & knows_h2d(platform, j))
+            step.insert(knows_h2d(platform, k))
+            step.insert(knows_d2h(platform, k))
+
+        self.reveal(draft)
+
+
+SCHEDULES: dict[str, type[Schedule]] = {
+    kind.name: kind for kind in (EnginePerHolder, Schedule, Ratchet, ResetOut, WrappedUnderOld)
+}
+"""Key schedules by name; ``none`` is a schedule with both rotations removed."""

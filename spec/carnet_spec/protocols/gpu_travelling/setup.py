@@ -1,0 +1,242 @@
+"""Setup: the orchestrator attests the GPU inside its session, holders attest the orchestrator, holders prove themselves.
+
+One-way attestation is what makes GPU Travelling possible (deck, Proposal: "Single-way attestation"): a CVM attests a
+GPU, never the reverse. Nothing here is secret to outsiders; everything is *bound*: the report to the session it
+arrives in and to a nonce, the quote to the channel it arrives on, the enrolment key to the channel it is proved in.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Step
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    ADVERSARY,
+    GPU,
+    HOLDER,
+    ORCHESTRATOR,
+    PLATFORM,
+    Agent,
+    Custody,
+    Gpu,
+    Key,
+    Mode,
+    Phase,
+    Session,
+    admitted,
+    attested,
+    certified,
+    channel,
+    confidential,
+    corrupt,
+    custody,
+    ends_at,
+    enrolled,
+    enrolment_proof,
+    genuine,
+    in_session,
+    in_slot,
+    issued,
+    job_manifest,
+    key_session,
+    knows_d2h,
+    knows_h2d,
+    knows_launch,
+    lent_key,
+    link_d2h,
+    link_h2d,
+    live_d2h,
+    live_h2d,
+    measured,
+    mux,
+    mux_request,
+    occupied,
+    orchestrated,
+    orchestrator,
+    owner,
+    phase,
+    platform,
+    protected,
+    report,
+    report_inside,
+    responder,
+    session,
+    session_lent,
+    stale,
+)
+
+_DECK = "deck, How it works: Setup"
+
+
+def specify_setup(draft: Draft) -> None:
+    """Add the setup steps to ``draft``."""
+    _open_session(draft)
+    _attest_gpu(draft)
+    _attest_orchestrator(draft)
+    _enrol(draft)
+    _route(draft)
+
+
+def _open_session(draft: Draft) -> None:
+    def establish(step: Step, s: Session, k: Key, g: Gpu) -> None:
+        step.given("in the slot", in_slot(g))
+        step.given("one session per GPU", ~occupied(g))
+        step.fresh(s)
+        step.fresh(k)
+        step.set(session, s)
+        step.set(link_h2d, k)
+        step.set(link_d2h, k)
+        step.set(ends_at(s), g)
+        step.set(key_session(k), s)
+        step.set(owner(k), orchestrator)
+        step.insert(responder(s, g))
+        step.insert(orchestrated(s))
+        step.insert(protected(s), when=genuine(g) & confidential(g))
+        step.insert(occupied(g), when=genuine(g))
+        step.insert(in_session(g, s), when=genuine(g))
+        step.insert(live_h2d(g, k), when=genuine(g))
+        step.insert(live_d2h(g, k), when=genuine(g))
+        step.insert(stale(g, k), when=genuine(g))
+        step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
+        step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
+        step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator gives up whatever went before and opens session {s} with what is in its slot, {g}.",
+        message="orchestrator -> {g}: KEY_EXCHANGE ({s})",
+        source=f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
+        enforces=("REQ-STOP-01", "REQ-SETUP-01"),
+    )
+    def open_session(step: Step, s: Session, k: Key, g: Gpu) -> None:
+        """Fail-stop is starting again from nothing: a session that failed is never continued."""
+        establish(step, s, k, g)
+        step.set(lent_key, k)
+        step.set(custody, Custody.NONE)
+        step.remove(session_lent)
+        step.set(phase, Phase.OPENED)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator re-attaches to what is in its slot, {g}, in session {s}, and goes on where it was.",
+        message="orchestrator -> {g}: KEY_EXCHANGE ({s})",
+        source="Carnet (attack 24: attest, reset, re-attach without attestation)",
+        shortcut_of="fail-stop-on-reset",
+    )
+    def reattach(step: Step, s: Session, k: Key, g: Gpu) -> None:
+        """What a driver does that reconnects by itself."""
+        step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
+        establish(step, s, k, g)
+        step.insert(issued(k))
+
+
+def _attest_gpu(draft: Draft) -> None:
+    @draft.action(
+        by=GPU,
+        says="{g} answers inside session {s} with a report of mode {mode} for its nonce.",
+        message="{g} -> orchestrator: MEASUREMENTS (nonce {s}, {mode})",
+        source="nvtrust local_gpu_verifier: GET_MEASUREMENTS; DSP0274 measurements",
+        enforces="REQ-SETUP-02",
+    )
+    def give_report(step: Step, g: Gpu, s: Session, mode: Mode) -> None:
+        """The report is signed by the device and states its mode; inside the session it comes from the responder."""
+        step.actor(g, genuine(g))
+        step.require("own session", in_session(g, s))
+        step.require("asked", responder(s, g))
+        step.require(
+            "true mode", ((mode == Mode.CONFIDENTIAL) & confidential(g)) | ((mode == Mode.OPEN) & ~confidential(g))
+        )
+        step.insert(report(g, s, mode))
+        step.insert(report_inside(s, g, s, mode))
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.",
+        source="nvtrust local_gpu_verifier, cc_admin.py; deck, Introducing Confidential GPUs",
+        enforces=("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-SETUP-07"),
+    )
+    def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
+        """Appraise evidence: certificate, nonce, mode, arrival inside the session, and that its signer is the responder."""
+        step.require("phase", phase == Phase.OPENED)
+        step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
+        step.require("report anywhere", report(q, n, mode), unless="report-in-session")
+        step.require("certificate", certified(q), defence="gpu-certificate")
+        step.require("nonce", n == session, defence="report-nonce")
+        step.require("mode", mode == Mode.CONFIDENTIAL, defence="mode-check")
+        step.require("signer is responder", responder(session, q), defence="signer-is-responder")
+        step.insert(attested(session))
+        step.insert(issued(link_h2d))
+        step.set(phase, Phase.ROTATED_IN)
+
+
+def _attest_orchestrator(draft: Draft) -> None:
+    @draft.action(
+        by=HOLDER,
+        says="Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
+        message="{p} -> {a}: TD quote of {q}",
+        source="deck, Threat Model; Sardar et al., Identity Crisis (post-handshake binding)",
+        enforces=("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10"),
+    )
+    def attest_orchestrator(step: Step, a: Agent, p: Agent, q: Agent) -> None:
+        """A quote says little by itself: it has to be of the right code, for this channel, about this job."""
+        step.actor(a, ~corrupt(a))
+        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p))
+        step.require("a holder", enrolled(a))
+        step.require("measurement", measured(q), defence="orchestrator-quote")
+        step.require("bound to the channel", p == q, defence="quote-bound-to-channel")
+        step.require("manifest", job_manifest(q) | ~measured(q), defence="manifest-check")
+        step.insert(channel(a, p))
+
+
+def _enrol(draft: Draft) -> None:
+    @draft.action(
+        by=HOLDER,
+        says="Holder {a} proves its enrolment key in the attested channel.",
+        message="{a} -> orchestrator: enrolment proof",
+        source="Carnet (attack 28: impersonated holder)",
+        enforces="REQ-SETUP-11",
+    )
+    def prove_enrolment(step: Step, a: Agent) -> None:
+        """The proof names the channel it is made in, so that relaying it is of no use."""
+        step.actor(a, ~corrupt(a))
+        step.require("a holder", enrolled(a))
+        step.require("attested channel", channel(a, orchestrator))
+        step.insert(enrolment_proof(a, a))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Corrupt holder {a} lets {p} use its enrolment key.",
+        source="Carnet: corrupt holders pool what they have",
+    )
+    def lend_enrolment(step: Step, a: Agent, p: Agent) -> None:
+        """A corrupt holder may let any corrupt agent sit at the end of its channel."""
+        step.given("corrupt", corrupt(a) & enrolled(a) & corrupt(p))
+        step.insert(enrolment_proof(a, p))
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator takes the channel of {p} for holder {a}'s.",
+        source="Carnet (attack 28: impersonated holder)",
+        enforces="REQ-SETUP-12",
+    )
+    def admit(step: Step, a: Agent, p: Agent) -> None:
+        """Whoever is at the other end has to prove the key of the holder that the grant will be for."""
+        step.given("who is there", (p == a) & ~corrupt(a) & channel(a, orchestrator) | corrupt(p))
+        step.require("a holder", enrolled(a))
+        step.require("enrolment proof", enrolment_proof(a, p), defence="enrolment-check")
+        step.insert(admitted(a, p))
+
+
+def _route(draft: Draft) -> None:
+    @draft.action(
+        by=PLATFORM,
+        says="The platform routes the GPU to {x}, as asked.",
+        message="orchestrator -> platform: route to {x}",
+        source="deck, Enabler: PCIe/SXM MUX",
+        enforces="REQ-PLATFORM-01",
+    )
+    def switch_mux(step: Step, x: Agent) -> None:
+        """An honest platform follows the request, in its own time; a corrupt one reaches every bus anyway."""
+        step.actor(platform, ~corrupt(platform))
+        step.require("asked", mux_request(x))
+        step.require("not there yet", ~mux(x))
+        step.remove(mux(step.each(Agent)), name="leave")
+        step.insert(mux(x), name="arrive")

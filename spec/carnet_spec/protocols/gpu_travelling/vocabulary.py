@@ -1,0 +1,272 @@
+"""The words of GPU Travelling: sorts, parties, and every symbol a state is made of.
+
+A *state symbol* belongs to one party; a *message symbol* holds what was put on a wire or shown as evidence and is
+never taken back, since the network records everything; *truth* is what no honest party can look at; *ghosts* are
+history kept for the claims.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import (
+    Formula,
+    Individual,
+    Kind,
+    Role,
+    constant,
+    flag,
+    function,
+    member,
+    relation,
+    rigid_flag,
+    rigid_function,
+    rigid_relation,
+    variable,
+)
+
+# -- sorts -------------------------------------------------------------------------------------------------------------
+
+
+class Agent(Individual):
+    """A party that can know things: the orchestrator, holders, the platform, outsiders and the CVMs they start."""
+
+
+class Gpu(Individual):
+    """A GPU, genuine or fake."""
+
+
+class Session(Individual, fresh=True):
+    """A session between a GPU and whoever opened it; it stands for its master secret and its attestation nonce too."""
+
+
+class Key(Individual, fresh=True):
+    """The link key of one epoch, both directions; with its own space of IVs."""
+
+
+class Data(Individual):
+    """A chunk of somebody's dataset, or the model."""
+
+
+class Slot(Individual):
+    """A position in a message counter, from which the IV is made."""
+
+
+class Mode(Individual):
+    """What a GPU's report says of its mode."""
+
+    CONFIDENTIAL = member()
+    OPEN = member()
+
+
+class Custody(Individual):
+    """How the last custody ended, as the orchestrator sees it."""
+
+    NONE = member()
+    RETURNED = member()
+    EVICTED = member()
+
+
+class Order(Individual):
+    """What the orchestrator orders under the link key, and what the GPU acknowledges."""
+
+    ROTATE = member()
+    FENCE = member()
+    UPLOAD = member()
+    READ_BACK = member()
+    CODE_GOOD = member()
+    MODEL_GOOD = member()
+    TRAIN = member()
+    SCRUB = member()
+
+
+class Phase(Individual):
+    """What the orchestrator is doing."""
+
+    SETUP = member()
+    OPENED = member()
+    ROTATED_IN = member()
+    FENCING = member()
+    FENCED = member()
+    UPLOADED = member()
+    CHECKING = member()
+    CHECKED = member()
+    ROTATING_LATE = member()
+    VERIFIED = member()
+    TRAINING = member()
+    TRAINED = member()
+    SCRUBBING = member()
+    CLEAN = member()
+    ROTATING_OUT = member()
+    GRANTING = member()
+    AWAY = member()
+    BACK = member()
+    FENCING_EARLY = member()
+    FENCED_EARLY = member()
+    ROTATING_IN = member()
+
+
+# -- parties -----------------------------------------------------------------------------------------------------------
+
+ORCHESTRATOR = Role("orchestrator")
+HOLDER = Role("holder")
+GPU = Role("gpu")
+PLATFORM = Role("platform")
+ADVERSARY = Role("adversary", honest=False)
+
+orchestrator = constant("orchestrator", Agent, says="the orchestrator CVM that runs the job")
+platform = constant("platform", Agent, says="hypervisor, PCIe MUX, bus and storage")
+
+corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
+enrolled = rigid_relation("enrolled", Agent, says="the job manifest names the agent as a data holder")
+measured = rigid_relation("measured", Agent, says="the agent's quote shows the orchestrator's measurement")
+job_manifest = rigid_relation("job_manifest", Agent, says="the agent's quote binds the manifest of this job")
+genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
+certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
+elsewhere = rigid_relation("elsewhere", Gpu, kind=Kind.TRUTH, says="an outsider owns the GPU, on another machine")
+installed = rigid_relation("installed", Gpu, kind=Kind.TRUTH, says="the GPU is in the slot at first")
+dataset = rigid_relation("dataset", Data, says="the data is a chunk of a holder's dataset")
+data_owner = rigid_function("data_owner", Data, to=Agent, says="whose data it is")
+the_model = constant("the_model", Data, says="the model being trained")
+before = rigid_relation("before", Slot, Slot, says="the first counter value is smaller")
+first = constant("first", Slot, says="where every message counter starts")
+some_holder_corrupt = rigid_flag("some_holder_corrupt", says="at least one enrolled holder is corrupt")
+past_keys_leak = rigid_flag("past_keys_leak", says="the adversary is given link keys the GPU no longer accepts")
+
+# -- the orchestrator's state ------------------------------------------------------------------------------------------
+
+phase = variable("phase", Phase, of=ORCHESTRATOR, says="what the orchestrator is doing")
+custody = variable("custody", Custody, of=ORCHESTRATOR, says="how the last custody ended")
+session = variable("session", Session, of=ORCHESTRATOR, says="the session with the GPU")
+link_h2d = variable("link_h2d", Key, of=ORCHESTRATOR, says="the key of the host-to-device half of the link")
+link_d2h = variable("link_d2h", Key, of=ORCHESTRATOR, says="the key of the device-to-host half of the link")
+pending = variable("pending", Key, of=ORCHESTRATOR, says="the key a rotation is under way to")
+lent_key = variable("lent_key", Key, of=ORCHESTRATOR, says="the key last granted to a holder")
+next_holder = variable("next_holder", Agent, of=ORCHESTRATOR, says="the holder the GPU goes to")
+count = variable("count", Slot, of=ORCHESTRATOR, says="the message count that the holder returned")
+session_lent = flag("session_lent", of=ORCHESTRATOR, says="the session's GPU was lent already")
+consumed = relation(
+    "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
+)
+admitted = relation(
+    "admitted", Agent, Agent, kind=Kind.STATE, of=ORCHESTRATOR, says="the holder's channel ends at the second agent"
+)
+granted = relation(
+    "granted", Agent, Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the key was granted to the holder, from there"
+)
+
+# -- the holders' state ------------------------------------------------------------------------------------------------
+
+channel = relation(
+    "channel", Agent, Agent, kind=Kind.STATE, of=HOLDER, says="the holder attested its channel, which ends at the agent"
+)
+accepted = relation(
+    "accepted", Agent, Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder accepted a grant from the agent"
+)
+spent = relation("spent", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder used the counter value")
+supplied = relation("supplied", Agent, Key, Data, kind=Kind.STATE, of=HOLDER, says="the holder sent the chunk already")
+finished = relation("finished", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back")
+
+# -- the GPU's state ---------------------------------------------------------------------------------------------------
+
+confidential = relation("confidential", Gpu, kind=Kind.STATE, of=GPU, says="confidential mode is on")
+occupied = relation("occupied", Gpu, kind=Kind.STATE, of=GPU, says="the GPU has a session")
+in_session = relation("in_session", Gpu, Session, kind=Kind.STATE, of=GPU, says="the GPU's session")
+live_h2d = relation(
+    "live_h2d", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU decrypts host-to-device traffic with it"
+)
+live_d2h = relation(
+    "live_d2h", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU encrypts device-to-host traffic with it"
+)
+stale = relation("stale", Gpu, Key, kind=Kind.STATE, of=GPU, says="the key's epoch is not above the last accepted")
+received = relation("received", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the implicit receive counter passed it")
+transmitted = relation("transmitted", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the send counter passed it")
+buffer = relation("buffer", Gpu, Data, kind=Kind.STATE, of=GPU, says="the dataset buffer holds the chunk")
+workspace = relation("workspace", Gpu, Data, kind=Kind.STATE, of=GPU, says="memory holds something derived from it")
+stash = relation("stash", Gpu, Data, kind=Kind.STATE, of=GPU, says="planted code put a copy where no scrub looks")
+holds_model = relation("holds_model", Gpu, kind=Kind.STATE, of=GPU, says="the model is in memory")
+tampered = relation("tampered", Gpu, kind=Kind.STATE, of=GPU, says="the model in memory was altered")
+planted = relation("planted", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's code is in code memory")
+context = relation("context", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's kernel is still running")
+
+# -- the platform's state ----------------------------------------------------------------------------------------------
+
+in_slot = relation("in_slot", Gpu, kind=Kind.STATE, of=PLATFORM, says="the orchestrator's slot is wired to the GPU")
+mux = relation("mux", Agent, kind=Kind.STATE, of=PLATFORM, says="the MUX routes the GPU to the agent's VM")
+
+# -- messages and evidence ---------------------------------------------------------------------------------------------
+
+responder = relation("responder", Session, Gpu, kind=Kind.MESSAGE, says="the GPU signed the session's key exchange")
+report = relation("report", Gpu, Session, Mode, kind=Kind.MESSAGE, says="a signed report for the nonce exists")
+report_inside = relation(
+    "report_inside", Session, Gpu, Session, Mode, kind=Kind.MESSAGE, says="the report arrived inside the session"
+)
+enrolment_proof = relation(
+    "enrolment_proof", Agent, Agent, kind=Kind.MESSAGE, says="the channel's far end, the second agent, proved the key"
+)
+rotate_out_order = relation(
+    "rotate_out_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to a holder's key, in the session"
+)
+rotate_in_order = relation(
+    "rotate_in_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to the orchestrator's key"
+)
+ordered = relation("ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="an order under the key, with its IV")
+replied = relation("replied", Key, Slot, Order, kind=Kind.MESSAGE, says="the GPU's acknowledgement, with its IV")
+acknowledged = relation(
+    "acknowledged", Key, Order, kind=Kind.MESSAGE, says="an acknowledgement that verifies under the key exists"
+)
+semaphore = relation("semaphore", Order, kind=Kind.MESSAGE, says="the plain host-visible semaphore says done")
+counted = relation(
+    "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="under the first key: the receive counter of the second"
+)
+traffic = relation("traffic", Key, Data, kind=Kind.MESSAGE, says="training traffic derived from it, under the key")
+offer = relation("offer", Agent, Agent, Key, Slot, kind=Kind.MESSAGE, says="a grant sent by one agent to another")
+mux_request = relation("mux_request", Agent, kind=Kind.MESSAGE, says="the orchestrator asked for the route")
+sealed = relation("sealed", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder's ciphertext, with its IV")
+returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the holder's return, with its count")
+
+# -- what agents know --------------------------------------------------------------------------------------------------
+
+knows_h2d = relation("knows_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the host-to-device half")
+knows_d2h = relation("knows_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the device-to-host half")
+knows_launch = relation("knows_launch", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the launch key")
+learned = relation("learned", Agent, Data, kind=Kind.KNOWLEDGE, says="knows the plaintext, or what derives from it")
+
+# -- truth and ghosts --------------------------------------------------------------------------------------------------
+
+owner = function("owner", Key, to=Agent, kind=Kind.GHOST, says="the agent whose epoch the key is")
+key_session = function("key_session", Key, to=Session, kind=Kind.GHOST, says="the session the key belongs to")
+ends_at = function("ends_at", Session, to=Gpu, kind=Kind.TRUTH, says="the GPU that really is at the far end")
+tenant = function("tenant", Session, to=Agent, kind=Kind.GHOST, says="the only holder the session is lent to")
+orchestrated = relation("orchestrated", Session, kind=Kind.GHOST, says="the orchestrator opened the session")
+protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a genuine GPU in confidential mode")
+attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
+issued = relation("issued", Key, kind=Kind.GHOST, says="the orchestrator uses, or used, the key for the job")
+older = relation("older", Key, Key, kind=Kind.TRUTH, says="the first key's epoch number is smaller")
+done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out under the key")
+taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
+taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")
+replayed = relation("replayed", Key, Slot, kind=Kind.GHOST, says="a ciphertext was taken twice")
+stray = relation("stray", Key, kind=Kind.GHOST, says="a ciphertext was taken outside its own epoch")
+took_grant = relation("took_grant", Agent, Key, kind=Kind.GHOST, says="the holder accepted a grant of the key")
+accepted_twice = relation("accepted_twice", Agent, Key, kind=Kind.GHOST, says="a grant was accepted twice")
+made_by = relation("made_by", Key, Agent, kind=Kind.GHOST, says="the GPU accepted a message that the agent made")
+revealed = relation("revealed", Key, kind=Kind.GHOST, says="the key was given to the adversary after its epoch")
+carried = relation("carried", Key, Data, kind=Kind.GHOST, says="the data was sent under or resident during the epoch")
+exposed = relation("exposed", Data, kind=Kind.GHOST, says="an epoch that carried the data was revealed")
+
+
+# -- words used all over -----------------------------------------------------------------------------------------------
+
+
+def honest_data(data: Data) -> Formula:
+    """Whether it is a chunk of a holder that is not corrupt."""
+    return dataset(data) & ~corrupt(data_owner(data))
+
+
+def resident(gpu: Gpu, data: Data) -> Formula:
+    """Whether the buffer or the workspace holds it, or something derived from it."""
+    return buffer(gpu, data) | workspace(gpu, data)
+
+
+def attested_live(gpu: Gpu) -> Formula:
+    """Whether the orchestrator's session is alive on this GPU."""
+    return in_session(gpu, session)
