@@ -116,16 +116,21 @@ class Individual(Expression):
         raise MisuseError(f"~ negates a formula, not a {self.sort.name}: write a != b")
 
 
+AnIndividual = TypeVar("AnIndividual", bound=Individual)
+
+
 class _MemberMark:
+    """Holds the place of a member until its sort exists, and tells type checkers that it is one of that sort."""
+
     __slots__ = ()
 
+    def __get__(self, _instance: None, owner: type[AnIndividual]) -> AnIndividual:
+        raise MisuseError(f"member() is written inside the class of a sort, which {owner.__name__} is not")
 
-def member() -> Any:
+
+def member() -> _MemberMark:
     """Declare one member of an enumeration, inside the class of its sort."""
     return _MemberMark()
-
-
-AnIndividual = TypeVar("AnIndividual", bound=Individual)
 
 
 def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, Term]:
@@ -208,7 +213,10 @@ def exists(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
 
 
 def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...]) -> tuple[tuple[Var, ...], Term]:
-    names = list(inspect.signature(body).parameters)
+    if isinstance(body, Relation):
+        names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
+    else:
+        names = list(inspect.signature(body).parameters)
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:
@@ -270,6 +278,7 @@ class Relation(_Applicable):
     __slots__ = ()
 
     def __call__(self, *args: Expression) -> Formula:
+        """Say that the relation holds of ``args``."""
         return Formula(self._apply(args))
 
 
@@ -283,6 +292,7 @@ class Function(_Applicable):
         self.to = to
 
     def __call__(self, *args: Expression) -> Any:
+        """Return the element that belongs to ``args``."""
         return self.to(self._apply(args))
 
 

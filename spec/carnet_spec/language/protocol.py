@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from carnet_spec.language.actions import Action, Effect, Guard, Step, Update
-from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
     Formula,
@@ -375,13 +375,17 @@ class Draft:
 
     def initially(self, what: Expression | Relation | Function, value: Expression | Callable[..., Expression]) -> None:
         """Give a variable, relation or function its value in the first state."""
-        if isinstance(what, Expression):
-            if not isinstance(what.term, Apply) or not isinstance(value, Expression):
-                raise SpecificationError("initially takes a variable and its value, or a relation and a function")
-            self._initial.append(Initial(what.term.symbol, (), value.term))
-        elif callable(value):
+        params: tuple[Individual, ...] = ()
+        if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
+            symbol, given = what.term.symbol, value
+        elif isinstance(what, Relation | Function) and not isinstance(value, Expression):
             params = parameters(value)
-            self._initial.append(Initial(what.symbol, tuple(_variable(param) for param in params), value(*params).term))
+            symbol, given = what.symbol, value(*params)
+        else:
+            raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
+        if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
+            raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {given!r}")
+        self._initial.append(Initial(symbol, tuple(_variable(param) for param in params), given.term))
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 

@@ -311,9 +311,7 @@ def substitute(term: Term, values: Mapping[Var, Term]) -> Term:
             return rebuild(term, lambda child: substitute(child, values))
 
 
-def _renamed(
-    bound: tuple[Var, ...], captured: frozenset[Var], taken: frozenset[Var]
-) -> tuple[Var, ...]:
+def _renamed(bound: tuple[Var, ...], captured: frozenset[Var], taken: frozenset[Var]) -> tuple[Var, ...]:
     """Rename the variables of ``bound`` that are ``captured`` to ones that nothing else uses."""
     renamed: list[Var] = []
     for var in bound:

@@ -1,0 +1,358 @@
+"""Whatever tracing cannot see raises, and the error says what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from carnet_spec.language import (
+    Draft,
+    Individual,
+    Kind,
+    MisuseError,
+    SpecificationError,
+    Step,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    implies,
+    member,
+    relation,
+    used,
+)
+from carnet_spec.language.expressions import parameters
+from carnet_spec.language.terms import Var
+from tests.unit.spec.vocabulary import (
+    ADVERSARY,
+    PARTY,
+    Agent,
+    Key,
+    Phase,
+    boss,
+    chosen,
+    drafted,
+    enrolled,
+    home,
+    knows,
+    own,
+    owner,
+    peer,
+    phase,
+    ready,
+    seen,
+    sent,
+)
+
+anything: Any = None
+"""Types would catch most of these mistakes; the tests make them all the same."""
+
+
+def _branch() -> object:
+    return 1 if phase == Phase.START else 2
+
+
+def _no_body() -> object:
+    return forall(lambda: ready)
+
+
+FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
+    "and": (lambda: ready and enrolled(boss), "write & for 'and'"),
+    "or": (lambda: ready or enrolled(boss), "| for 'or'"),
+    "not": (lambda: not ready, "~ for 'not'"),
+    "if": (_branch, "implies(a, b) for 'if'"),
+    "chained comparison": (lambda: boss == peer == boss, "(a == b) & (b == c)"),
+    "in an element": (lambda: boss in anything_of(peer), "write the relation applied to its arguments"),
+    "in a relation": (lambda: boss in anything_of(enrolled), "apply enrolled to its arguments"),
+    "iteration": (lambda: list(anything_of(boss)), "quantify with forall(...)"),
+    "truth of a relation": (lambda: bool(enrolled), "enrolled must be applied"),
+    "no parentheses": (lambda: anything_of(phase) == Phase.START & ready, "put the comparison in parentheses"),
+    "no parentheses, other side": (lambda: ready & anything_of(boss), "& needs a formula, not a Agent: compare it"),
+    "negated element": (lambda: ~boss, "write a != b"),
+    "compared formulas": (lambda: ready == enrolled(boss), "write implies(a, b) & implies(b, a)"),
+    "compared sorts": (lambda: boss == chosen, "compares a Agent with a Key"),
+    "compared with a string": (lambda: phase == "START", "needs two elements of Phase, not 'START'"),
+    "compared with a symbol": (lambda: boss == owner, "apply owner to its arguments"),
+    "symbol compared": (lambda: owner == boss, "apply owner to its arguments"),
+    "different sorts": (lambda: boss != chosen, "!= compares a Agent with a Key"),
+    "wrong sort": (lambda: sent(chosen, boss), "argument 1 of sent must be a Agent, not a Key"),
+    "wrong second sort": (lambda: sent(boss, boss), "argument 2 of sent must be a Key, not a Agent"),
+    "wrong arity": (lambda: sent(boss), "sent takes 2 arguments, not 1"),
+    "string argument": (lambda: enrolled(anything_of("boss")), "must be a Agent, not 'boss'"),
+    "symbol as argument": (lambda: enrolled(anything_of(owner)), "argument 1 of enrolled must be a Agent"),
+    "formula as argument": (lambda: enrolled(enrolled(boss)), "must be a Agent, not a Bool"),
+    "relation not applied, left": (lambda: enrolled & ready, "apply enrolled to its arguments first"),
+    "relation not applied, right": (lambda: ready | anything_of(enrolled), "apply enrolled to its arguments"),
+    "relation not applied, negated": (lambda: ~enrolled, "apply enrolled to its arguments first"),
+    "relation not applied, implied": (lambda: implies(ready, anything_of(enrolled)), "apply enrolled"),
+    "relation not applied, all_of": (lambda: all_of(ready, anything_of(enrolled)), "apply enrolled"),
+    "relation not applied, any_of": (lambda: any_of(anything_of(enrolled), ready), "apply enrolled"),
+    "Python truth": (lambda: ready & anything_of(True), "write true or false from the language"),
+    "quantified truth": (lambda: forall(lambda _: anything_of(True), Agent), "write true or false"),
+    "too few sorts": (lambda: forall(lambda a, b: own(b, a), Agent), "over 1 sorts needs a body with as many"),
+    "no sorts": (_no_body, "over 0 sorts"),
+    "used of no fresh sort": (lambda: used(boss), "declare it with fresh=True"),
+}
+
+
+def anything_of(value: object) -> Any:
+    """Hide the type of ``value``."""
+    return value
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_that_cannot_be_traced_says_what_to_write(name: str) -> None:
+    write, instead = FORMULAS[name]
+    with pytest.raises(MisuseError, match=re.escape(instead)):
+        write()
+
+
+def _action(body: Callable[..., None]) -> Callable[[], object]:
+    def write() -> object:
+        return Draft("d", "D").action(by=PARTY, says="x", source="y")(body)
+
+    return write
+
+
+def _rule(body: Callable[..., None]) -> Callable[[], object]:
+    def write() -> object:
+        return Draft("d", "D").rule(by=ADVERSARY, says="x", source="y")(body)
+
+    return write
+
+
+def _its_phase(k: Key) -> Phase:
+    return phase
+
+
+def _no(a: Agent) -> Any:
+    return False
+
+
+def _unannotated(step: Step, a) -> None:  # type: ignore[no-untyped-def]
+    step.require("it", enrolled(a))
+
+
+def _annotated_int(step: Step, a: int) -> None:
+    step.require("it", enrolled(anything_of(a)))
+
+
+def _annotated_base(step: Step, a: Individual) -> None:
+    step.require("it", enrolled(a))
+
+
+def _relation_required(step: Step, a: Agent) -> None:
+    step.require("it", anything_of(enrolled))
+
+
+def _comparison_decided(step: Step, a: Agent) -> None:
+    step.require("it", anything_of(a is boss))
+
+
+def _element_required(step: Step, a: Agent) -> None:
+    step.given("it", anything_of(a))
+
+
+def _two_guards(step: Step, a: Agent) -> None:
+    step.require("it", enrolled(a))
+    step.require("it", ready)
+
+
+def _two_updates(step: Step, a: Agent, k: Key) -> None:
+    step.insert(sent(a, k))
+    step.insert(sent(a, chosen))
+
+
+def _fresh_constant(step: Step) -> None:
+    step.fresh(chosen)
+
+
+def _fresh_agent(step: Step, a: Agent) -> None:
+    step.fresh(a)
+
+
+def _fresh_twice(step: Step, k: Key) -> None:
+    step.fresh(k)
+    step.fresh(k)
+
+
+def _set_rigid(step: Step, a: Agent, k: Key) -> None:
+    step.set(home(k), a)
+
+
+def _insert_rigid(step: Step, a: Agent) -> None:
+    step.insert(enrolled(a))
+
+
+def _set_relation(step: Step, a: Agent, k: Key) -> None:
+    step.set(sent(a, k), chosen)
+
+
+def _set_wrong_sort(step: Step, a: Agent) -> None:
+    step.set(chosen, a)
+
+
+def _set_formula(step: Step) -> None:
+    step.set(phase, anything_of("END"))
+
+
+def _insert_comparison(step: Step, a: Agent) -> None:
+    step.insert(a == boss)
+
+
+def _insert_relation(step: Step, a: Agent) -> None:
+    step.insert(anything_of(sent))
+
+
+def _when_relation(step: Step, a: Agent, k: Key) -> None:
+    step.insert(sent(a, k), when=anything_of(enrolled))
+
+
+def _each_twice(step: Step) -> None:
+    every = anything_of(step.each(Agent))
+    step.remove(anything_of(own)(every, chosen))
+    pair = anything_of(step.each(Key))
+    step.remove(anything_of(pairs)(pair, pair), name="both")
+
+
+def _require_in_rule(step: Step, a: Agent, k: Key) -> None:
+    step.require("it", sent(a, k))
+
+
+def _remove_in_rule(step: Step, a: Agent, k: Key) -> None:
+    step.remove(knows(a, k))
+
+
+def _set_in_rule(step: Step, k: Key) -> None:
+    step.set(chosen, k)
+
+
+pairs = relation("pairs", Key, Key, kind=Kind.MESSAGE)
+
+STEPS: dict[str, tuple[Callable[[], object], str]] = {
+    "unannotated parameter": (_action(_unannotated), "parameter 'a' of _unannotated needs a sort: write 'a: Key'"),
+    "parameter of a Python type": (_action(_annotated_int), "parameter 'a' of _annotated_int needs a sort"),
+    "parameter of no sort": (_action(_annotated_base), "parameter 'a' of _annotated_base needs a sort"),
+    "relation not applied": (_action(_relation_required), "guard 'it' needs a formula: apply enrolled"),
+    "comparison decided while tracing": (_action(_comparison_decided), "write true or false from the language"),
+    "element as a guard": (_action(_element_required), "guard 'it' needs a formula, not a Agent: compare it"),
+    "two guards of one name": (_action(_two_guards), "two guards are called 'it': give one a name of its own"),
+    "two updates of one name": (_action(_two_updates), "two updates are called 'insert sent': give one a name"),
+    "fresh constant": (_action(_fresh_constant), "fresh needs a parameter of the action"),
+    "fresh element of a plain sort": (_action(_fresh_agent), "Agent has no fresh elements"),
+    "fresh twice": (_action(_fresh_twice), "two guards are called 'fresh k'"),
+    "set of a rigid function": (_action(_set_rigid), "home never changes"),
+    "insert into a rigid relation": (_action(_insert_rigid), "enrolled never changes"),
+    "set of a relation": (_action(_set_relation), "set needs a variable or a function"),
+    "set to another sort": (_action(_set_wrong_sort), "chosen holds a Key"),
+    "set to a string": (_action(_set_formula), "phase holds a Phase, not 'END'"),
+    "insert of a comparison": (_action(_insert_comparison), "insert needs a relation applied to arguments"),
+    "insert of a bare relation": (_action(_insert_relation), "insert needs a relation applied to arguments"),
+    "condition not applied": (_action(_when_relation), "'when' needs a formula: apply enrolled"),
+    "each used twice": (_action(_each_twice), "an 'each' stands for one argument of pairs only"),
+    "require in a rule": (_rule(_require_in_rule), "write given('it', …)"),
+    "remove in a rule": (_rule(_remove_in_rule), "a deduction only inserts; what removes facts is an action"),
+    "set in a rule": (_rule(_set_in_rule), "a deduction only inserts"),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_that_cannot_be_taken_says_what_to_write(name: str) -> None:
+    write, instead = STEPS[name]
+    with pytest.raises(MisuseError, match=re.escape(instead)):
+        write()
+
+
+def test_an_update_may_be_named_to_tell_it_from_another() -> None:
+    def body(step: Step, a: Agent, k: Key) -> None:
+        step.insert(sent(a, k))
+        step.insert(sent(a, chosen), name="again")
+
+    action = Draft("d", "D").action(by=PARTY, says="x", source="y")(body)
+    assert [update.name for update in action.updates] == ["insert sent", "again"]
+
+
+def test_two_actions_of_one_name_are_refused() -> None:
+    draft = drafted()
+
+    def step_of(step: Step) -> None:
+        step.given("it", ready)
+
+    draft.action(by=PARTY, says="x", source="y")(step_of)
+    with pytest.raises(SpecificationError, match="two actions are called 'step_of'"):
+        draft.rule(by=PARTY, says="x", source="y")(step_of)
+
+
+def test_a_claim_that_returns_no_formula_says_so() -> None:
+    def holds(a: Agent) -> Any:
+        return a is boss
+
+    with pytest.raises(MisuseError, match="the body of holds needs a formula"):
+        drafted().lemma(holds)
+
+
+DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
+    "unknown defence": (lambda d: d.protocol(("walls",)), "no defence 'walls' in test; known: moat, clock"),
+    "timed defence": (lambda d: d.protocol(("clock",)), "'clock' belongs to the timed layer and cannot be removed yet"),
+    "unknown action": (lambda d: d.protocol().action("dig"), "no action 'dig'; known: none"),
+    "unknown claim": (lambda d: d.protocol().claim("peace"), "no claim 'peace'; known: none"),
+    "unknown threat": (lambda d: d.protocol().threat("war"), "no threat model 'war' in test; known: any"),
+    "initial value of a relation": (
+        lambda d: d.initially(sent, anything_of(boss)),
+        "initially takes a variable and its value, or a relation or function and a Python one",
+    ),
+    "initial value of another sort": (lambda d: d.initially(phase, boss), "phase holds a Phase, not Agent("),
+    "initial value of another sort, computed": (
+        lambda d: d.initially(owner, _its_phase),
+        "owner holds a Agent, not Phase(",
+    ),
+    "initial value of Python's": (lambda d: d.initially(seen, _no), "seen holds a Bool, not False"),
+}
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_an_unknown_name_says_which_are_known(name: str) -> None:
+    ask, answer = DRAFTS[name]
+    draft = drafted()
+    draft.defence("moat", "a moat")
+    draft.defence("clock", "a clock", timed=True)
+    with pytest.raises(SpecificationError, match=re.escape(answer)):
+        ask(draft)
+
+
+def test_a_symbol_declared_twice_with_another_meaning_is_refused() -> None:
+    again = relation("sent", Key, Key, kind=Kind.MESSAGE)
+
+    def both(step: Step, a: Agent, k: Key) -> None:
+        step.require("one", sent(a, k))
+        step.require("other", again(k, k))
+
+    draft = drafted()
+    draft.action(by=PARTY, says="x", source="y")(both)
+    with pytest.raises(SpecificationError, match="declared twice with different meaning: sent"):
+        draft.protocol()
+
+
+def test_parameters_are_variables_of_their_sorts() -> None:
+    def action(step: Step, a: Agent, key: Key) -> None:
+        """Do nothing."""
+
+    agent, key = parameters(action, skip=1)
+    assert (type(agent), agent.term) == (Agent, Var("a", Agent.sort))
+    assert (type(key), key.term) == (Key, Var("key", Key.sort))
+
+
+def test_a_member_outside_a_sort_is_refused() -> None:
+    class Plain:
+        FIRST = anything_of(member())
+
+    with pytest.raises(MisuseError, match="which Plain is not"):
+        anything_of(Plain).FIRST  # noqa: B018  # reading it is the mistake
+
+
+def test_a_quantifier_needs_a_formula() -> None:
+    with pytest.raises(MisuseError, match="a quantifier needs a formula, not a Agent"):
+        exists(anything_of, Agent)
