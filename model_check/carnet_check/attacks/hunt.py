@@ -1,0 +1,252 @@
+"""The search for an attack: small instances first, then a proof that there is none, then larger instances.
+
+Every stage is an explicit search for a shortest violation, with an adversary budget where the stage has one. If the
+first stage finds nothing, induction is tried on the weakened protocol with the lemmas that still hold. A proof ends
+the hunt, because it speaks for every size. Otherwise the larger stages follow, and what they leave open is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from carnet_check.attacks.minimise import minimise
+from carnet_check.errors import EngineError, UsageError
+from carnet_check.families import Source, unknown
+from carnet_check.report.words import counted
+from carnet_check.results import Verdict
+from carnet_check.searches import NO_THREAT, Caps, Found, Search, search_in
+from carnet_check.semantics import Interpreter, State
+from carnet_spec.language import Finding, Profile, Protocol, Threat
+from carnet_spec.trace import Trace
+
+GIBIBYTE = 1 << 30
+STAGE_CAPS = Caps(states=2_000_000, seconds=240.0, memory=6 * GIBIBYTE)
+PREFERRED_THREAT = "collusion"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Quarry:
+    """What is hunted: claims of a weakened protocol under one threat model."""
+
+    source: Source
+    protocol: Protocol
+    removed: tuple[str, ...]
+    threat: Threat
+    claims: tuple[str, ...]
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """What came of a hunt.
+
+    ``verdict`` is VIOLATED with a minimal trace that the interpreter replayed, PROVED if the claims are still inductive
+    (what was removed is redundant under this threat model), and UNKNOWN with what was covered otherwise.
+    """
+
+    quarry: Quarry
+    verdict: Verdict
+    claim: str
+    detail: str
+    trace: Trace | None = None
+    states: tuple[State, ...] = ()
+    judge: Interpreter | None = None
+    profile: Profile | None = None
+    stages: tuple[Found, ...] = field(default=())
+    assumptions: tuple[str, ...] = ()
+
+
+def quarry(
+    source: Source,
+    *,
+    variant: str = "",
+    without: tuple[str, ...] = (),
+    threat: str = "",
+    claim: str = "",
+    every_claim: bool = False,
+) -> Quarry:
+    """Check what is to be attacked and spell it out.
+
+    Without ``claim``: the one that a known finding names, or any that is made under the threat model; with
+    ``every_claim`` also those that are expected to fall there.
+
+    Raises:
+        UsageError: something that is named does not exist, or the combination makes no sense.
+    """
+    base = variant or _base(source, without)
+    protocol = source.protocol(base, without)
+    model = _threat(protocol, threat)
+    if every_claim:
+        return Quarry(source, protocol, without, model, _claims_named(protocol, model))
+    finding = _finding(source, protocol, model, claim)
+    sought = claim or (finding.claim if finding else "")
+    return Quarry(source, protocol, without, model, _claims(protocol, model, sought), finding)
+
+
+def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say) -> Hunt:
+    """Look for an attack on ``target``.
+
+    Raises:
+        EngineError: an engine reports an attack that the interpreter does not reproduce.
+    """
+    stages: list[Found] = []
+    first, *larger = _stages(target)
+    for profile in (first, None, *larger):
+        if profile is None:
+            why = _redundant(target, jobs, progress)
+            if why:
+                return Hunt(target, Verdict.PROVED, _only(target), why, stages=tuple(stages))
+            continue
+        found, judge = _search(target, profile, caps, progress)
+        stages.append(found)
+        if found.problems:
+            raise EngineError("; ".join(found.problems))
+        if found.violations:
+            return _shown(target, judge, profile, stages)
+        if found.stopped_by == "interrupt":
+            raise KeyboardInterrupt
+    covered = "; ".join(f"{found.search.profile.name}: {found.covered}" for found in stages)
+    detail = f"neither attacked nor proved; searched {covered}"
+    return Hunt(target, Verdict.UNKNOWN, _only(target), detail, stages=tuple(stages))
+
+
+def _only(target: Quarry) -> str:
+    """Return the claim that was hunted, or nothing if it was any of several."""
+    return target.claims[0] if len(target.claims) == 1 else ""
+
+
+# -- what is hunted -------------------------------------------------------------------------------
+
+
+def _base(source: Source, without: tuple[str, ...]) -> str:
+    """Return the variant that the defences are removed from."""
+    default = source.family.main[0]
+    known = {defence.id: defence for defence in source.protocol(default).defences}
+    bases = {known[name].base or default for name in without if name in known}
+    if len(bases) > 1:
+        raise UsageError(
+            f"{', '.join(without)} belong to different variants ({', '.join(sorted(bases))}): "
+            "say which one with --variant"
+        )
+    return bases.pop() if bases else default
+
+
+def _threat(protocol: Protocol, name: str) -> Threat:
+    if not protocol.threats:
+        if name:
+            raise UsageError(f"'{protocol.id}' declares no threat model, so there is no '{name}'")
+        return NO_THREAT
+    known = {threat.id: threat for threat in protocol.threats}
+    if name and name not in known:
+        raise UsageError(unknown("threat model", name, protocol.id, known))
+    weakest = min(reversed(protocol.threats), key=lambda threat: len(threat.axioms))
+    return known[name] if name else known.get(PREFERRED_THREAT, weakest)
+
+
+def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> Finding | None:
+    """Return the finding that this very design is an example of, whichever way it was asked for."""
+    for finding in source.family.findings:
+        if finding.threat == threat.id and claim in ("", finding.claim):
+            design = source.protocol(finding.variant or protocol.variant, finding.without)
+            if design.actions == protocol.actions:
+                return finding
+    return None
+
+
+def _claims(protocol: Protocol, threat: Threat, name: str) -> tuple[str, ...]:
+    stated = {claim.name: claim for claim in protocol.claims}
+    if name:
+        if name not in stated:
+            raise UsageError(unknown("claim", name, protocol.id, stated))
+        claim = stated[name]
+        if claim.declared:
+            raise UsageError(f"claim '{name}' is declared but not stated yet, so it cannot be attacked")
+        named = (*claim.under, *claim.fails_under)
+        if threat != NO_THREAT and threat.id not in named:
+            raise UsageError(
+                f"claim '{name}' is not made under threat model '{threat.id}' (made under: {', '.join(named)})"
+            )
+        return (name,)
+    found = tuple(
+        claim.name
+        for claim in protocol.claims
+        if not claim.declared and (threat == NO_THREAT or threat.id in claim.under)
+    )
+    if not found:
+        raise UsageError(f"no claim of '{protocol.id}' is made under threat model '{threat.id}'")
+    return found
+
+
+def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
+    """Return every stated claim that mentions the threat model, be it as one under which it falls."""
+    stated = (claim for claim in protocol.claims if not claim.declared)
+    return tuple(c.name for c in stated if threat == NO_THREAT or threat.id in (*c.under, *c.fails_under))
+
+
+# -- how it is hunted -----------------------------------------------------------------------------
+
+
+def _stages(target: Quarry) -> tuple[Profile, ...]:
+    family = target.source.family
+    return family.hunts or tuple(family.profiles.values())
+
+
+def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> tuple[Found, Interpreter]:
+    instance = target.source.instance(target.protocol, target.threat.id, profile)
+    task = Search(
+        reference=target.source.reference,
+        variant=target.protocol.variant,
+        without=target.removed,
+        threat=target.threat.id,
+        profile=profile,
+        claims=target.claims,
+        stop_at_first=True,
+        caps=caps,
+    )
+    moves = "" if profile.budget is None else f", at most {profile.budget} active adversary moves"
+    progress(f"searching {profile.name}: {instance.describes}{moves}")
+
+    def watch(states: int, depth: int) -> None:
+        progress(f"searching {profile.name}: {states:,} states, depth {depth}")
+
+    found = search_in(task, target.protocol, instance, watch)
+    return found, Interpreter(target.protocol, instance)
+
+
+def _shown(target: Quarry, judge: Interpreter, profile: Profile, stages: list[Found]) -> Hunt:
+    """Minimise the shortest violation and replay it, which is what makes it an attack."""
+    violations = stages[-1].violations
+    order = {name: place for place, name in enumerate(target.claims)}
+    claim = min(violations, key=lambda name: (len(violations[name].steps), order[name]))
+    invariant = target.protocol.claim(claim).checked
+    trace = minimise(judge, invariant, violations[claim])
+    states = judge.replay(trace)
+    if judge.holds(invariant.formula, states[-1]):
+        raise EngineError(f"the minimised attack on {claim} does not replay")
+    taken = sum(1 for step in trace.steps if not target.protocol.action(step.action).deduction)
+    detail = (
+        f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
+    )
+    return Hunt(target, Verdict.VIOLATED, claim, detail, trace, tuple(states), judge, profile, tuple(stages))
+
+
+def _redundant(target: Quarry, jobs: int, progress: Say) -> str:
+    """Say how it is known that every claim still holds, or nothing if it is not known."""
+    from carnet_check.symbolic import houdini
+
+    progress("no attack so far; trying to prove that there is none")
+    threat = None if target.threat == NO_THREAT else target.threat
+
+    def watch(done: int, total: int, _: object) -> None:
+        progress(f"trying to prove that there is no attack: {done} of {total} obligations")
+
+    result = houdini(target.protocol, threat, claims=target.claims, jobs=jobs, progress=watch)
+    open_claims = [name for name in target.claims if not result.claim(name).proved]
+    if open_claims:
+        progress(f"not proved: {', '.join(open_claims)}; searching on")
+        return ""
+    what = ", ".join(target.removed) or f"variant {target.protocol.variant}"
+    return f"every claim is still proved without {what}: redundant under {target.threat.id}"

@@ -1,0 +1,35 @@
+"""A counterexample from beginning to end: the steps, why the claim fails, what each party knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from carnet_check.attacks.minimise import minimise
+from carnet_check.attacks.narrate import narrate, reason, what_is_known
+from carnet_check.report.closing import wrapped
+from carnet_check.semantics import Interpreter, State
+from carnet_spec.language import Invariant
+from carnet_spec.trace import Trace
+
+
+def tell(judge: Interpreter, invariant: Invariant, trace: Trace) -> list[str]:
+    """Minimise ``trace``, replay it and tell it.
+
+    Raises:
+        EngineError: the interpreter does not reproduce it.
+    """
+    shortest = minimise(judge, invariant, trace)
+    return told(judge, invariant, shortest, judge.replay(shortest))
+
+
+def told(judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequence[State]) -> list[str]:
+    """Tell a trace along which ``states`` were reached and which needs no minimising."""
+    lines = [*narrate(judge.protocol, states, trace), ""]
+    lines += [f"  {line}" for line in reason(judge, invariant, states[-1])]
+    known = what_is_known(judge.protocol, states[-1])
+    if known:
+        indent = max(len(name) for name in known) + 8
+        lines += ["", "  known at the end"]
+        for name, facts in known.items():
+            lines += wrapped(f"    {name}", ", ".join(facts), indent)
+    return [*lines, ""]

@@ -1,0 +1,244 @@
+"""A verification run: which claims are asked of which engines, in which processes, and what the answers amount to.
+
+For every variant, each claim is judged under each threat model that it names. One induction without the axioms of any
+threat model serves as many as it can; one exploration for each threat model checks all its claims at once. What is
+claimed to fail must fall. What could make a pass worthless (a goal nobody reaches, a step nobody takes, a premise that
+cannot hold) becomes a row of its own, or takes the claim's place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from carnet_check.checks import Evidence, disagreements, vacuities
+from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan, Request, planned
+from carnet_check.pools import run_all
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.searches import Caps, Found, Search, failed
+from carnet_spec.language import Goal, Profile, Threat
+
+GIBIBYTE = 1 << 30
+CAPS = {
+    "tiny": Caps(states=3_000_000, memory=4 * GIBIBYTE),
+    "ci": Caps(states=60_000_000, memory=7 * GIBIBYTE),
+}
+"""Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
+DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
+
+Event = Callable[[str, str], None]
+"""Called with ``status`` (what goes on now) or ``line`` (what was just established), and the text."""
+
+
+def verify(campaign: Campaign, on_event: Event) -> Campaign:
+    """Run what was planned; rows are announced as they come and listed in a fixed order at the end."""
+    began = time.monotonic()
+    rows: list[Result] = []
+    if INDUCTION in campaign.engines:
+        for plan in campaign.plans:
+            rows += _proved(campaign, plan, on_event)
+    evidence: dict[str, Evidence] = {}
+    if EXPLICIT in campaign.engines:
+        for found in _explored(campaign, on_event):
+            evidence.setdefault(found.search.variant, Evidence()).add(found)
+            rows += _judged(campaign, found)
+            campaign.searches.append(found)
+    campaign.searches.sort(key=lambda found: _search_order(campaign, found))
+    on_event("status", "looking for vacuous premises, unreached goals and steps nobody takes")
+    for plan in campaign.plans:
+        seen = evidence.get(plan.protocol.variant)
+        rows = disagreements(rows, plan)
+        rows = vacuities(rows, plan, seen, campaign)
+    campaign.results = sorted(rows, key=lambda row: _order(campaign, row))
+    campaign.seconds = time.monotonic() - began
+    return campaign
+
+
+def _proved(campaign: Campaign, plan: Plan, on_event: Event) -> Iterator[Result]:
+    """Yield a row for each pair that is claimed to hold: a failed induction refutes nothing."""
+    wanted = [(c, t) for c, t in plan.pairs if not plan.falls(c.name, t.id)]
+    if not wanted:
+        return
+    from carnet_check.symbolic import ClaimProof, prove, prove_claims
+
+    variant = plan.protocol.variant
+
+    def progress(done: int, total: int, _: object) -> None:
+        on_event("status", f"{variant}: induction, {done} of {total} obligations")
+
+    began = time.monotonic()
+    on_event("status", f"{variant}: writing down proof obligations")
+    proofs: Mapping[tuple[str, str], ClaimProof]
+    if plan.protocol.threats:
+        threats = [threat for threat in plan.threats if any(t == threat for _, t in wanted)]
+        proofs = prove_claims(plan.protocol, threats, jobs=campaign.request.jobs, progress=progress)
+    else:
+        result = prove(plan.protocol, None, jobs=campaign.request.jobs, progress=progress)
+        proofs = {(claim.name, threat.id): result.claim(claim.name) for claim, threat in wanted}
+    seconds = time.monotonic() - began
+    held = sum(proofs[claim.name, threat.id].proved for claim, threat in wanted)
+    on_event("line", f"{variant}: induction proves {held} of {len(wanted)} in {seconds:.1f} s")
+    for claim, threat in wanted:
+        yield _proof_row(campaign, plan, proofs[claim.name, threat.id], threat, seconds)
+
+
+def _proof_row(campaign: Campaign, plan: Plan, proof: Any, threat: Threat, seconds: float) -> Result:
+    if proof.proved:
+        detail = f"any number of everything; rests on {len(proof.lemmas)} lemmas"
+    else:
+        missing = proof.missing
+        detail = proof.reason or f"{len(missing)} obligations open: " + ", ".join(missing[:3])
+        detail += ", …" if len(missing) > 3 else ""
+    return Result(
+        protocol=campaign.request.source.family.id,
+        variant=plan.protocol.variant,
+        claim=proof.claim,
+        threat=threat.id,
+        engine=INDUCTION,
+        verdict=Verdict.PROVED if proof.proved else Verdict.UNKNOWN,
+        expected=Verdict.PROVED,
+        detail=detail,
+        seconds=seconds,
+        assumptions=proof.assumptions,
+        defences=proof.defences,
+    )
+
+
+def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
+    tasks = [task for plan in campaign.plans for task in _searches(campaign, plan)]
+
+    def progress(running: Sequence[tuple[Search, int, int]]) -> None:
+        parts = [f"{t.variant} · {t.threat}: {states:,} states, depth {depth}" for t, states, depth in running]
+        if parts:
+            on_event("status", "; ".join(parts))
+
+    on_event("status", f"{len(tasks)} explorations")
+    for task, outcome in run_all(tasks, campaign.request.jobs, progress):
+        found = outcome if isinstance(outcome, Found) else failed(task, [f"{type(outcome).__name__}: {outcome}"])
+        where = f"goal {task.goals[0]}" if task.directed else task.threat
+        fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
+        on_event("line", f"{task.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
+        yield found
+
+
+def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
+    profile = campaign.profile
+    caps = CAPS.get(profile.name, Caps())
+    if caps.memory is not None:
+        caps = replace(caps, memory=caps.memory // campaign.request.jobs)
+    common: dict[str, Any] = {
+        "reference": campaign.request.source.reference,
+        "variant": plan.protocol.variant,
+        "without": (),
+    }
+    near = tuple(goal.name for goal in plan.protocol.goals if _within(goal, profile))
+    for threat in plan.threats:
+        yield Search(**common, threat=threat.id, profile=profile, claims=plan.claims(threat), goals=near, caps=caps)
+    for goal in plan.protocol.goals if plan.threats and not campaign.request.claims else ():
+        if not _within(goal, profile):
+            longer = replace(profile, scale={**profile.scale, "rounds": goal.rounds}, budget=0)
+            yield Search(
+                **common,
+                threat=plan.threats[0].id,
+                profile=longer,
+                claims=(),
+                goals=(goal.name,),
+                directed=True,
+                caps=DIRECTED_CAPS,
+            )
+
+
+def _within(goal: Goal, profile: Profile) -> bool:
+    return goal.rounds <= profile.scale.get("rounds", goal.rounds)
+
+
+def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
+    task = found.search
+    if task.directed and not found.problems:
+        return
+    plan = next(plan for plan in campaign.plans if plan.protocol.variant == task.variant)
+    assumptions = tuple(assumption.id for assumption in plan.protocol.assumptions)
+    for claim in task.claims or task.goals:
+        verdict, bound = _verdict(found, claim)
+        trace = found.violations.get(claim)
+        steps = f"{len(trace.steps)} steps to the violation; " if trace and not found.problems else ""
+        holds = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
+        yield Result(
+            protocol=campaign.request.source.family.id,
+            variant=task.variant,
+            claim=claim,
+            threat=task.threat,
+            engine=EXPLICIT,
+            verdict=verdict,
+            expected=Verdict.VIOLATED if plan.falls(claim, task.threat) else holds,
+            bound=bound,
+            detail="; ".join(found.problems) or steps + _extent(campaign, found),
+            seconds=found.seconds,
+            assumptions=assumptions,
+            kind=Kind.GOAL if task.directed else Kind.CLAIM,
+            steps=trace.steps if trace else (),
+        )
+
+
+def _extent(campaign: Campaign, found: Found) -> str:
+    size = f"{campaign.profile.name}: {found.describes}" if found.describes else campaign.profile.name
+    return f"{size}; {found.covered}"
+
+
+def _verdict(found: Found, claim: str) -> tuple[Verdict, int | None]:
+    """A search with an adversary budget is HOLDS-TO however small it was; an incomplete one is UNKNOWN."""
+    if found.problems:
+        return Verdict.ERROR, None
+    if claim in found.violations:
+        return Verdict.VIOLATED, None
+    if not found.complete:
+        return Verdict.UNKNOWN, found.states
+    if found.budget is not None:
+        return Verdict.HOLDS_TO, found.budget
+    return Verdict.EXHAUSTED, found.states
+
+
+# -- in which order it is told --------------------------------------------------------------------
+
+
+def _order(campaign: Campaign, row: Result) -> tuple[int, ...]:
+    variants = [plan.protocol.variant for plan in campaign.plans]
+    plan = campaign.plans[variants.index(row.variant)]
+    claims = [claim.name for claim in plan.protocol.claims]
+    threats = [threat.id for threat in plan.threats]
+    engines = [INDUCTION, EXPLICIT]
+    return (
+        variants.index(row.variant),
+        list(Kind).index(row.kind),
+        _place(claims, row.claim),
+        _place(threats, row.threat),
+        _place(engines, row.engine),
+    )
+
+
+def _search_order(campaign: Campaign, found: Found) -> tuple[int, ...]:
+    variants = [plan.protocol.variant for plan in campaign.plans]
+    threats = [threat.id for plan in campaign.plans for threat in plan.threats]
+    task = found.search
+    return (variants.index(task.variant), int(task.directed), threats.index(task.threat))
+
+
+def _place(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)
+
+
+__all__ = [
+    "CAPS",
+    "ENGINES",
+    "EXPLICIT",
+    "INDUCTION",
+    "Campaign",
+    "Event",
+    "GoalOutcome",
+    "Plan",
+    "Request",
+    "planned",
+    "verify",
+]

@@ -1,0 +1,207 @@
+"""What could make a pass worthless: engines that disagree, premises that cannot hold, goals and steps never reached.
+
+Every honest step is taken and every goal reached in the baseline. Under each threat model the adversary does
+something. An adversary's step that no run of the baseline takes is what some defence stops, so it is only mentioned,
+unless there is nothing to remove or its guards contradict one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from carnet_check.planning import EXPLICIT, Campaign, GoalOutcome, Plan
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.searches import NO_THREAT, PREMISE, Found, premise_of
+from carnet_check.vacuity import satisfiable
+from carnet_spec.language import Action, Claim, Goal
+from carnet_spec.language.terms import conjunction
+
+ANY_THREAT = "any"
+
+
+@dataclass
+class Evidence:
+    """What the explorations of one variant saw, all threat models together."""
+
+    searches: list[Found] = field(default_factory=list)
+
+    def add(self, found: Found) -> None:
+        """Take what one more search saw into account."""
+        self.searches.append(found)
+
+    @property
+    def broad(self) -> list[Found]:
+        """The searches that were not directed at a single goal."""
+        return [found for found in self.searches if not found.search.directed]
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state of the instances was seen under every threat model asked for."""
+        return all(found.exhaustive for found in self.broad)
+
+    def fired(self, action: str) -> bool:
+        """Whether some search took the step."""
+        return any(found.fired.get(action, 0) for found in self.searches)
+
+    def reached(self, goal: str) -> Found | None:
+        """Return the search that reached the goal in the fewest steps."""
+        with_goal = [found for found in self.searches if goal in found.goals]
+        return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
+
+
+def disagreements(rows: Sequence[Result], plan: Plan) -> list[Result]:
+    """Turn into errors what one engine proves and another refutes."""
+    variant = plan.protocol.variant
+    proved = {(row.claim, row.threat) for row in rows if row.variant == variant and row.verdict is Verdict.PROVED}
+    violated = {(row.claim, row.threat) for row in rows if row.variant == variant and row.verdict is Verdict.VIOLATED}
+    both = proved & violated
+    why = "the engines disagree: induction proves what a replayed trace refutes"
+    return [
+        replace(row, verdict=Verdict.ERROR, bound=None, detail=why)
+        if row.variant == variant and (row.claim, row.threat) in both
+        else row
+        for row in rows
+    ]
+
+
+def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, campaign: Campaign) -> list[Result]:
+    """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
+    check = _Check(plan, evidence, campaign)
+    marked = list(check.with_premises_checked(rows))
+    if evidence is not None and not campaign.request.claims:
+        marked += [*check.goals(), *check.actions(), *check.threats()]
+    return marked
+
+
+class _Check:
+    def __init__(self, plan: Plan, evidence: Evidence | None, campaign: Campaign) -> None:
+        self.plan = plan
+        self.protocol = plan.protocol
+        self.evidence = evidence or Evidence()
+        self.campaign = campaign
+        self.expected = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
+
+    # -- premises ---------------------------------------------------------------------------------
+
+    def with_premises_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
+        """Yield the rows; those of a claim whose premise cannot hold say so."""
+        claims = {claim.name: claim for claim, _ in self.plan.pairs}
+        vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_premise(claim))}
+        for row in rows:
+            mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
+            spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
+            if mine and not spoken and row.claim in vacuous:
+                yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=vacuous[row.claim])
+            else:
+                yield row
+
+    def _vacuous_premise(self, claim: Claim) -> str:
+        """Say why the premise of ``claim`` cannot hold, if it cannot."""
+        premise = premise_of(claim.checked)
+        if premise is None or self.evidence.reached(PREMISE + claim.checked.name):
+            return ""
+        threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
+        if any(satisfiable(self.protocol, threat, premise, self._taken()) for threat in threats):
+            if self.evidence.broad:
+                self._note(f"the premise of {claim.name} is met in no state of this profile, though it can be")
+            return ""
+        return "the premise never holds, so the claim says nothing"
+
+    def _taken(self) -> tuple[Action, ...]:
+        """Return the actions that can be taken, as far as an exhaustive exploration shows."""
+        if not self.evidence.broad or not self.evidence.exhaustive:
+            return self.protocol.actions
+        return tuple(action for action in self.protocol.actions if self.evidence.fired(action.name))
+
+    # -- goals ------------------------------------------------------------------------------------
+
+    def goals(self) -> Iterator[Result]:
+        """Record which goals were reached, and yield a row for each that was not."""
+        for goal in self.protocol.goals:
+            found = self.evidence.reached(goal.name)
+            self.campaign.goals.append(self._goal_outcome(goal, found))
+            if found is not None:
+                continue
+            tried = [search for search in self.evidence.searches if goal.name in search.search.goals]
+            if any(search.problems for search in tried):
+                continue
+            exhaustive = all(search.exhaustive for search in tried)
+            detail = f"not reached ({'; '.join(search.covered for search in tried) or 'not tried'}): {goal.sentence}"
+            yield self._row(Kind.GOAL, goal.name, ANY_THREAT, exhaustive, detail)
+
+    def _goal_outcome(self, goal: Goal, found: Found | None) -> GoalOutcome:
+        variant = self.protocol.variant
+        if found is None:
+            return GoalOutcome(variant, goal.name, goal.sentence, goal.rounds, reached=False)
+        return GoalOutcome(
+            variant,
+            goal.name,
+            goal.sentence,
+            goal.rounds,
+            reached=True,
+            threat=found.search.threat,
+            steps=len(found.goals[goal.name].steps),
+            where=found.describes,
+            directed=found.search.directed,
+        )
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def actions(self) -> Iterator[Result]:
+        """Yield a row for each step that should have been taken and never was."""
+        idle = [action for action in self.protocol.actions if not self.evidence.fired(action.name)]
+        stopped = []
+        for action in idle:
+            what = "rule" if action.deduction else "action"
+            if action.by.honest:
+                detail = f"no run takes this {what} of the {action.by.name}"
+                yield self._row(Kind.ACTION, action.name, ANY_THREAT, self.evidence.exhaustive, detail)
+            elif self.plan.every_threat:
+                why = self._hopeless(action)
+                if why:
+                    yield self._row(Kind.ACTION, action.name, ANY_THREAT, True, why)
+                else:
+                    stopped.append(action.name)
+        if stopped:
+            self._note("adversary steps that no run of the baseline could take: " + ", ".join(stopped))
+
+    def _hopeless(self, action: Action) -> str:
+        """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
+        guards = Goal(action.name, action.params, conjunction(tuple(g.formula for g in action.guards)), "")
+        if not satisfiable(self.protocol, None, guards, None):
+            return "its guards contradict one another"
+        family = self.campaign.request.source.family
+        nothing_to_remove = not self.protocol.defences and len(family.variants) == 1
+        if nothing_to_remove and self.evidence.exhaustive:
+            return "no run takes it, and there is no defence that could be what stops it"
+        return ""
+
+    def threats(self) -> Iterator[Result]:
+        """Yield a row for each threat model under which the adversary does nothing."""
+        hostile = [action for action in self.protocol.actions if not action.by.honest]
+        active = [action for action in hostile if not action.deduction] or hostile
+        for found in self.evidence.broad:
+            if not active or found.problems or found.search.threat == NO_THREAT.id:
+                continue
+            if not any(found.fired.get(action.name, 0) for action in active):
+                detail = "the adversary never takes a step"
+                yield self._row(Kind.THREAT, "adversary", found.search.threat, found.exhaustive, detail)
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def _row(self, kind: Kind, name: str, threat: str, certain: bool, detail: str) -> Result:
+        return Result(
+            protocol=self.campaign.request.source.family.id,
+            variant=self.protocol.variant,
+            claim=name,
+            threat=threat,
+            engine=EXPLICIT,
+            verdict=Verdict.VACUOUS if certain else Verdict.UNKNOWN,
+            expected=self.expected,
+            detail=detail,
+            kind=kind,
+        )
+
+    def _note(self, text: str) -> None:
+        self.campaign.notes.append(f"{self.protocol.variant}: {text}")

@@ -1,0 +1,130 @@
+"""The ``carnet`` command: what every subcommand shares, and where the subcommands are found.
+
+A subcommand is imported when it is used, so that ``carnet --help`` answers at once. Other packages add subcommands
+through the entry-point group ``carnet.commands``: each entry point names a click command. Whatever goes wrong ends with
+one line (with ``--json``: one object on standard output) and the exit code for its kind; see
+docs/adr/0004-verdicts-and-exit-codes.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+GROUP = "carnet.commands"
+EXIT_USAGE = 2
+EXIT_INTERNAL = 5
+EXIT_INTERRUPTED = 130
+TRACEBACK = "CARNET_TRACEBACK"
+
+BUILT_IN = {
+    "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),
+    "verify": ("carnet_check.commands.verify:verify", "Establish or refute every claim of a protocol."),
+    "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
+    "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
+    "explain": ("carnet_check.commands.explain:explain", "Say what an identifier stands for."),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are called, and whose failures end in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the built-in commands, then those of other packages."""
+        return [*BUILT_IN, *(name for name in sorted(_added()) if name not in BUILT_IN)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command called ``cmd_name``."""
+        if cmd_name in BUILT_IN:
+            module, _, attribute = BUILT_IN[cmd_name][0].partition(":")
+            command = getattr(importlib.import_module(module), attribute)
+        elif cmd_name in (added := _added()):
+            command = added[cmd_name].load()
+        else:
+            return None
+        assert isinstance(command, click.Command), f"'{cmd_name}' is no click command"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing the built-in ones."""
+        rows = [(name, text) for name, (_, text) in BUILT_IN.items()]
+        for name in self.list_commands(ctx)[len(rows) :]:
+            command = self.get_command(ctx, name)
+            rows.append((name, command.get_short_help_str() if command else ""))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def main(  # type: ignore[override]  # never returns: every way out is an exit code
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Run a command and exit with what it returns, or with the code of what went wrong."""
+        given = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(given, prog_name or "carnet", **extra)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has gone, which is no error
+            code = 0
+        except BaseException as error:
+            if isinstance(error, SystemExit):
+                raise
+            code = _failed(error, "--json" in given)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _added() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _failed(error: BaseException, as_json: bool) -> int:
+    """Say what went wrong in one line and return the exit code."""
+    kind, message, code = _described(error)
+    if os.environ.get(TRACEBACK):
+        import traceback
+
+        traceback.print_exception(error)
+    with contextlib.suppress(BrokenPipeError):
+        if as_json:
+            click.echo(json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False))
+        click.echo(f"carnet: {message}", err=True)
+    return code
+
+
+def _described(error: BaseException) -> tuple[str, str, int]:
+    from carnet_check.errors import CarnetError
+    from carnet_spec.language.errors import SpecificationError
+
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return "interrupted", "interrupted: nothing was written", EXIT_INTERRUPTED
+    if isinstance(error, click.ClickException):
+        return "usage", _one_line(error.format_message()), EXIT_USAGE
+    if isinstance(error, CarnetError):
+        return error.kind, _one_line(str(error)), error.exit_code
+    if isinstance(error, SpecificationError):
+        return "specification", _one_line(str(error)), EXIT_USAGE
+    hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
+    return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", EXIT_INTERNAL
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="carnet", prog_name="carnet")
+def main() -> None:
+    """Carnet: an executable, machine-checked specification of GPU Travelling.
+
+    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command takes --json.
+    Exit codes: 0 all as expected, 1 violated, 2 usage, 3 unknown, 4 vacuous, 5 internal error, 130 interrupted.
+    """

@@ -1,0 +1,1 @@
+"""The subcommands of ``carnet``, one module each."""

@@ -1,0 +1,179 @@
+"""``carnet attack``: what a defence is for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, protocol_argument, say
+from carnet_check.errors import UsageError
+
+if TYPE_CHECKING:
+    from carnet_check.attacks import Hunt
+    from carnet_check.attacks.hunt import Quarry
+    from carnet_check.report.closing import Closing
+
+
+@click.command()
+@protocol_argument
+@click.option("--without", metavar="A[,B]", default="", help="Defences to remove.")
+@click.option("--variant", metavar="NAME", default="", help="Design to attack. [default: the first main variant]")
+@click.option("--threat", metavar="ID", default="", help="Threat model. [default: collusion]")
+@click.option("--claim", metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]")
+@jobs_option
+@click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
+@click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
+@json_option
+@click.pass_context
+def attack(
+    context: click.Context,
+    protocol: str,
+    without: str,
+    variant: str,
+    threat: str,
+    claim: str,
+    jobs: int | None,
+    itf_file: Path | None,
+    draw: bool,
+    as_json: bool,
+) -> int:
+    """Remove defences from PROTOCOL, or take a variant, and look for the attack that this opens.
+
+    Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
+    """
+    from carnet_check.attacks.hunt import hunt, quarry
+    from carnet_check.families import load
+    from carnet_check.report.artefacts import require_writable_file
+    from carnet_check.report.progress import progress
+
+    if not without and not variant:
+        raise UsageError("what is to be attacked? Give --without DEFENCE[,DEFENCE] or --variant NAME")
+    if itf_file is not None:
+        require_writable_file(itf_file)
+    target = quarry(load(protocol), variant=variant, without=_defences(without), threat=threat, claim=claim)
+    for line in _intention(target):
+        (log if as_json else say)(line)
+    began = time.monotonic()
+    with progress() as shown:
+        result = hunt(target, jobs=jobs or cores(), progress=shown.status)
+    closing = _closing(context, result, itf_file, time.monotonic() - began)
+    if itf_file is not None and result.trace is not None:
+        _write_itf(itf_file, result)
+    finish(as_json, _as_json(result, draw), [] if as_json else _lines(result, draw), closing)
+    return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)
+
+
+def _defences(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text else ()
+    if not all(names):
+        raise UsageError(f"--without expects defences separated by commas, not '{text}'")
+    return names
+
+
+def _intention(target: Quarry) -> Iterator[str]:
+    from carnet_check.report.closing import wrapped
+
+    removed = f" without {', '.join(target.removed)}" if target.removed else ""
+    yield f"attacking {target.protocol.id}, variant {target.protocol.variant}{removed}"
+    yield from wrapped("threat", f"{target.threat.id}: {target.threat.title}")
+    yield from wrapped("claims", ", ".join(target.claims))
+    yield from wrapped("how", "shortest violation in small instances; failing that, a proof; then larger instances")
+    yield ""
+
+
+def _lines(result: Hunt, draw: bool) -> Iterator[str]:
+    from carnet_check.attacks.tell import told
+    from carnet_check.report.closing import wrapped
+
+    if result.trace is None or result.judge is None:
+        word = "REDUNDANT" if result.verdict == "PROVED" else "UNKNOWN"
+        yield from wrapped(word, result.detail)
+        yield ""
+        return
+    target = result.quarry
+    yield f"VIOLATED: {result.claim} under {target.threat.id}"
+    yield from wrapped("", target.protocol.claim(result.claim).sentence, 2)
+    if target.finding is not None and target.finding.claim == result.claim:
+        yield f"This is finding {target.finding.id}: {target.finding.title}"
+    yield ""
+    invariant = target.protocol.claim(result.claim).checked
+    yield from told(result.judge, invariant, result.trace, result.states)
+    if draw:
+        yield _diagram(result)
+        yield ""
+    yield result.detail
+
+
+def _diagram(result: Hunt) -> str:
+    from carnet_check.attacks import mermaid
+
+    assert result.trace is not None
+    return mermaid(result.quarry.protocol, result.states, result.trace)
+
+
+def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
+    from carnet_check.attacks import narrate, reason, what_is_known
+    from carnet_check.results import steps_as_json
+
+    target = result.quarry
+    value: dict[str, Any] = {
+        "protocol": target.protocol.id,
+        "removed": list(target.removed),
+        "variant": target.protocol.variant,
+        "threat": target.threat.id,
+        "claim": result.claim,
+        "verdict": str(result.verdict),
+        "steps": steps_as_json(result.trace.steps) if result.trace else [],
+        "replay": None,
+        "finding": None,
+        "claims": list(target.claims),
+        "detail": result.detail,
+        "instance": result.judge.instance.describes if result.judge else "",
+    }
+    if result.trace is not None and result.judge is not None:
+        if target.finding is not None and target.finding.claim == result.claim:
+            value["finding"] = target.finding.id
+        last = result.states[-1]
+        value["narrative"] = narrate(target.protocol, result.states, result.trace)
+        value["reason"] = reason(result.judge, target.protocol.claim(result.claim).checked, last)
+        value["known"] = what_is_known(target.protocol, last)
+        if draw:
+            value["mermaid"] = _diagram(result)
+    return value
+
+
+def _write_itf(file: Path, result: Hunt) -> None:
+    from carnet_check.attacks import itf
+    from carnet_check.report.artefacts import write_text
+
+    assert result.trace is not None
+    value = itf(result.quarry.protocol, result.states, result.trace)
+    write_text(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _closing(context: click.Context, result: Hunt, itf_file: Path | None, seconds: float) -> Closing:
+    from carnet_check.attacks.hunt import STAGE_CAPS
+    from carnet_check.report.closing import Closing, rerun_command
+
+    outcome = {
+        "VIOLATED": "attack found, minimised and replayed by the interpreter",
+        "PROVED": "no attack exists: every claim is still proved",
+    }.get(str(result.verdict), "no attack found, and none excluded")
+    searched = "; ".join(f"{found.search.profile.name}: {found.describes}, {found.covered}" for found in result.stages)
+    protocol = result.quarry.protocol
+    return Closing(
+        verdicts={str(result.verdict): 1},
+        outcome=outcome,
+        strength="unbounded (induction)" if result.verdict == "PROVED" else f"searched {searched}",
+        budget=f"{STAGE_CAPS.states:,} states and {STAGE_CAPS.seconds:.0f} s to a stage",
+        profile=result.profile.name if result.profile else "the hunting sizes of the protocol",
+        digests={protocol.variant: protocol.digest},
+        artefacts=str(itf_file) if itf_file is not None and result.trace is not None else "",
+        rerun=rerun_command(context),
+        seconds=seconds,
+    )

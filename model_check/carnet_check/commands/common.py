@@ -1,0 +1,100 @@
+"""What subcommands share: options, and the way text and JSON leave the process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from carnet_check.errors import UsageError
+from carnet_check.report.closing import Closing
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+protocol_argument = click.argument("protocol")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
+
+
+class AtLeastOne(click.ParamType[int]):
+    """A whole number of one or more."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number.
+
+        Raises:
+            click.BadParameter: it is not a whole number, or it is below one.
+        """
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            self.fail(f"expected a whole number of at least 1, not '{value}'", param, ctx)
+        if number < 1:
+            self.fail(f"expected a whole number of at least 1, not {number}", param, ctx)
+        return number
+
+
+def jobs_option(command: Decorated) -> Decorated:
+    """Add ``--jobs``: how many worker processes, by default one to a core."""
+    option = click.option(
+        "--jobs", type=AtLeastOne(), default=None, metavar="N", help="Worker processes. [default: one to a core]"
+    )
+    return option(command)
+
+
+def size_options(command: Decorated) -> Decorated:
+    """Add the options that say how large an instance is."""
+    for option in (
+        click.option("--set", "sizes", multiple=True, metavar="NAME=VALUE", help="Any other size, by its name."),
+        click.option("--rounds", type=AtLeastOne(), metavar="R", help="Hand-overs and returns."),
+        click.option("--holders", type=AtLeastOne(), metavar="N", help="Data holders."),
+    ):
+        command = option(command)
+    return command
+
+
+def sizes_given(holders: int | None, rounds: int | None, sizes: Iterable[str]) -> dict[str, int]:
+    """Return the sizes that were given, by name.
+
+    Raises:
+        UsageError: one is not NAME=VALUE with a whole number of at least 1, or is given twice with different values.
+    """
+    given = {name: value for name, value in (("holders", holders), ("rounds", rounds)) if value is not None}
+    for text in sizes:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip().isdecimal() or int(value) < 1:
+            raise UsageError(f"--set expects NAME=VALUE with a whole number of at least 1, not '{text}'")
+        number = int(value)
+        if given.setdefault(name.strip(), number) != number:
+            raise UsageError(f"'{name.strip()}' is given twice, as {given[name.strip()]} and as {number}")
+    return given
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def say(text: str = "") -> None:
+    """Print a line of the report."""
+    click.echo(text)
+
+
+def log(text: str) -> None:
+    """Print a line on standard error."""
+    click.echo(text, err=True)
+
+
+def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
+    """Print what came of a command: one JSON object, or lines and the closing block."""
+    if as_json:
+        click.echo(json.dumps({**value, "run": closing.as_json()}, ensure_ascii=False, indent=2))
+        return
+    for line in [*lines, *closing.lines()]:
+        say(line)

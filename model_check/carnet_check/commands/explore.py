@@ -1,0 +1,178 @@
+"""``carnet explore``: visit every state of one instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_check.commands.common import (
+    AtLeastOne,
+    finish,
+    json_option,
+    log,
+    protocol_argument,
+    say,
+    size_options,
+    sizes_given,
+)
+
+if TYPE_CHECKING:
+    from carnet_check.attacks.hunt import Quarry
+    from carnet_check.report.closing import Closing
+    from carnet_check.searches import Found
+    from carnet_spec.language import Profile
+
+
+@click.command()
+@protocol_argument
+@size_options
+@click.option("--threat", metavar="ID", default="", help="Threat model. [default: collusion]")
+@click.option("--variant", metavar="NAME", default="", help="Design to explore. [default: the first main variant]")
+@click.option(
+    "--profile", "profile_name", default="tiny", show_default=True, metavar="NAME", help="Sizes to start from."
+)
+@click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
+@click.option("--no-reduction", is_flag=True, help="Visit also what provably cannot matter.")
+@click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
+@json_option
+@click.pass_context
+def explore(
+    context: click.Context,
+    protocol: str,
+    holders: int | None,
+    rounds: int | None,
+    sizes: tuple[str, ...],
+    threat: str,
+    variant: str,
+    profile_name: str,
+    moves: int | None,
+    no_reduction: bool,
+    max_states: int | None,
+    as_json: bool,
+) -> int:
+    """Visit every state of one instance of PROTOCOL and check every claim in each of them."""
+    from carnet_check.attacks.hunt import quarry
+    from carnet_check.families import load
+    from carnet_check.report.progress import progress
+    from carnet_check.searches import Caps, Search, search_in
+
+    given = sizes_given(holders, rounds, sizes)
+    source = load(protocol)
+    profile = source.profile(profile_name)
+    profile = replace(profile, scale={**profile.scale, **given}, budget=profile.budget if moves is None else moves)
+    target = quarry(source, variant=variant, threat=threat, every_claim=True)
+    instance = source.instance(target.protocol, target.threat.id, profile)
+    task = Search(
+        reference=source.reference,
+        variant=target.protocol.variant,
+        without=(),
+        threat=target.threat.id,
+        profile=profile,
+        claims=target.claims,
+        caps=Caps(states=max_states),
+        reduction=not no_reduction,
+    )
+    for line in _intention(target, instance.describes, profile):
+        (log if as_json else say)(line)
+    with progress() as shown:
+        found = search_in(
+            task, target.protocol, instance, lambda states, depth: shown.status(f"{states:,} states, depth {depth}")
+        )
+    if found.problems:
+        from carnet_check.errors import EngineError
+
+        raise EngineError("; ".join(found.problems))
+    closing = _closing(context, target, found)
+    finish(as_json, _as_json(target, found), [] if as_json else _lines(target, found), closing)
+    return _code(target, found)
+
+
+def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
+    from carnet_check.report.closing import wrapped
+
+    yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
+    moves = "unbounded adversary" if profile.budget is None else f"at most {profile.budget} active adversary moves"
+    yield from wrapped("instance", f"{size or dict(profile.scale)}; {moves}")
+    yield ""
+
+
+def _expected(target: Quarry, claim: str) -> bool:
+    return target.threat.id in target.protocol.claim(claim).fails_under
+
+
+def _code(target: Quarry, found: Found) -> int:
+    if found.stopped_by == "interrupt":
+        return 130
+    if any(not _expected(target, claim) for claim in found.violations):
+        return 1
+    return 0 if found.complete else 3
+
+
+def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
+    from carnet_check.results import steps_as_json
+
+    rate = found.states / found.seconds if found.seconds > 0 else 0.0
+    return {
+        "protocol": target.protocol.id,
+        "variant": target.protocol.variant,
+        "threat": target.threat.id,
+        "instance": found.describes,
+        "states": found.states,
+        "transitions": found.transitions,
+        "depth": found.depth,
+        "complete": found.complete,
+        "stopped_by": found.stopped_by or None,
+        "seconds": round(found.seconds, 3),
+        "states_per_second": round(rate, 1),
+        "peak_memory_bytes": found.peak_memory_bytes,
+        "violations": [
+            {
+                "claim": claim,
+                "expected": _expected(target, claim),
+                "steps": steps_as_json(trace.steps),
+            }
+            for claim, trace in found.violations.items()
+        ],
+        "reduction": dict(found.reduction),
+    }
+
+
+def _lines(target: Quarry, found: Found) -> Iterator[str]:
+    from carnet_check.report.closing import wrapped
+
+    rate = found.states / found.seconds if found.seconds > 0 else 0.0
+    memory = found.peak_memory_bytes / (1 << 20)
+    facts = f"{found.transitions:,} transitions, {rate:,.0f} states/s, {memory:,.0f} MiB at most"
+    yield from wrapped("covered", f"{found.covered}; {facts}")
+    for claim, trace in found.violations.items():
+        expected = " (expected under this threat model)" if _expected(target, claim) else ""
+        yield from wrapped("VIOLATED", f"{claim} after {len(trace.steps)} steps{expected}")
+    if not found.violations:
+        yield from wrapped("violations", f"none of {len(target.claims)} claims")
+    idle = [name for name, count in found.fired.items() if not count]
+    if idle:
+        yield from wrapped("never taken", ", ".join(idle))
+    yield ""
+
+
+def _closing(context: click.Context, target: Quarry, found: Found) -> Closing:
+    from carnet_check.report.closing import Closing, rerun_command
+
+    fallen = set(found.violations)
+    word = "UNKNOWN" if not found.complete else "EXHAUSTED" if found.budget is None else "HOLDS-TO"
+    counts = {word: len(target.claims) - len(fallen), "VIOLATED": len(fallen)}
+    protocol = target.protocol
+    return Closing(
+        verdicts={name: count for name, count in counts.items() if count},
+        outcome="every reachable state seen" if found.exhaustive else found.covered,
+        strength=f"explicit: {found.describes}",
+        budget="no cap on states" if found.search.caps.states is None else f"{found.search.caps.states:,} states",
+        profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
+        digests={protocol.variant: protocol.digest},
+        artefacts="",
+        rerun=rerun_command(context),
+        seconds=found.seconds,
+    )

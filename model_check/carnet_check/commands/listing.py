@@ -1,0 +1,118 @@
+"""``carnet list``: what there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from carnet_check.commands.common import json_option, say
+from carnet_check.families import Source, load
+from carnet_check.report.closing import wrapped
+from carnet_spec.language import Family, Finding
+from carnet_spec.protocols.registry import REGISTRY
+
+
+@click.command("list")
+@click.argument("protocols", nargs=-1, metavar="[PROTOCOL]...")
+@json_option
+def list_protocols(protocols: tuple[str, ...], as_json: bool) -> int:
+    """List protocols with their claims, threat models, defences, variants, profiles and findings.
+
+    Without PROTOCOL: the registered ones.
+    """
+    described = [describe(load(name)) for name in protocols or REGISTRY]
+    if as_json:
+        click.echo(json.dumps({"protocols": described}, ensure_ascii=False, indent=2))
+        return 0
+    for name in protocols or REGISTRY:
+        for line in _lines(load(name)):
+            say(line)
+    return 0
+
+
+def describe(source: Source) -> dict[str, Any]:
+    """Return what ``carnet list --json`` says of one protocol."""
+    family = source.family
+    protocol = source.protocol()
+    return {
+        "id": family.id,
+        "title": family.title,
+        "claims": [claim.name for claim in protocol.claims],
+        "threats": [threat.id for threat in protocol.threats],
+        "defences": [defence.id for defence in protocol.defences],
+        "variants": list(family.variants),
+        "profiles": list(family.profiles),
+        "findings": [_finding(finding) for finding in family.findings],
+        "goals": [goal.name for goal in protocol.goals],
+        "main": list(family.main),
+        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": finding.id,
+        "title": finding.title,
+        "threat": finding.threat,
+        "claim": finding.claim,
+    }
+    if finding.variant:
+        found["variant"] = finding.variant
+    if finding.without:
+        found["without"] = ",".join(finding.without)
+    return found
+
+
+def _lines(source: Source) -> Iterator[str]:
+    family = source.family
+    protocol = source.protocol()
+    yield f"{family.id}  {family.title}"
+    yield ""
+    yield "claims"
+    for claim in protocol.claims:
+        declared = " (declared, not stated yet)" if claim.declared else ""
+        yield from _entry(claim.name, claim.sentence + declared)
+    yield "threat models"
+    for threat in protocol.threats:
+        yield from _entry(threat.id, threat.title)
+    yield "variants (those marked + are what `carnet verify` covers)"
+    for variant in family.variants.values():
+        mark = "+ " if variant.name in family.main else ""
+        label = f" ({variant.label})" if variant.label else ""
+        yield from _entry(mark + variant.name, variant.title + label)
+    yield "defences that can be removed"
+    for defence in protocol.defences:
+        timed = " (timed layer: not removable yet)" if defence.timed else ""
+        yield from _entry(defence.id, defence.title + timed)
+    yield "profiles"
+    for profile in family.profiles.values():
+        budget = "" if profile.budget is None else f", {profile.budget} active adversary moves"
+        yield from _entry(profile.name, f"{profile.title or dict(profile.scale)}{budget}")
+    if family.findings:
+        yield "findings"
+    for finding in family.findings:
+        yield from _entry(finding.id, finding.title)
+        yield f"      {attack_command(family, finding, source.shown)}"
+    yield ""
+
+
+def attack_command(family: Family, finding: Finding, reference: str) -> str:
+    """Return the command that shows a finding."""
+    parts = ["carnet attack", reference]
+    if finding.variant:
+        parts.append(f"--variant {finding.variant}")
+    if finding.without:
+        parts.append(f"--without {','.join(finding.without)}")
+    if not finding.variant and not finding.without:
+        parts.append(f"--variant {family.main[0]}")
+    return " ".join([*parts, f"--threat {finding.threat}", f"--claim {finding.claim}"])
+
+
+def _entry(name: str, text: str) -> list[str]:
+    indent = 26
+    if len(name) + 4 > indent:
+        return [f"  {name}", *wrapped("", text, indent)]
+    return wrapped(f"  {name}", text, indent)

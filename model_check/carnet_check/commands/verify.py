@@ -1,0 +1,214 @@
+"""``carnet verify``: establish or refute every claim."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, say
+from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION
+
+if TYPE_CHECKING:
+    from carnet_check.planning import Campaign, Plan
+    from carnet_check.report.closing import Closing
+    from carnet_check.results import Result
+
+DEFAULT_PROTOCOL = "gpu-travelling"
+SHOWN_TRACES = 2
+"""How many unexpected violations are told in full; the others are named with the command that tells them."""
+
+
+@click.command()
+@click.argument("protocol", default=DEFAULT_PROTOCOL)
+@click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim. Repeatable.")
+@click.option("--threat", "threats", multiple=True, metavar="ID", help="Only under this threat model. Repeatable.")
+@click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant. Repeatable.")
+@click.option("--engine", "engines", multiple=True, type=click.Choice(ENGINES), help="Only this engine. Repeatable.")
+@click.option("--profile", default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances.")
+@jobs_option
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep verdicts.jsonl and the rest here.")
+@click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
+@json_option
+@click.pass_context
+def verify(
+    context: click.Context,
+    protocol: str,
+    claims: tuple[str, ...],
+    threats: tuple[str, ...],
+    variants: tuple[str, ...],
+    engines: tuple[str, ...],
+    profile: str,
+    jobs: int | None,
+    out: Path | None,
+    junit_file: Path | None,
+    as_json: bool,
+) -> int:
+    """Establish or refute every claim of PROTOCOL, under every threat model it names.
+
+    Induction proves claims for any number of parties, keys and rounds; the explicit engine visits every state of small
+    instances, and shows the attack where a claim is expected to fall.
+    """
+    from carnet_check import campaign as running
+    from carnet_check.families import load
+    from carnet_check.planning import Request, planned
+    from carnet_check.report.artefacts import require_writable_file, require_writable_folder
+    from carnet_check.report.progress import progress
+
+    if out is not None:
+        require_writable_folder(out)
+    if junit_file is not None:
+        require_writable_file(junit_file)
+    request = Request(load(protocol), variants, claims, threats, engines, profile, jobs or cores())
+    campaign = planned(request)
+    announce = log if as_json else say
+    for line in _intention(campaign):
+        announce(line)
+    with progress() as shown:
+        running.verify(campaign, lambda kind, text: getattr(shown, kind)(text))
+    closing = _closing(context, campaign, out)
+    _keep(campaign, closing, out, junit_file)
+    finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
+    return campaign.exit_code
+
+
+# -- before ---------------------------------------------------------------------------------------
+
+
+def _intention(campaign: Campaign) -> Iterator[str]:
+    """Say what the run is going to do."""
+    from carnet_check.report.closing import wrapped
+
+    family = campaign.request.source.family
+    yield f"{family.id}: {family.title}"
+    for plan in campaign.plans:
+        label = f" ({plan.label})" if plan.label else ""
+        claims = len({claim.name for claim, _ in plan.pairs})
+        asked = f"{claims} claims under {len(plan.threats)} threat models, {len(plan.pairs)} pairs"
+        yield from wrapped("will check", f"variant {plan.protocol.variant}{label}: {asked}")
+    if INDUCTION in campaign.engines:
+        yield from wrapped("induction", "for any number of parties, keys, messages and rounds")
+    if EXPLICIT in campaign.engines:
+        yield from wrapped("explicit", f"every state of profile {_profile(campaign)}")
+
+
+def _profile(campaign: Campaign) -> str:
+    profile = campaign.profile
+    title = f" ({profile.title})" if profile.title else ""
+    return f"{profile.name}{title}, {_adversary(campaign)}"
+
+
+def _adversary(campaign: Campaign) -> str:
+    budget = campaign.profile.budget
+    return "unbounded adversary" if budget is None else f"at most {budget} active adversary moves"
+
+
+# -- after ----------------------------------------------------------------------------------------
+
+
+def _lines(campaign: Campaign) -> Iterator[str]:
+    from carnet_check.report.matrix import matrices
+
+    yield from matrices(campaign, shutil.get_terminal_size((80, 24)).columns)
+    yield from _counterexamples(campaign)
+
+
+def _counterexamples(campaign: Campaign) -> Iterator[str]:
+    """Tell the first few violations that nobody expected."""
+    fallen = [row for row in campaign.results if row.steps and not row.as_expected]
+    plans = {plan.protocol.variant: plan for plan in campaign.plans}
+    for number, row in enumerate(fallen):
+        reference = campaign.request.source.shown
+        again = f"carnet attack {reference} --variant {row.variant} --threat {row.threat} --claim {row.claim}"
+        yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
+        if number < SHOWN_TRACES:
+            yield from _told(campaign, plans[row.variant], row)
+        yield f"  {again}"
+        yield ""
+
+
+def _told(campaign: Campaign, plan: Plan, row: Result) -> list[str]:
+    from carnet_check.attacks.tell import tell
+    from carnet_check.semantics import Interpreter
+    from carnet_spec.trace import Trace
+
+    protocol = plan.protocol
+    instance = campaign.request.source.instance(protocol, row.threat, campaign.profile)
+    trace = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps)
+    return tell(Interpreter(protocol, instance), protocol.claim(row.claim).checked, trace)
+
+
+def _as_json(campaign: Campaign) -> dict[str, Any]:
+    return {
+        "results": [{**row.as_json(), "seconds": round(row.seconds, 3)} for row in campaign.results],
+        "summary": campaign.summary(),
+        "goals": [goal.as_json() for goal in campaign.goals],
+        "notes": campaign.notes,
+    }
+
+
+def _closing(context: click.Context, campaign: Campaign, out: Path | None) -> Closing:
+    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.results import by_verdict
+
+    strength = []
+    if INDUCTION in campaign.engines:
+        strength.append("induction: unbounded")
+    if EXPLICIT in campaign.engines:
+        sizes = dict.fromkeys(found.describes for found in campaign.searches if found.describes)
+        strength.append(
+            "explicit: " + ("; ".join(sizes) or "the instances of the profile") + ", " + _adversary(campaign)
+        )
+    return Closing(
+        verdicts=by_verdict(campaign.results),
+        outcome="every verdict as expected" if campaign.exit_code == 0 else _worst(campaign),
+        strength=" · ".join(strength),
+        budget=_budget(campaign),
+        profile=f"{campaign.profile.name}; nothing is random, so there is no seed",
+        digests=campaign.digests,
+        artefacts=str(out) if out is not None else "",
+        rerun=rerun_command(context),
+        seconds=campaign.seconds,
+    )
+
+
+def _worst(campaign: Campaign) -> str:
+    wrong = sum(not row.as_expected for row in campaign.results)
+    return f"{wrong} not as expected (exit code {campaign.exit_code})"
+
+
+def _budget(campaign: Campaign) -> str:
+    from carnet_check.campaign import CAPS
+    from carnet_check.searches import Caps
+
+    parts = []
+    if INDUCTION in campaign.engines:
+        from carnet_check.symbolic import DEFAULT_RLIMIT
+
+        parts.append(f"{DEFAULT_RLIMIT:,} solver units to an obligation")
+    if EXPLICIT in campaign.engines:
+        states = CAPS.get(campaign.profile.name, Caps()).states
+        parts.append("no cap on states" if states is None else f"{states:,} states to an exploration")
+    return " · ".join(parts)
+
+
+def _keep(campaign: Campaign, closing: Closing, out: Path | None, junit_file: Path | None) -> None:
+    """Write what was asked for; everything is complete before the first file gets its name."""
+    from carnet_check.report.artefacts import write_json, write_lines, write_text
+
+    if junit_file is not None:
+        from carnet_check.report.junit import junit
+
+        write_text(junit_file, junit(campaign.results))
+    if out is None:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    write_lines(out / "verdicts.jsonl", (row.as_json() for row in campaign.results))
+    names = ("variant", "kind", "claim", "threat", "engine")
+    timings = ({**dict(zip(names, map(str, row.key), strict=True)), "seconds": row.seconds} for row in campaign.results)
+    write_lines(out / "timings.jsonl", timings)
+    summary = {"summary": campaign.summary(), "goals": [goal.as_json() for goal in campaign.goals]}
+    write_json(out / "run.json", {**summary, "notes": campaign.notes, "run": closing.as_json()})

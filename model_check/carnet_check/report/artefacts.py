@@ -1,0 +1,88 @@
+"""Files that a run leaves behind: written under another name first, so that none is ever half there."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from carnet_check.errors import UsageError
+
+
+def require_writable_folder(folder: Path) -> None:
+    """Make sure that files can be written into ``folder``, or that it can be created; nothing is created yet.
+
+    Raises:
+        UsageError: it cannot be created or written to, or is a file.
+    """
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"expected a folder that can be written to, and '{folder}' is none: {_reason(error)}"
+        ) from None
+
+
+def require_writable_file(file: Path) -> None:
+    """Make sure that ``file`` can be written.
+
+    Raises:
+        UsageError: its folder does not exist or cannot be written to, or it is a folder.
+    """
+    if file.is_dir():
+        raise UsageError(f"expected a file to write, and '{file}' is a folder")
+    if not file.parent.is_dir():
+        raise UsageError(f"expected a file to write, and its folder '{file.parent}' does not exist")
+    try:
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"expected a file that can be written, and '{file}': {_reason(error)}") from None
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write ``file`` whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    temporary: str | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=file.parent, prefix=f".{file.name}.", encoding="utf-8", newline="\n", delete=False
+        ) as stream:
+            temporary = stream.name
+            stream.write(text)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(file)
+        temporary = None
+    except OSError as error:
+        raise UsageError(f"cannot write '{file}': {_reason(error)}") from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_json(file: Path, value: Mapping[str, Any]) -> None:
+    """Write one JSON object, whole or not at all."""
+    write_text(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object to a line, whole or not at all."""
+    write_text(file, "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

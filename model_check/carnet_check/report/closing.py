@@ -1,0 +1,114 @@
+"""The block that every command ends with: what was established, how, with what, and how to do it again."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+RULE_WIDTH = 78
+LABEL_WIDTH = 13
+DIGEST_SHOWN = 16
+
+
+def tool_versions() -> dict[str, str]:
+    """Return the versions that decide verdicts."""
+    return {
+        "carnet": _version("carnet"),
+        "z3": _version("z3-solver"),
+        "python": platform.python_version(),
+    }
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The facts of the closing block, in the order in which they are printed."""
+
+    verdicts: Mapping[str, int]
+    outcome: str
+    strength: str
+    budget: str
+    profile: str
+    digests: Mapping[str, str]
+    artefacts: str
+    rerun: str
+    seconds: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=tool_versions)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same facts as JSON values."""
+        return {
+            "verdicts": dict(self.verdicts),
+            "outcome": self.outcome,
+            "strength": self.strength,
+            "budget": self.budget,
+            "profile": self.profile,
+            "versions": dict(self.versions),
+            "spec_digests": dict(self.digests),
+            "artefacts": self.artefacts,
+            "rerun": self.rerun,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[str]:
+        """Return the block as text."""
+        digests = " · ".join(f"{name} {digest[:DIGEST_SHOWN]}" for name, digest in self.digests.items())
+        counts = " · ".join(f"{word} {count}" for word, count in self.verdicts.items()) or "none"
+        facts = {
+            "verdicts": f"{counts}: {self.outcome}",
+            "strength": self.strength,
+            "budget": self.budget,
+            "profile": self.profile,
+            "versions": " · ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "spec digest": digests,
+            "artefacts": self.artefacts or "none kept (--out DIR keeps them)",
+            "time": f"{self.seconds:.1f} s",
+        }
+        block = ["─" * RULE_WIDTH]
+        for label, text in facts.items():
+            block += wrapped(label, text)
+        return [*block, f"{'rerun':<{LABEL_WIDTH}}{self.rerun}"]
+
+
+def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_WIDTH) -> list[str]:
+    """Write ``text`` beside ``label``, wrapped at the width of the report and never inside a word."""
+    import textwrap
+
+    lines = textwrap.wrap(
+        text, width - indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    ) or [""]
+    return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
+
+
+def rerun_command(context: click.Context) -> str:
+    """Write down the command that is running, with what was given to it and nothing else."""
+    words = ["carnet", context.info_name or ""]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+            continue
+        words += _given(parameter, context.params.get(name))
+    return shlex.join(words)
+
+
+def _given(parameter: click.Parameter, value: Any) -> list[str]:
+    values = value if isinstance(value, tuple | list) else (value,)
+    if isinstance(parameter, click.Argument):
+        return [str(item) for item in values]
+    option = max(parameter.opts, key=len)
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return [option] if value else []
+    return [word for item in values for word in (option, str(item))]

@@ -1,0 +1,66 @@
+"""Rows as JUnit XML in the xunit1 family: one test case to a row, one suite to a variant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from carnet_check.results import Result, Verdict
+
+_CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
+
+
+def junit(results: Sequence[Result]) -> str:
+    """Return a document in which what is not as expected failed and what broke down is an error."""
+    suites = ElementTree.Element("testsuites", name="carnet verify")
+    for variant in dict.fromkeys(row.variant for row in results):
+        rows = [row for row in results if row.variant == variant]
+        suites.append(_suite(f"{rows[0].protocol}.{variant}", rows))
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _suite(name: str, rows: Sequence[Result]) -> ElementTree.Element:
+    errors = sum(row.verdict is Verdict.ERROR for row in rows)
+    failures = sum(not row.as_expected for row in rows) - errors
+    suite = ElementTree.Element(
+        "testsuite",
+        name=name,
+        tests=str(len(rows)),
+        failures=str(failures),
+        errors=str(errors),
+        skipped="0",
+        time=f"{sum(row.seconds for row in rows):.3f}",
+    )
+    suite.extend(_case(name, row) for row in rows)
+    return suite
+
+
+def _case(suite: str, row: Result) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase",
+        classname=f"{suite}.{row.threat}",
+        name=_clean(f"{row.kind}: {row.claim} [{row.engine}]"),
+        time=f"{row.seconds:.3f}",
+    )
+    properties = ElementTree.SubElement(case, "properties")
+    for name, value in (
+        ("verdict", str(row.verdict)),
+        ("expected", str(row.expected)),
+        ("bound", "" if row.bound is None else str(row.bound)),
+        ("assumptions", " ".join(row.assumptions)),
+    ):
+        ElementTree.SubElement(properties, "property", name=name, value=value)
+    if not row.as_expected:
+        tag = "error" if row.verdict is Verdict.ERROR else "failure"
+        problem = ElementTree.SubElement(
+            case, tag, type=str(row.verdict), message=_clean(f"{row.verdict}, expected {row.expected}")
+        )
+        problem.text = _clean(row.detail)
+    return case
+
+
+def _clean(text: str) -> str:
+    """Leave out what XML cannot hold."""
+    return _CONTROL.sub("�", text)

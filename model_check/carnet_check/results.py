@@ -1,0 +1,152 @@
+"""Verdicts: the closed set of words, the rows that carry them, and the exit code they amount to.
+
+Decided in docs/adr/0004-verdicts-and-exit-codes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from carnet_spec.trace import Step
+
+
+class Verdict(StrEnum):
+    """What has been established about a claim."""
+
+    PROVED = "PROVED"
+    EXHAUSTED = "EXHAUSTED"
+    HOLDS_TO = "HOLDS-TO"
+    SAMPLED = "SAMPLED"
+    VIOLATED = "VIOLATED"
+    UNKNOWN = "UNKNOWN"
+    VACUOUS = "VACUOUS"
+    ERROR = "ERROR"
+
+
+class Kind(StrEnum):
+    """What a row speaks about; everything but claims appears only when something is wrong with it."""
+
+    CLAIM = "claim"
+    GOAL = "goal"
+    ACTION = "action"
+    THREAT = "threat"
+
+
+STRENGTH = {
+    Verdict.PROVED: 5,
+    Verdict.EXHAUSTED: 4,
+    Verdict.HOLDS_TO: 3,
+    Verdict.SAMPLED: 2,
+    Verdict.UNKNOWN: 1,
+}
+
+EXIT_EXPECTED = 0
+EXIT_VIOLATED = 1
+EXIT_USAGE = 2
+EXIT_UNKNOWN = 3
+EXIT_VACUOUS = 4
+EXIT_INTERNAL = 5
+EXIT_INTERRUPTED = 130
+
+PRECEDENCE = (EXIT_INTERNAL, EXIT_VIOLATED, EXIT_VACUOUS, EXIT_UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One verdict: what was asked, by which engine, and what came of it.
+
+    ``bound`` is the number that belongs to the verdict: states of an EXHAUSTED instance, adversary
+    moves of a HOLDS-TO. ``seconds`` is the only field that differs between equal runs.
+    """
+
+    protocol: str
+    variant: str
+    claim: str
+    threat: str
+    engine: str
+    verdict: Verdict
+    expected: Verdict
+    bound: int | None = None
+    detail: str = ""
+    seconds: float = 0.0
+    assumptions: tuple[str, ...] = ()
+    kind: Kind = Kind.CLAIM
+    defences: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What identifies the row among those of one run."""
+        return (self.variant, self.kind, self.claim, self.threat, self.engine)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the verdict equals its expectation or is stronger."""
+        if self.verdict not in STRENGTH or self.expected not in STRENGTH:
+            return self.verdict is self.expected
+        return STRENGTH[self.verdict] >= STRENGTH[self.expected]
+
+    @property
+    def shown(self) -> str:
+        """The verdict with its number, as people read it."""
+        if self.bound is None:
+            return str(self.verdict)
+        if self.verdict is Verdict.HOLDS_TO:
+            return f"{self.verdict} {self.bound}"
+        return f"{self.verdict}({self.bound:,})"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row without its time, which is all that may differ between equal runs."""
+        row: dict[str, Any] = {
+            "protocol": self.protocol,
+            "variant": self.variant,
+            "claim": self.claim,
+            "threat": self.threat,
+            "engine": self.engine,
+            "verdict": str(self.verdict),
+            "bound": self.bound,
+            "expected": str(self.expected),
+            "detail": self.detail,
+            "assumptions": list(self.assumptions),
+            "kind": str(self.kind),
+            "as_expected": self.as_expected,
+        }
+        if self.defences:
+            row["defences"] = list(self.defences)
+        if self.steps:
+            row["steps"] = steps_as_json(self.steps)
+        return row
+
+
+def steps_as_json(steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Return the steps of a trace as JSON values."""
+    return [{"action": step.action, "by": step.by, "args": dict(step.args)} for step in steps]
+
+
+def exit_code(results: Sequence[Result]) -> int:
+    """Return what a run with these rows exits with: 5 before 1, 1 before 4, 4 before 3."""
+    codes = {_code(result) for result in results}
+    return next((code for code in PRECEDENCE if code in codes), EXIT_EXPECTED)
+
+
+def _code(result: Result) -> int:
+    if result.verdict is Verdict.ERROR:
+        return EXIT_INTERNAL
+    if result.as_expected:
+        return EXIT_EXPECTED
+    if result.verdict is Verdict.VACUOUS:
+        return EXIT_VACUOUS
+    if result.verdict in (Verdict.VIOLATED, Verdict.PROVED):
+        return EXIT_VIOLATED  # the specification's expectation, one way or the other, is refuted
+    return EXIT_UNKNOWN
+
+
+def by_verdict(results: Iterable[Result]) -> dict[str, int]:
+    """Count the rows of each verdict, in the order of the closed set, leaving out what did not occur."""
+    counts = dict.fromkeys(Verdict, 0)
+    for result in results:
+        counts[result.verdict] += 1
+    return {str(verdict): count for verdict, count in counts.items() if count}

@@ -1,0 +1,209 @@
+"""One explicit search, as a task that a worker process can run from names alone.
+
+A worker rebuilds protocol and instance from what the task says, explores, and replays every trace it found in the
+interpreter before it reports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from carnet_check import families
+from carnet_check.explicit import Exploration, explore
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol, Threat
+from carnet_spec.language.terms import Implies, negation
+from carnet_spec.trace import Trace
+
+PREMISE = "premise/"
+"""Begins the name of the goal that a claim's premise is turned into."""
+
+NO_THREAT = Threat("none", "nothing is assumed about anyone", ())
+"""Stands in where a protocol declares no threat model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Where a search stops although it is not complete."""
+
+    states: int | None = None
+    seconds: float | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to explore: a protocol by its names, a size, and what to look for."""
+
+    reference: str
+    variant: str
+    without: tuple[str, ...]
+    threat: str
+    profile: Profile
+    claims: tuple[str, ...]
+    goals: tuple[str, ...] = ()
+    directed: bool = False
+    """Honest parties only, towards a single goal, and no further than that."""
+    stop_at_first: bool = False
+    caps: Caps = Caps()
+    reduction: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search covered, and the traces it found, each replayed."""
+
+    search: Search
+    states: int
+    transitions: int
+    depth: int
+    complete: bool
+    stopped_by: str
+    seconds: float
+    peak_memory_bytes: int
+    describes: str
+    budget: int | None
+    violations: Mapping[str, Trace]
+    goals: Mapping[str, Trace]
+    fired: Mapping[str, int]
+    reduction: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    """What is wrong with the instance or the engine; anything here is an error, not a verdict."""
+
+    @property
+    def covered(self) -> str:
+        """What was covered, in words."""
+        moves = "" if self.budget is None else f", at most {self.budget} active adversary moves"
+        extent = f"{self.states:,} states, depth {self.depth}{moves}"
+        return extent if self.complete else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state of the instance was seen."""
+        return self.complete and self.budget is None
+
+
+Watch = Callable[[int, int], None]
+"""Called now and then with the states seen and the depth reached."""
+
+
+def search(task: Search, watch: Watch | None = None) -> Found:
+    """Run ``task`` here and now."""
+    source = families.load(task.reference)
+    protocol = source.protocol(task.variant, task.without)
+    instance = source.instance(protocol, task.threat, task.profile)
+    return search_in(task, protocol, instance, watch)
+
+
+def search_in(task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None) -> Found:
+    """Run ``task`` over a protocol and an instance that are there already."""
+    judge = Interpreter(protocol, instance)
+    wrong = [f"the instance violates axiom '{name}'" for name in judge.axioms_hold()]
+    wrong += [f"the instance violates '{name}'" for name in judge.violated(threat_of(protocol, task.threat).axioms)]
+    if wrong:
+        return failed(task, wrong, instance)
+    invariants = [protocol.claim(name).checked for name in task.claims]
+    goals = [goal for goal in protocol.goals if goal.name in task.goals]
+    if task.directed:
+        return _directed(task, protocol, instance, goals, watch)
+    premises = [premise for name in task.claims if (premise := premise_of(protocol.claim(name).checked))]
+    explored = _explore(task, protocol, instance, invariants, [*goals, *premises], task.stop_at_first, watch)
+    return _found(task, judge, explored, invariants)
+
+
+def threat_of(protocol: Protocol, id: str) -> Threat:
+    """Return a threat model of the protocol, or the empty one that stands in where it declares none."""
+    return NO_THREAT if id == NO_THREAT.id and not protocol.threats else protocol.threat(id)
+
+
+def premise_of(invariant: Invariant) -> Goal | None:
+    """Return what must be reachable for the invariant to say anything, if it is an implication."""
+    body = invariant.body
+    if not isinstance(body, Implies):
+        return None
+    return Goal(PREMISE + invariant.name, invariant.params, body.premise, "the premise can hold")
+
+
+def falls(judge: Interpreter, invariant: Invariant, trace: Trace) -> bool:
+    """Whether the interpreter, replaying ``trace``, ends in a state that breaks ``invariant``."""
+    states = judge.replay(trace)
+    return not judge.holds(invariant.formula, states[-1])
+
+
+def _explore(
+    task: Search,
+    protocol: Protocol,
+    instance: Instance,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal],
+    stop_at_first: bool,
+    watch: Watch | None,
+) -> Exploration:
+    return explore(
+        protocol,
+        instance,
+        invariants=invariants,
+        goals=goals,
+        max_states=task.caps.states,
+        max_seconds=task.caps.seconds,
+        max_memory=task.caps.memory,
+        stop_at_first=stop_at_first,
+        reduction=task.reduction,
+        threat=task.threat,
+        progress=None if watch is None else lambda seen: watch(seen.states, seen.depth),
+    )
+
+
+def _directed(
+    task: Search, protocol: Protocol, instance: Instance, goals: Sequence[Goal], watch: Watch | None
+) -> Found:
+    """Look for one goal with honest steps alone, and, failing that, with passive adversary steps too."""
+    sought = [Invariant(goal.name, goal.params, negation(goal.body)) for goal in goals]
+    honest = replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
+    passive = replace(instance, budget=0)
+    explored = _explore(task, honest, passive, sought, (), True, watch)
+    if not explored.violations and honest.actions != protocol.actions:
+        explored = _explore(task, protocol, passive, sought, (), True, watch)
+    found = _found(task, Interpreter(protocol, passive), explored, sought)
+    return replace(found, complete=explored.complete, violations={}, goals=found.violations)
+
+
+def _found(task: Search, judge: Interpreter, explored: Exploration, invariants: Sequence[Invariant]) -> Found:
+    named = {invariant.name: invariant for invariant in invariants}
+    return Found(
+        search=task,
+        states=explored.states,
+        transitions=explored.transitions,
+        depth=explored.depth,
+        complete=explored.complete,
+        stopped_by=explored.stopped_by or "",
+        seconds=explored.seconds,
+        peak_memory_bytes=explored.peak_memory_bytes,
+        describes=judge.instance.describes,
+        budget=judge.instance.budget,
+        violations=dict(explored.violations),
+        goals=dict(explored.goals),
+        fired=dict(explored.fired),
+        reduction=dict(explored.reduction),
+        problems=tuple(_unreproduced(judge, named, explored.violations)),
+    )
+
+
+def _unreproduced(
+    judge: Interpreter, invariants: Mapping[str, Invariant], violations: Mapping[str, Trace]
+) -> Iterator[str]:
+    for name, trace in violations.items():
+        try:
+            reproduced = falls(judge, invariants[name], trace)
+        except Exception as error:  # whatever the judge says against it, the trace is not shown
+            yield f"the interpreter cannot replay the counterexample to {name}: {error}"
+        else:
+            if not reproduced:
+                yield f"the interpreter replays the counterexample to {name}, and the claim still holds"
+
+
+def failed(task: Search, problems: Iterable[str], instance: Instance | None = None) -> Found:
+    """Return what a search amounts to that could not be made."""
+    size, budget = (instance.describes, instance.budget) if instance else ("", None)
+    return Found(task, 0, 0, 0, False, "an error", 0.0, 0, size, budget, {}, {}, {}, problems=tuple(problems))
