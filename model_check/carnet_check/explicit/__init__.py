@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 from carnet_check.explicit import reference
 from carnet_check.explicit.exploration import Exploration, Paths, Progress, Watch, peak_bytes
+from carnet_check.explicit.model import build
+from carnet_check.explicit.search import search
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Step, Trace
@@ -70,7 +72,11 @@ def explore(
         raise ValueError(f"no engine '{engine}'; known: {', '.join(ENGINES)}")
     watch = Watch(max_states=max_states, max_seconds=max_seconds, max_memory=max_memory, progress=progress)
     interpreter = Interpreter(protocol, instance)
-    covered = reference.search(interpreter, invariants, goals, watch, stop_at_first=stop_at_first)
+    if engine == "interpreter":
+        covered = reference.search(interpreter, invariants, goals, watch, stop_at_first=stop_at_first)
+    else:
+        model = build(interpreter, invariants, goals, reduce=reduction)
+        covered = search(model, watch, stop_at_first=stop_at_first, dominance=reduction, want_trace=want_trace)
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
 
@@ -90,7 +96,7 @@ def explore(
         peak_memory_bytes=peak_bytes(),
         violations=_confirmed(interpreter, covered.violations, violated, threat, want_trace),
         goals=_confirmed(interpreter, covered.goals, reached, threat, want_trace),
-        fired=covered.fired,
+        fired={action.name: covered.fired.get(action.name, 0) for action in protocol.actions},
         reduction=covered.reduction,
     )
 

@@ -18,7 +18,6 @@ class Progress:
     """How far a running search has come."""
 
     states: int
-    transitions: int
     frontier: int
     """States found and not yet expanded."""
     depth: int
@@ -118,12 +117,12 @@ class Watch:
             return "memory"
         return None
 
-    def report(self, states: int, transitions: int, frontier: int, depth: int) -> None:
+    def report(self, states: int, frontier: int, depth: int) -> None:
         """Call the progress function, if a second has passed since it was called last."""
         now = time.monotonic()
         if self._progress is not None and now - self._reported >= 1.0:
             self._reported = now
-            self._progress(Progress(states, transitions, frontier, depth, now - self._began))
+            self._progress(Progress(states, frontier, depth, now - self._began))
 
 
 def resident_bytes() -> int:

@@ -24,7 +24,7 @@ def search(
     try:
         run.visit(interpreter.initial(), None)
         while run.waiting and covered.stopped_by is None:
-            watch.report(covered.states, covered.transitions, run.waiting, covered.depth)
+            watch.report(covered.states, run.waiting, covered.depth)
             if stop_at_first and covered.violations:
                 covered.stopped_by = "violation"
             else:
