@@ -9,14 +9,14 @@ was ever inserted into it. On that small graph a greatest fixpoint finds what mu
 * whenever a relation holds of anything,
 
 and an action may read what must have been written where its guards can hold. Functions are followed
-for one fixed but arbitrary argument, together with the relations whose first arguments it is: that
-covers the state which each agent keeps of its own.
+for one fixed but arbitrary argument, together with the relations that hold of it and the variables
+that name it: that covers what each agent keeps, and what is recorded about each key.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from carnet_spec.language.actions import Action, Effect, Update
@@ -47,9 +47,13 @@ from carnet_spec.language.terms import (
 _Row = tuple[Term, ...]
 _Node = tuple[str, ...]
 """A value for each enumeration that is followed."""
-_Written = frozenset[Symbol]
-_Fact = tuple[Symbol, bool]
-"""A relation, and whether it holds of the fixed argument rather than of anything."""
+_Written = frozenset[str]
+"""Names of symbols that must have been written."""
+_Fact = tuple[str, int]
+"""A relation that holds, and where among its arguments the fixed one stands, or one of these two."""
+_ANYWHERE = -1
+_AS_VALUE = -2
+"""A variable, or a function somewhere, that has the fixed argument as its value."""
 
 _MOST_NODES = 20_000
 
@@ -118,15 +122,19 @@ class _Case:
 
     action: Action
     rows: frozenset[_Row]
+    writes: _Written = frozenset()
+    """What it must write, at the fixed argument."""
+    makes: tuple[_Fact, ...] = ()
+    """What it may make true."""
 
     def outside(self, bound: tuple[Var, ...]) -> _Case:
         """Forget the rows that mention variables which are bound here."""
-        own = {row for row in self.rows if any(free_variables(t) & set(bound) for t in row)}
+        own = {row for row in self.rows if any(free_variables(term) & set(bound) for term in row)}
         return replace(self, rows=self.rows - own)
 
-    def changes(self, update: Update, width: int) -> bool | None:
-        """Whether ``update`` is made at the fixed argument; ``None`` if it may be."""
-        args = update.args[:width]
+    def changes(self, update: Update, start: int, width: int) -> bool | None:
+        """Whether ``update`` is made at the fixed argument, from ``start`` on; ``None`` if it may be."""
+        args = update.args[start : start + width]
         every = [arg in update.each for arg in args]
         if all(every) or args in self.rows:
             return True
@@ -148,17 +156,20 @@ class _Analysis:
     def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol]) -> None:
         self.protocol = protocol
         self.domain = domain
-        self.tracked: _Written = frozenset(symbol for symbol in unset if symbol.domain == domain)
+        self.tracked: _Written = frozenset(symbol.name for symbol in unset if symbol.domain == domain)
         self.cases = [case for action in protocol.actions for case in self._cases(action)]
-        self.cells = tuple(
-            symbol
-            for symbol in protocol.symbols
-            if symbol.mutable and symbol.result.is_enumeration and symbol.domain in ((), domain)
-        )
+        self.cells = {
+            symbol: position
+            for position, symbol in enumerate(
+                symbol
+                for symbol in protocol.symbols
+                if symbol.mutable and symbol.result.is_enumeration and symbol.domain in ((), domain)
+            )
+        }
         try:
             self.edges = self._reachable()
         except _TooManyNodesError:
-            self.cells = ()
+            self.cells = {}
             self.edges = self._reachable()
         self.at = {edge.source: self.tracked for edge in self.edges}
         self.facts: dict[_Fact, _Written] = {}
@@ -166,30 +177,33 @@ class _Analysis:
 
     def early(self) -> Iterator[EarlyRead]:
         """Yield each read that some reachable node does not guarantee."""
-        required = {case: self._required(case) for case in self.cases}
+        reads = {case: self._relevant(case) for case in self.cases}
         for edge in self.edges:
-            case, before = edge.case, self.at[edge.source] | required[edge.case]
-            for read in _reads(case.action):
-                if (
-                    read.symbol in self.tracked - before
-                    and read.row in case.rows
-                    and all(self._holds(edge, term) is not False for term in read.assuming)
-                    and not any(read.symbol in self._implied(case, t) for t in read.assuming)
+            for read, written in reads[edge.case]:
+                if read.symbol.name not in self.at[edge.source] | written and all(
+                    self._holds(edge, term) is not False for term in read.assuming
                 ):
-                    writers = tuple(
-                        action.name
-                        for action in self.protocol.actions
-                        if any(update.symbol == read.symbol for update in action.updates)
-                    )
-                    yield EarlyRead(read.symbol, case.action.name, read.where, writers)
+                    yield EarlyRead(read.symbol, edge.case.action.name, read.where, self._writers(read.symbol))
+
+    def _relevant(self, case: _Case) -> list[tuple[_Read, _Written]]:
+        """Return what ``case`` reads at the fixed argument, with what must have been written for it to matter."""
+        required = self._required(case)
+        return [
+            (read, required.union(*(self._implied(case, term) for term in read.assuming)))
+            for read in _reads(case.action)
+            if read.symbol.name in self.tracked and read.row in case.rows
+        ]
+
+    def _writers(self, symbol: Symbol) -> tuple[str, ...]:
+        actions = self.protocol.actions
+        return tuple(a.name for a in actions if any(update.symbol == symbol for update in a.updates))
 
     # -- the graph ----------------------------------------------------------------------------
 
     def _cases(self, action: Action) -> Iterator[_Case]:
         """Let each argument in turn be the fixed one; where phases change, let several be it."""
-        width = len(self.domain)
-        if not width:
-            yield _Case(action, frozenset([()]))
+        if not self.domain:
+            yield self._case(action, frozenset([()]))
             return
         applied = [
             (sub.symbol, sub.args)
@@ -198,17 +212,45 @@ class _Analysis:
             if isinstance(sub, Apply)
         ]
         applied += [(update.symbol, update.args) for update in action.updates]
-        rows = dict.fromkeys(args[:width] for symbol, args in applied if symbol.domain[:width] == self.domain)
+        rows = dict.fromkeys(row for symbol, args in applied for _, row in self._windows(symbol, args))
+        if len(self.domain) == 1:
+            values = (update.value for update in action.updates if update.symbol.result == self.domain[0])
+            rows.update(dict.fromkeys((value,) for value in values if value is not None))
         moved = dict.fromkeys(
             update.args
             for update in action.updates
             if update.symbol.domain == self.domain and update.symbol.result.is_enumeration
         )
-        yield _Case(action, frozenset())
-        yield from (_Case(action, frozenset([row])) for row in rows)
-        for size in range(2, len(moved) + 1):
-            for several in itertools.combinations(moved, size):
-                yield _Case(action, frozenset(several))
+        same = _equated(action)
+        several = [chosen for size in range(2, len(moved) + 1) for chosen in itertools.combinations(moved, size)]
+        together = dict.fromkeys(
+            frozenset().union(*(same(row) for row in chosen)) for chosen in [*((row,) for row in rows), *several]
+        )
+        yield from (self._case(action, case) for case in (frozenset[_Row](), *together))
+
+    def _windows(self, symbol: Symbol, args: _Row) -> Iterator[tuple[int, _Row]]:
+        """Yield where in ``args`` the fixed argument may stand, and what stands there."""
+        width = len(self.domain)
+        for start in range(len(args) - width + 1):
+            if symbol.domain[start : start + width] == self.domain:
+                yield start, args[start : start + width]
+
+    def _case(self, action: Action, rows: frozenset[_Row]) -> _Case:
+        case = _Case(action, rows)
+        width = len(self.domain)
+        writes: list[str] = []
+        makes: list[_Fact] = []
+        for update in action.updates:
+            name = update.symbol.name
+            if name in self.tracked and update.when == TRUE and case.changes(update, 0, width) is True:
+                writes.append(name)
+            if (update.value,) in rows:
+                makes.append((name, _AS_VALUE))
+            if update.effect is Effect.INSERT:
+                windows = (start for start, _ in self._windows(update.symbol, update.args))
+                makes.append((name, _ANYWHERE))
+                makes += [(name, start) for start in windows if case.changes(update, start, width) is not False]
+        return replace(case, writes=frozenset(writes), makes=tuple(makes))
 
     def _reachable(self) -> list[_Edge]:
         edges: list[_Edge] = []
@@ -237,11 +279,11 @@ class _Analysis:
 
     def _after(self, edge: _Edge, cell: Symbol) -> tuple[str, ...]:
         """Return the values that ``cell`` may have after ``edge``."""
-        possible = {edge.source[self.cells.index(cell)]}
+        possible = {edge.source[self.cells[cell]]}
         for update in edge.case.action.updates:
             if update.symbol != cell or update.value is None:
                 continue
-            changed = edge.case.changes(update, len(cell.domain))
+            changed = edge.case.changes(update, 0, len(cell.domain))
             happens = self._holds(edge, update.when)
             if changed is False or happens is False:
                 continue
@@ -255,7 +297,7 @@ class _Analysis:
             case Member(_, name):
                 return name
             case Apply(symbol, args) if symbol in self.cells and (not symbol.domain or args in edge.case.rows):
-                return edge.source[self.cells.index(symbol)]
+                return edge.source[self.cells[symbol]]
             case _:
                 return None
 
@@ -290,40 +332,42 @@ class _Analysis:
         for node in self.first:
             self.at[node] = frozenset()
         for initial in self.protocol.initial:
-            if initial.symbol.is_relation and initial.value != FALSE:
-                self.facts[initial.symbol, False] = self.facts[initial.symbol, True] = frozenset()
+            if initial.value != FALSE:
+                for start in range(_AS_VALUE, len(initial.params) + 1):
+                    self.facts[initial.symbol.name, start] = frozenset()
         changed = True
         while changed:
-            before = {case: self._required(case) for case in self.cases}
-            changed = sum(self._weaken(edge, before[edge.case]) for edge in self.edges) > 0
+            required = {case: self._required(case) for case in self.cases}
+            changed = sum(self._weaken(edge, required[edge.case]) for edge in self.edges) > 0
 
     def _weaken(self, edge: _Edge, required: _Written) -> bool:
-        case, width = edge.case, len(self.domain)
-        writes = {
-            update.symbol
-            for update in case.action.updates
-            if update.symbol in self.tracked and update.when == TRUE and case.changes(update, width) is True
-        }
-        after = self.at[edge.source] | required | writes
+        after = self.at[edge.source] | required | edge.case.writes
         changed = False
         for target in edge.targets:
-            weaker = self.at.get(target, self.tracked) & after
-            changed |= weaker != self.at.get(target)
-            self.at[target] = weaker
-        for update in case.action.updates:
-            if update.effect is Effect.INSERT:
-                near = update.symbol.domain[:width] == self.domain
-                here = near and case.changes(update, width) is not False
-                for fact in [(update.symbol, False), *([(update.symbol, True)] if here else [])]:
-                    weaker = self.facts.get(fact, self.tracked) & after
-                    changed |= weaker != self.facts.get(fact, self.tracked)
-                    self.facts[fact] = weaker
+            known = self.at.get(target)
+            if known is None or not known <= after:
+                self.at[target] = after if known is None else known & after
+                changed = True
+        for fact in edge.case.makes:
+            known = self.facts.get(fact, self.tracked)
+            if not known <= after:
+                self.facts[fact] = known & after
+                changed = True
         return changed
 
     def _required(self, case: _Case) -> _Written:
         """Return what must have been written for the guards of ``case`` to hold."""
-        guards = case.action.guards
-        return frozenset().union(*(self._implied(case, guard.formula) for guard in guards))
+        named = (self._named(term) for row in case.rows for term in row)
+        guards = (self._implied(case, guard.formula) for guard in case.action.guards)
+        return frozenset().union(*named, *guards)
+
+    def _named(self, term: Term) -> _Written:
+        """Return what must have been written for ``term`` to have the fixed argument as its value."""
+        match term:
+            case Apply(symbol) if symbol.mutable and len(self.domain) == 1:
+                return self.facts.get((symbol.name, _AS_VALUE), self.tracked)
+            case _:
+                return frozenset()
 
     def _implied(self, case: _Case, term: Term) -> _Written:
         """Return what must have been written for ``term`` to hold."""
@@ -334,14 +378,35 @@ class _Analysis:
                 return self.tracked.intersection(*(self._implied(case, part) for part in parts))
             case Exists(bound, body):
                 return self._implied(case.outside(bound), body)
+            case Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
+                return self._named(left) | self._named(right)
             case Apply(symbol, args) if symbol.mutable and symbol.is_relation:
-                written = self.facts.get((symbol, False), self.tracked)
-                width = len(self.domain)
-                if symbol.domain[:width] == self.domain and args[:width] in case.rows:
-                    written |= self.facts.get((symbol, True), self.tracked)
-                return written
+                starts = [start for start, row in self._windows(symbol, args) if row in case.rows]
+                facts = [(symbol.name, start) for start in (_ANYWHERE, *starts)]
+                return frozenset().union(*(self.facts.get(fact, self.tracked) for fact in facts))
             case _:
                 return frozenset()
+
+
+def _equated(action: Action) -> Callable[[_Row], frozenset[_Row]]:
+    """Return what finds all terms that the guards of ``action`` say are equal to a given one."""
+    classes: list[set[Term]] = []
+    for guard in action.guards:
+        parts = guard.formula.parts if isinstance(guard.formula, And) else (guard.formula,)
+        for part in parts:
+            if isinstance(part, Equal):
+                joined = {part.left, part.right}
+                for other in [each for each in classes if each & joined]:
+                    classes.remove(other)
+                    joined |= other
+                classes.append(joined)
+
+    def same(row: _Row) -> frozenset[_Row]:
+        if len(row) != 1:
+            return frozenset([row])
+        return frozenset((term,) for term in next((each for each in classes if row[0] in each), set(row)))
+
+    return same
 
 
 class _TooManyNodesError(Exception):

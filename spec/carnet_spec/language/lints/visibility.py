@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from carnet_spec.language.actions import Action, GuardKind
 from carnet_spec.language.lints.common import Found, at, by_name, read_by
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import Apply, Kind, Role, Symbol, Term, sort_of, subterms, symbols_of
+from carnet_spec.language.terms import Apply, Kind, Role, Symbol, Term, Var, sort_of, subterms, symbols_of
 
 
 def visibility(protocol: Protocol) -> Found:
@@ -55,12 +55,15 @@ def own_writes(protocol: Protocol) -> Found:
 
 
 def _decisions(action: Action) -> Iterator[tuple[str, Term]]:
-    """Yield what the acting party decides by: its checks, and what it keeps and sends."""
+    """Yield what the acting party decides by: its checks, and what it keeps and sends.
+
+    What it changes of another party's state is that party's doing, and noted by :func:`own_writes`.
+    """
     for guard in action.guards:
         if guard.kind is GuardKind.REQUIRE:
             yield at(action, guard), guard.formula
     for update in action.updates:
-        if update.symbol.kind in (Kind.STATE, Kind.MESSAGE):
+        if update.symbol.kind is Kind.MESSAGE or update.symbol.role == action.by:
             for term in read_by(update):
                 yield at(action, update), term
 
@@ -70,9 +73,12 @@ def _readable(symbol: Symbol, role: Role) -> bool:
 
 
 def _anothers(action: Action, symbol: Symbol, args: tuple[Term, ...]) -> bool:
-    """Whether ``symbol`` at ``args`` is state of the acting role, but not of the actor."""
+    """Whether ``symbol`` at ``args`` is state of the acting role, but not of the actor.
+
+    An actor with a name of its own is the only one of its role, so its state is not indexed by agents.
+    """
     return (
-        action.actor is not None
+        isinstance(action.actor, Var)
         and symbol.kind is Kind.STATE
         and symbol.role == action.by
         and symbol.domain[:1] == (sort_of(action.actor),)

@@ -7,7 +7,7 @@ adversary's own sessions, keys and GPUs are as real as anybody's.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step, used
+from carnet_spec.language import Draft, Formula, Step
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     Agent,
@@ -20,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Session,
     Slot,
     acknowledged,
+    answered,
     buffer,
     channel,
     confidential,
@@ -35,6 +36,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     in_session,
     in_slot,
     issued,
+    key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
@@ -140,6 +142,7 @@ def _platform_moves(draft: Draft) -> None:
         step.given("one session per GPU", ~occupied(g))
         step.fresh(s)
         step.fresh(k)
+        step.insert(answered(s))
         step.set(ends_at(s), g)
         step.set(key_session(k), s)
         step.set(owner(k), x)
@@ -160,8 +163,8 @@ def _platform_moves(draft: Draft) -> None:
         cost=1,
     )
     def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
-        """Any genuine GPU the adversary can talk to signs any nonce; nonces are seen once they are drawn."""
-        step.given("power over it", genuine(g) & _holds_gpu(g) & used(n))
+        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered."""
+        step.given("power over it", genuine(g) & _holds_gpu(g) & answered(n))
         step.given(
             "true mode", ((mode == Mode.CONFIDENTIAL) & confidential(g)) | ((mode == Mode.OPEN) & ~confidential(g))
         )
@@ -181,8 +184,8 @@ def _platform_moves(draft: Draft) -> None:
 
 
 def _access(x: Agent, gpu: Gpu, key: Key) -> Formula:
-    """Whether corrupt ``x`` reaches the GPU's memory through the link: it knows the live key and the bus leads there."""
-    return corrupt(x) & knows_h2d(x, key) & live_h2d(gpu, key) & (corrupt(platform) | mux(x))
+    """Whether corrupt ``x`` reaches the GPU's memory: it knows the live key and the bus leads there."""
+    return corrupt(x) & knows_h2d(x, key) & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
 
 
 def _link_moves(draft: Draft, confined: bool) -> None:
@@ -275,11 +278,13 @@ def _impersonation(draft: Draft) -> None:
         source="Carnet (attacks 26 and 27); for a genuine instance with the attacker's inputs, its training code leaks",
         cost=1,
     )
-    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot) -> None:
+    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, s: Session) -> None:
         """An instance started with hostile inputs is the adversary's, whatever its quote measures."""
         step.given("at the far end", corrupt(p) & ~corrupt(a) & channel(a, p))
+        step.given("some session", answered(s))
         step.fresh(k)
         step.set(owner(k), p)
+        step.set(key_session(k), s)
         step.insert(knows_h2d(p, k))
         step.insert(knows_d2h(p, k))
         step.insert(offer(p, a, k, v))
@@ -310,7 +315,7 @@ def _shortcut_moves(draft: Draft) -> None:
     )
     def submit_work(step: Step, x: Agent, g: Gpu, s: Session) -> None:
         """The launch key does not rotate with the link."""
-        step.given("has it", corrupt(x) & knows_launch(x, s) & in_session(g, s) & (corrupt(platform) | mux(x)))
+        step.given("has it", corrupt(x) & knows_launch(x, s) & in_session(g, s) & (corrupt(platform) | (mux == x)))
         step.insert(context(g))
 
     @draft.action(
@@ -401,7 +406,7 @@ def _forgery(draft: Draft) -> None:
 
 def responder_is(s: Session, gpu: Gpu) -> Formula:
     """Whether ``gpu`` really is at the far end of a session that was opened."""
-    return used(s) & (ends_at(s) == gpu)
+    return answered(s) & (ends_at(s) == gpu)
 
 
 def _reading(draft: Draft, confined: bool) -> None:
@@ -412,7 +417,8 @@ def _reading(draft: Draft, confined: bool) -> None:
     )
     def session_leak(step: Step, s: Session, e: Gpu, k: Key) -> None:
         """A fake GPU hands its keys over; outside confidential mode the host reads them."""
-        step.given("keys of the session", used(k) & (key_session(k) == s) & responder_is(s, e))
+        step.given("keys of the session", key_exchange(s, k) | (issued(k) & (key_session(k) == s)))
+        step.given("the session's far end", responder_is(s, e))
         step.given("the adversary's", corrupt(platform) & (~genuine(e) | (in_session(e, s) & ~confidential(e))))
         step.insert(knows_h2d(platform, k))
         step.insert(knows_d2h(platform, k))

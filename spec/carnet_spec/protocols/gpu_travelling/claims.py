@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, any_of, implies
+from carnet_spec.language import Draft, Formula, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
@@ -31,6 +31,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     enrolled,
     exposed,
     finished,
+    gave_back,
     genuine,
     granted,
     honest_data,
@@ -48,8 +49,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     measured,
     next_holder,
     occupied,
-    ordered,
     orchestrator,
+    ordered,
     owner,
     past_keys_leak,
     phase,
@@ -58,7 +59,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     replayed,
     replied,
     resident,
-    returned,
     sealed,
     session,
     stray,
@@ -250,7 +250,7 @@ def _agreement(draft: Draft) -> None:
         home = custody == Custody.RETURNED
         returns = implies(
             home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
-            returned(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
+            gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
         untrained = implies(phase == Phase.TRAINING, home)
         return grants & returns & untrained

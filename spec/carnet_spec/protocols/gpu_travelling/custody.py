@@ -42,6 +42,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     enrolled,
     finished,
     first,
+    gave_back,
     genuine,
     granted,
     in_session,
@@ -310,7 +311,7 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.actor(g, genuine(g))
         step.require("live key", live_h2d(g, k))
         step.require("verifies", sealed(a, k, v, m))
-        step.given("carried", corrupt(platform) | mux(a))
+        step.given("carried", corrupt(platform) | (mux == a))
         step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
         step.insert(received(g, k, v))
         step.insert(buffer(g, m))
@@ -337,6 +338,7 @@ def _take_back(draft: Draft) -> None:
         step.require("count from", ~before(n, s) & ~spent(a, k, n))
         step.require("count to", forall(lambda u: implies(before(u, n) & ~before(u, s), spent(a, k, u)), Slot))
         step.insert(finished(a, k))
+        step.insert(gave_back(a, k, n))
         step.insert(returned(a, k, n))
 
     @draft.rule(
@@ -346,7 +348,7 @@ def _take_back(draft: Draft) -> None:
     )
     def lie_about_count(step: Step, a: Agent, k: Key, n: Slot) -> None:
         """A corrupt holder may return whenever it likes, with any count."""
-        step.given("its own epoch", corrupt(a) & knows_h2d(a, k) & (owner(k) == a))
+        step.given("has a key to return", corrupt(a) & knows_h2d(a, k))
         step.insert(returned(a, k, n))
 
     @draft.action(

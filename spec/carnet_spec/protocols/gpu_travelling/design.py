@@ -234,9 +234,6 @@ def _start(draft: Draft) -> None:
     def mode_at_first(g: Gpu) -> Formula:
         return genuine(g) & ~elsewhere(g)
 
-    def route_at_first(x: Agent) -> Formula:
-        return x == orchestrator
-
     draft.initially(in_slot, slot_at_first)
     draft.initially(confidential, mode_at_first)
-    draft.initially(mux, route_at_first)
+    draft.initially(mux, orchestrator)

@@ -24,6 +24,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     accepted_twice,
     acknowledged,
     admitted,
+    answered,
     attested,
     attested_live,
     before,
@@ -44,12 +45,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     exposed,
     finished,
     first,
+    gave_back,
     genuine,
     granted,
     holds_model,
     honest_data,
     in_session,
     issued,
+    key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
@@ -144,19 +147,28 @@ def _sessions(draft: Draft) -> None:
     @draft.lemma
     def session_ends_here(g: Gpu, s: Session) -> Formula:
         """A session ends at the one genuine GPU that is in it."""
-        return implies(in_session(g, s), used(s) & (ends_at(s) == g) & genuine(g) & occupied(g))
+        return implies(in_session(g, s), answered(s) & (ends_at(s) == g) & genuine(g) & occupied(g))
 
     @draft.lemma
     def attested_is_protected(s: Session) -> Formula:
         """What the orchestrator attested was opened with a genuine GPU in confidential mode."""
         return implies(attested(s), protected(s) & orchestrated(s)) & implies(
-            protected(s), used(s) & genuine(ends_at(s)) & orchestrated(s)
+            protected(s), answered(s) & genuine(ends_at(s)) & orchestrated(s)
         )
 
     @draft.lemma
     def orchestrated_is_used(s: Session) -> Formula:
-        """Sessions of the orchestrator were drawn."""
-        return implies(orchestrated(s), used(s))
+        """Sessions of the orchestrator were drawn, and so was whatever was answered."""
+        return implies(orchestrated(s) | answered(s), used(s))
+
+    @draft.lemma
+    def first_keys(s: Session, k: Key, x: Agent, o: Order) -> Formula:
+        """The first key of a session is the orchestrator's; until it is answered nobody else has touched it."""
+        untouched = implies(knows_h2d(x, k) | knows_d2h(x, k), x == orchestrator) & ~acknowledged(k, o)
+        return implies(
+            key_exchange(s, k),
+            used(k) & orchestrated(s) & (key_session(k) == s) & (owner(k) == orchestrator),
+        ) & implies(key_exchange(s, k) & ~answered(s), untouched)
 
     @draft.lemma
     def mode_is_kept(g: Gpu, s: Session) -> Formula:
@@ -166,15 +178,23 @@ def _sessions(draft: Draft) -> None:
         )
 
     @draft.lemma
+    def keys_of_sessions(s: Session, j: Key, k: Key) -> Formula:
+        """A session has one first key; every other key of the orchestrator's sessions was issued."""
+        known = key_exchange(key_session(k), k) | issued(k) | corrupt(owner(k))
+        return implies(key_exchange(s, j) & key_exchange(s, k), j == k) & implies(
+            used(k) & orchestrated(key_session(k)), known
+        )
+
+    @draft.lemma
     def responder_is_the_end(s: Session, g: Gpu) -> Formula:
         """Only the GPU at the far end can sign the key exchange."""
-        return implies(responder(s, g), used(s) & (ends_at(s) == g))
+        return implies(responder(s, g), answered(s) & (ends_at(s) == g))
 
     @draft.lemma
     def reports_tell_the_mode(g: Gpu, n: Session) -> Formula:
         """A genuine GPU's report for its own session's nonce states its mode."""
         return implies(
-            report(g, n, Mode.CONFIDENTIAL) & genuine(g), used(n) & implies(in_session(g, n), confidential(g))
+            report(g, n, Mode.CONFIDENTIAL) & genuine(g), answered(n) & implies(in_session(g, n), confidential(g))
         )
 
     @draft.lemma
@@ -187,7 +207,7 @@ def _sessions(draft: Draft) -> None:
     @draft.lemma
     def reports_arrive_in_sessions(s: Session, g: Gpu, n: Session, mode: Mode) -> Formula:
         """Reports arrive inside sessions that were opened."""
-        return implies(report_inside(s, g, n, mode), used(s))
+        return implies(report_inside(s, g, n, mode), answered(s))
 
 
 def _keys(draft: Draft, schedule: Schedule) -> None:
@@ -257,6 +277,7 @@ def _phases(draft: Draft) -> None:
             phase == Phase.OPENED,
             used(session)
             & orchestrated(session)
+            & key_exchange(session, link_h2d)
             & used(link_h2d)
             & (link_h2d == link_d2h)
             & (key_session(link_h2d) == session)
@@ -361,7 +382,7 @@ def _epochs(draft: Draft) -> None:
     @draft.lemma
     def stale_keys_are_used(g: Gpu, k: Key) -> Formula:
         """Stale keys were drawn."""
-        return implies(stale(g, k), used(k) & occupied(g))
+        return implies(stale(g, k), used(k) & occupied(g) & answered(key_session(k)))
 
     @draft.lemma
     def pending_order_out_is_now(g: Gpu, k: Key) -> Formula:
@@ -532,7 +553,7 @@ def _counters(draft: Draft) -> None:
         return implies(
             replied(k, v, o),
             used(k)
-            & used(key_session(k))
+            & answered(key_session(k))
             & implies(live_d2h(g, k), transmitted(g, k, v))
             & implies(in_session(g, key_session(k)), stale(g, k)),
         )
@@ -543,7 +564,7 @@ def _counters(draft: Draft) -> None:
         return implies(
             taken_slot(k, v),
             used(k)
-            & used(key_session(k))
+            & answered(key_session(k))
             & implies(live_h2d(g, k), received(g, k, v))
             & implies(in_session(g, key_session(k)), stale(g, k)),
         ) & implies(taken(k, v, m), taken_slot(k, v) & sealed(owner(k), k, v, m))
@@ -571,7 +592,7 @@ def _acknowledgements(draft: Draft, schedule: Schedule) -> None:
     def deeds(g: Gpu, k: Key, o: Order) -> Formula:
         """What the GPU did for a key, it did on an order under that key; a rotation it did when it took it."""
         return implies(
-            done(k, o), used(k) & used(key_session(k)) & ((o == Order.ROTATE) | consumed(k, first))
+            done(k, o), used(k) & answered(key_session(k)) & ((o == Order.ROTATE) | consumed(k, first))
         ) & implies(done(k, Order.ROTATE) & in_session(g, key_session(k)), stale(g, k))
 
     @draft.lemma
@@ -683,9 +704,8 @@ def _agreement(draft: Draft, schedule: Schedule) -> None:
     def honest_returns(a: Agent, k: Key, n: Slot, u: Slot) -> Formula:
         """An honest holder's return states exactly what it sent, and it sends nothing more."""
         return implies(
-            returned(a, k, n) & ~corrupt(a),
-            finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u)),
-        )
+            gave_back(a, k, n), finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
+        ) & implies(returned(a, k, n) & ~corrupt(a), gave_back(a, k, n))
 
     @draft.lemma
     def counters_were_read(g: Gpu, j: Key, c: Key, n: Slot, u: Slot) -> Formula:
@@ -698,7 +718,7 @@ def _agreement(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def counters_were_read_under_accepted_keys(g: Gpu, j: Key, c: Key, n: Slot) -> Formula:
         """Counters read under a secret key were read when the GPU had taken it."""
-        return implies(counted(j, c, n), used(j)) & implies(
+        return implies(counted(j, c, n), used(j) & (answered(key_session(j)) | corrupt(owner(j)))) & implies(
             counted(j, c, n) & guarded(j) & schedule.secret(j) & in_session(g, key_session(j)), stale(g, j)
         )
 
@@ -718,7 +738,10 @@ def _agreement(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def makers(k: Key, x: Agent) -> Formula:
         """Messages not by honest senders were made by corrupt agents under corrupt agents' keys, or unprotected."""
-        return implies(made_by(k, x), corrupt(x) & used(k) & (corrupt(owner(k)) | ~protected(key_session(k))))
+        return implies(
+            made_by(k, x),
+            corrupt(x) & used(k) & answered(key_session(k)) & (corrupt(owner(k)) | ~protected(key_session(k))),
+        )
 
 
 def _knowledge(draft: Draft, schedule: Schedule) -> None:

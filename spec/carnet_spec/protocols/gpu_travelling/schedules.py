@@ -14,6 +14,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Gpu,
     Key,
     Session,
+    answered,
     carried,
     corrupt,
     ends_at,
@@ -73,7 +74,7 @@ class Schedule:
     def reveal(self, draft: Draft) -> None:
         """Hand the adversary each link key that the GPU no longer accepts, in the threat model that says so."""
 
-        @draft.rule(
+        @draft.action(
             by=ADVERSARY,
             says="{x} is given {k}, which {g} no longer accepts.",
             source="Carnet: threat model past-keys",
@@ -156,7 +157,7 @@ class EnginePerHolder(Schedule):
     def reveal(self, draft: Draft) -> None:
         """An engine key is past only when its session is: until then the GPU would accept it again."""
 
-        @draft.rule(
+        @draft.action(
             by=ADVERSARY,
             says="{x} is given {k} of a session that is over.",
             source="Carnet: threat model past-keys",
@@ -178,7 +179,7 @@ class EnginePerHolder(Schedule):
         @draft.lemma
         def revealed_engines_are_dead(s: Session, o: Agent, g: Gpu, m: Data) -> Formula:
             """An engine is revealed when its session is over, and what it carried is exposed."""
-            return implies(engine_revealed(s, o), used(s) & past_keys_leak & ~in_session(g, s)) & implies(
+            return implies(engine_revealed(s, o), answered(s) & past_keys_leak & ~in_session(g, s)) & implies(
                 engine_revealed(s, o) & engine_carried(s, o, m), exposed(m)
             )
 

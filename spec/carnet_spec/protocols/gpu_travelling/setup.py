@@ -22,6 +22,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     admitted,
+    answered,
     attested,
     certified,
     channel,
@@ -36,6 +37,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     in_slot,
     issued,
     job_manifest,
+    key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
@@ -76,39 +78,30 @@ def specify_setup(draft: Draft) -> None:
 
 
 def _open_session(draft: Draft) -> None:
-    def establish(step: Step, s: Session, k: Key, g: Gpu) -> None:
-        step.given("in the slot", in_slot(g))
-        step.given("one session per GPU", ~occupied(g))
+    def ask(step: Step, s: Session, k: Key) -> None:
         step.fresh(s)
         step.fresh(k)
         step.set(session, s)
         step.set(link_h2d, k)
         step.set(link_d2h, k)
-        step.set(ends_at(s), g)
         step.set(key_session(k), s)
         step.set(owner(k), orchestrator)
-        step.insert(responder(s, g))
+        step.insert(key_exchange(s, k))
         step.insert(orchestrated(s))
-        step.insert(protected(s), when=genuine(g) & confidential(g))
-        step.insert(occupied(g), when=genuine(g))
-        step.insert(in_session(g, s), when=genuine(g))
-        step.insert(live_h2d(g, k), when=genuine(g))
-        step.insert(live_d2h(g, k), when=genuine(g))
-        step.insert(stale(g, k), when=genuine(g))
         step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
         step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
         step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator gives up whatever went before and opens session {s} with what is in its slot, {g}.",
-        message="orchestrator -> {g}: KEY_EXCHANGE ({s})",
+        says="The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
+        message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
         source=f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
         enforces=("REQ-STOP-01", "REQ-SETUP-01"),
     )
-    def open_session(step: Step, s: Session, k: Key, g: Gpu) -> None:
+    def open_session(step: Step, s: Session, k: Key) -> None:
         """Fail-stop is starting again from nothing: a session that failed is never continued."""
-        establish(step, s, k, g)
+        ask(step, s, k)
         step.set(lent_key, k)
         step.set(custody, Custody.NONE)
         step.remove(session_lent)
@@ -116,16 +109,56 @@ def _open_session(draft: Draft) -> None:
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator re-attaches to what is in its slot, {g}, in session {s}, and goes on where it was.",
-        message="orchestrator -> {g}: KEY_EXCHANGE ({s})",
+        says="The orchestrator re-attaches to what is in its slot, in session {s}, and goes on where it was.",
+        message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
         source="Carnet (attack 24: attest, reset, re-attach without attestation)",
         shortcut_of="fail-stop-on-reset",
     )
-    def reattach(step: Step, s: Session, k: Key, g: Gpu) -> None:
+    def reattach(step: Step, s: Session, k: Key) -> None:
         """What a driver does that reconnects by itself."""
         step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
-        establish(step, s, k, g)
+        ask(step, s, k)
         step.insert(issued(k))
+
+    @draft.action(
+        by=GPU,
+        says="{g} answers the key exchange of {s}.",
+        message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
+        source="open-gpu-kernel-modules spdm.c; conf_compute_keystore_gh100.c: first keys come from the session",
+        enforces="REQ-SETUP-01",
+    )
+    def answer_session(step: Step, g: Gpu, s: Session, k: Key) -> None:
+        """A genuine GPU takes part in one session at a time, in whatever mode it was booted."""
+        step.actor(g, genuine(g))
+        step.given("in the slot", in_slot(g))
+        step.given("one end", ~answered(s))
+        step.require("idle", ~occupied(g))
+        step.require("asked", key_exchange(s, k))
+        step.insert(answered(s))
+        step.insert(responder(s, g))
+        step.set(ends_at(s), g)
+        step.insert(protected(s), when=confidential(g))
+        step.insert(occupied(g))
+        step.insert(in_session(g, s))
+        step.insert(live_h2d(g, k))
+        step.insert(live_d2h(g, k))
+        step.insert(stale(g, k))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="The fake {g} answers the key exchange of {s}.",
+        message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
+        source="deck, Security Analysis: fake or malicious GPU (attack 21)",
+        cost=1,
+    )
+    def fake_answers(step: Step, g: Gpu, s: Session, k: Key) -> None:
+        """A fake in the slot completes the exchange under its own name."""
+        step.given("fake in the slot", ~genuine(g) & in_slot(g))
+        step.given("one end", ~answered(s))
+        step.given("asked", key_exchange(s, k))
+        step.insert(answered(s))
+        step.insert(responder(s, g))
+        step.set(ends_at(s), g)
 
 
 def _attest_gpu(draft: Draft) -> None:
@@ -237,6 +270,5 @@ def _route(draft: Draft) -> None:
         """An honest platform follows the request, in its own time; a corrupt one reaches every bus anyway."""
         step.actor(platform, ~corrupt(platform))
         step.require("asked", mux_request(x))
-        step.require("not there yet", ~mux(x))
-        step.remove(mux(step.each(Agent)), name="leave")
-        step.insert(mux(x), name="arrive")
+        step.require("not there yet", mux != x)
+        step.set(mux, x)

@@ -146,6 +146,9 @@ session_lent = flag("session_lent", of=ORCHESTRATOR, says="the session's GPU was
 consumed = relation(
     "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
 )
+issued = relation(
+    "issued", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the orchestrator uses, or used, the key for the job"
+)
 admitted = relation(
     "admitted", Agent, Agent, kind=Kind.STATE, of=ORCHESTRATOR, says="the holder's channel ends at the second agent"
 )
@@ -163,6 +166,9 @@ accepted = relation(
 )
 spent = relation("spent", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder used the counter value")
 supplied = relation("supplied", Agent, Key, Data, kind=Kind.STATE, of=HOLDER, says="the holder sent the chunk already")
+gave_back = relation(
+    "gave_back", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back with the count"
+)
 finished = relation("finished", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back")
 
 # -- the GPU's state ---------------------------------------------------------------------------------------------------
@@ -190,10 +196,14 @@ context = relation("context", Gpu, kind=Kind.STATE, of=GPU, says="somebody else'
 # -- the platform's state ----------------------------------------------------------------------------------------------
 
 in_slot = relation("in_slot", Gpu, kind=Kind.STATE, of=PLATFORM, says="the orchestrator's slot is wired to the GPU")
-mux = relation("mux", Agent, kind=Kind.STATE, of=PLATFORM, says="the MUX routes the GPU to the agent's VM")
+mux = variable("mux", Agent, of=PLATFORM, says="the agent whose VM the MUX routes the GPU to")
 
 # -- messages and evidence ---------------------------------------------------------------------------------------------
 
+key_exchange = relation(
+    "key_exchange", Session, Key, kind=Kind.MESSAGE, says="the orchestrator asked for the session, with this first key"
+)
+answered = relation("answered", Session, kind=Kind.MESSAGE, says="the session's key exchange was answered")
 responder = relation("responder", Session, Gpu, kind=Kind.MESSAGE, says="the GPU signed the session's key exchange")
 report = relation("report", Gpu, Session, Mode, kind=Kind.MESSAGE, says="a signed report for the nonce exists")
 report_inside = relation(
@@ -208,6 +218,7 @@ rotate_out_order = relation(
 rotate_in_order = relation(
     "rotate_in_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to the orchestrator's key"
 )
+older = relation("older", Key, Key, kind=Kind.MESSAGE, says="by their orders, the first key's epoch is smaller")
 ordered = relation("ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="an order under the key, with its IV")
 replied = relation("replied", Key, Slot, Order, kind=Kind.MESSAGE, says="the GPU's acknowledgement, with its IV")
 acknowledged = relation(
@@ -232,15 +243,13 @@ learned = relation("learned", Agent, Data, kind=Kind.KNOWLEDGE, says="knows the 
 
 # -- truth and ghosts --------------------------------------------------------------------------------------------------
 
-owner = function("owner", Key, to=Agent, kind=Kind.GHOST, says="the agent whose epoch the key is")
-key_session = function("key_session", Key, to=Session, kind=Kind.GHOST, says="the session the key belongs to")
+owner = function("owner", Key, to=Agent, kind=Kind.TRUTH, says="the agent whose epoch the key is")
+key_session = function("key_session", Key, to=Session, kind=Kind.TRUTH, says="the session the key belongs to")
 ends_at = function("ends_at", Session, to=Gpu, kind=Kind.TRUTH, says="the GPU that really is at the far end")
 tenant = function("tenant", Session, to=Agent, kind=Kind.GHOST, says="the only holder the session is lent to")
 orchestrated = relation("orchestrated", Session, kind=Kind.GHOST, says="the orchestrator opened the session")
 protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a genuine GPU in confidential mode")
 attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
-issued = relation("issued", Key, kind=Kind.GHOST, says="the orchestrator uses, or used, the key for the job")
-older = relation("older", Key, Key, kind=Kind.TRUTH, says="the first key's epoch number is smaller")
 done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out under the key")
 taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
 taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")
