@@ -9,16 +9,20 @@ cannot hold) becomes a row of its own, or takes the claim's place.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from carnet_check.checks import Evidence, disagreements, vacuities
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan, Request, planned
 from carnet_check.pools import run_all
+from carnet_check.report.words import counted
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.searches import Caps, Found, Search, failed
-from carnet_spec.language import Goal, Profile, Threat
+from carnet_check.searches import NO_THREAT, Caps, Found, Search, failed
+from carnet_spec.language import Claim, Goal, Profile, Protocol, Threat
+
+if TYPE_CHECKING:
+    from carnet_check.symbolic import ClaimProof
 
 GIBIBYTE = 1 << 30
 CAPS = {
@@ -61,35 +65,59 @@ def _proved(campaign: Campaign, plan: Plan, on_event: Event) -> Iterator[Result]
     wanted = [(c, t) for c, t in plan.pairs if not plan.falls(c.name, t.id)]
     if not wanted:
         return
-    from carnet_check.symbolic import ClaimProof, prove, prove_claims
-
+    began = time.monotonic()
     variant = plan.protocol.variant
+    on_event("status", f"{variant}: writing down proof obligations")
 
     def progress(done: int, total: int, _: object) -> None:
         on_event("status", f"{variant}: induction, {done} of {total} obligations")
 
-    began = time.monotonic()
-    on_event("status", f"{variant}: writing down proof obligations")
-    proofs: Mapping[tuple[str, str], ClaimProof]
-    if plan.protocol.threats:
-        threats = [threat for threat in plan.threats if any(t == threat for _, t in wanted)]
-        proofs = prove_claims(plan.protocol, threats, jobs=campaign.request.jobs, progress=progress)
-    else:
-        result = prove(plan.protocol, None, jobs=campaign.request.jobs, progress=progress)
-        proofs = {(claim.name, threat.id): result.claim(claim.name) for claim, threat in wanted}
+    proofs = _proofs(plan, wanted, campaign.request.jobs, progress)
     seconds = time.monotonic() - began
-    held = sum(proofs[claim.name, threat.id].proved for claim, threat in wanted)
+    held = sum(proof.proved for proof in proofs.values())
     on_event("line", f"{variant}: induction proves {held} of {len(wanted)} in {seconds:.1f} s")
     for claim, threat in wanted:
         yield _proof_row(campaign, plan, proofs[claim.name, threat.id], threat, seconds)
 
 
-def _proof_row(campaign: Campaign, plan: Plan, proof: Any, threat: Threat, seconds: float) -> Result:
+def _proofs(
+    plan: Plan, wanted: Sequence[tuple[Claim, Threat]], jobs: int, progress: Callable[[int, int, object], None]
+) -> dict[tuple[str, str], ClaimProof]:
+    """Prove what is wanted; if something is not inductive, try again without whatever is not."""
+    from carnet_check.symbolic import houdini, prove, prove_claims
+
+    protocol = plan.protocol
+    found: dict[tuple[str, str], ClaimProof] = {}
+    if protocol.threats:
+        threats = [threat for threat in plan.threats if any(t == threat for _, t in wanted)]
+        found.update(prove_claims(protocol, threats, jobs=jobs, progress=progress))
+    else:
+        general = prove(protocol, None, jobs=jobs, progress=progress)
+        found.update({(claim.name, threat.id): general.claim(claim.name) for claim, threat in wanted})
+    found = {(claim.name, threat.id): found[claim.name, threat.id] for claim, threat in wanted}
+    for model in (None, *(threat for threat in plan.threats if threat != NO_THREAT)):
+        again = [key for key, proof in found.items() if not proof.proved and _covers(protocol, model, key)]
+        if again:
+            names = {name for name, _ in again}
+            survivors = houdini(protocol, model, claims=names, jobs=jobs, progress=progress)
+            proofs = {name: survivors.claim(name) for name in names}
+            found.update({(name, id): proofs[name] for name, id in again if proofs[name].proved})
+    return found
+
+
+def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> bool:
+    """Whether a proof under ``model`` speaks of a claim under a threat model and was not covered by a wider one."""
+    claim = protocol.claim(key[0])
+    everywhere = {threat.id for threat in protocol.threats} <= set(claim.under)
+    return everywhere if model is None else model.id == key[1] and not everywhere
+
+
+def _proof_row(campaign: Campaign, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float) -> Result:
     if proof.proved:
-        detail = f"any number of everything; rests on {len(proof.lemmas)} lemmas"
+        detail = f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}"
     else:
         missing = proof.missing
-        detail = proof.reason or f"{len(missing)} obligations open: " + ", ".join(missing[:3])
+        detail = proof.reason or f"{counted(len(missing), 'obligation')} open: " + ", ".join(missing[:3])
         detail += ", …" if len(missing) > 3 else ""
     return Result(
         protocol=campaign.request.source.family.id,
@@ -114,7 +142,7 @@ def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
         if parts:
             on_event("status", "; ".join(parts))
 
-    on_event("status", f"{len(tasks)} explorations")
+    on_event("status", counted(len(tasks), "exploration"))
     for task, outcome in run_all(tasks, campaign.request.jobs, progress):
         found = outcome if isinstance(outcome, Found) else failed(task, [f"{type(outcome).__name__}: {outcome}"])
         where = f"goal {task.goals[0]}" if task.directed else task.threat
@@ -163,7 +191,7 @@ def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
     for claim in task.claims or task.goals:
         verdict, bound = _verdict(found, claim)
         trace = found.violations.get(claim)
-        steps = f"{len(trace.steps)} steps to the violation; " if trace and not found.problems else ""
+        steps = f"{counted(len(trace.steps), 'step')} to the violation; " if trace and not found.problems else ""
         holds = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
         yield Result(
             protocol=campaign.request.source.family.id,

@@ -15,7 +15,7 @@ from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
 from carnet_check.report.closing import wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
-from carnet_spec.language.printing import show_action, show_axiom, show_claim, show_goal, show_invariant
+from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import cited, requirements
 
@@ -115,7 +115,7 @@ def _statements(source: Source, protocol: Protocol) -> Iterator[Entry]:
         yield _claim(source, claim)
     for lemma in protocol.lemmas:
         check = f"carnet verify {reference} --engine induction"
-        yield Entry(lemma.name, "lemma", name, lemma.says, check=check, text=show_invariant(lemma))
+        yield Entry(lemma.name, "lemma", name, lemma.says, check=check, text="\n".join(show_lines(lemma.formula)))
     for goal in protocol.goals:
         yield Entry(goal.name, "goal", name, goal.sentence, check=f"carnet verify {reference}", text=show_goal(goal))
     for threat in protocol.threats:
@@ -136,7 +136,7 @@ def _claim(source: Source, claim: Claim) -> Entry:
         claim.sentence,
         f"{claim.source} ({claim.requirement})" if claim.requirement else claim.source,
         check=check,
-        text=f"{where}{falls}\n{show_claim(claim)}",
+        text="\n".join([where + falls, *(show_lines(claim.checked.formula) if claim.invariant else [])]),
     )
 
 

@@ -89,8 +89,9 @@ def _lines(source: Source) -> Iterator[str]:
         yield from _entry(defence.id, defence.title + timed)
     yield "profiles"
     for profile in family.profiles.values():
-        budget = "" if profile.budget is None else f", {profile.budget} active adversary moves"
-        yield from _entry(profile.name, f"{profile.title or dict(profile.scale)}{budget}")
+        sizes = ", ".join(f"{size} {name}" for name, size in profile.scale.items())
+        budget = "" if profile.budget is None else f"; at most {profile.budget} active adversary moves"
+        yield from _entry(profile.name, profile.title or sizes + budget)
     if family.findings:
         yield "findings"
     for finding in family.findings:

@@ -81,13 +81,14 @@ def verify(
 def _intention(campaign: Campaign) -> Iterator[str]:
     """Say what the run is going to do."""
     from carnet_check.report.closing import wrapped
+    from carnet_check.report.words import counted
 
     family = campaign.request.source.family
     yield f"{family.id}: {family.title}"
     for plan in campaign.plans:
         label = f" ({plan.label})" if plan.label else ""
-        claims = len({claim.name for claim, _ in plan.pairs})
-        asked = f"{claims} claims under {len(plan.threats)} threat models, {len(plan.pairs)} pairs"
+        claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
+        asked = f"{claims} under {counted(len(plan.threats), 'threat model')}, {counted(len(plan.pairs), 'pair')}"
         yield from wrapped("will check", f"variant {plan.protocol.variant}{label}: {asked}")
     if INDUCTION in campaign.engines:
         yield from wrapped("induction", "for any number of parties, keys, messages and rounds")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from carnet_check.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
 from carnet_check.report.closing import RULE_WIDTH, wrapped
+from carnet_check.report.words import counted
 from carnet_check.results import Kind, Result, Verdict
 
 NOT_CLAIMED = "–"
@@ -139,7 +140,7 @@ def _reached(goal: GoalOutcome) -> str:
     if not goal.reached:
         return f"NOT REACHED: {goal.sentence}"
     directed = f" in a directed run of {goal.rounds} rounds" if goal.directed else ""
-    return f"reached in {goal.steps} steps under {goal.threat}{directed}"
+    return f"reached in {counted(goal.steps or 0, 'step')} under {goal.threat}{directed}"
 
 
 def _unexpected(rows: Sequence[Result]) -> list[str]:
