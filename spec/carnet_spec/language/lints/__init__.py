@@ -45,6 +45,7 @@ from carnet_spec.language.lints.wording import (
 )
 from carnet_spec.language.protocol import Draft, Protocol
 from carnet_spec.language.stratify import stratification
+from carnet_spec.language.terms import BOOL, Apply, Kind, Symbol, conjunction
 
 
 class Level(Enum):
@@ -81,23 +82,47 @@ def lint(protocol: Protocol) -> tuple[Complaint, ...]:
 def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
     """Return what is wrong with a draft: with all it may contain, and without each defence."""
     whole = draft.whole()
-    found = [*_complaints(whole, RULES | _WHOLE), *_complaints(draft.protocol(), _RESOLVED)]
-    for defence in whole.defences:
-        if not defence.timed:
-            for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
-                if complaint not in found:
-                    where = f"without {defence.id}: {complaint.where}"
-                    found.append(replace(complaint, where=where))
+    found = list(_complaints(whole, RULES | _WHOLE))
+    if _complaints(_unreliable(whole), _RESOLVED):  # else nothing is wrong whichever defences are in place
+        found += _complaints(draft.protocol(), _RESOLVED)
+        for defence in whole.defences:
+            if not defence.timed:
+                for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
+                    if complaint not in found:
+                        where = f"without {defence.id}: {complaint.where}"
+                        found.append(replace(complaint, where=where))
     return tuple(dict.fromkeys(found))
 
 
+def _unreliable(whole: Protocol) -> Protocol:
+    """Return ``whole`` with all that depends on a defence left to chance: it does whatever any choice may do."""
+    chance = Apply(Symbol("chance", (), BOOL, Kind.TRUTH, mutable=False), ())
+    actions = tuple(
+        replace(
+            action,
+            guards=tuple(guard for guard in action.guards if not (guard.defence or guard.unless)),
+            updates=tuple(
+                replace(update, when=conjunction((update.when, chance))) if update.defence or update.unless else update
+                for update in action.updates
+            ),
+        )
+        for action in whole.actions
+    )
+    return replace(whole, actions=actions)
+
+
 def lint_family(family: Family) -> tuple[Complaint, ...]:
-    """Return what is wrong with any variant of ``family``, or between its parts."""
+    """Return what is wrong with any variant of ``family``, or between its parts.
+
+    A defence may be idle in some variants, but not in all.
+    """
     found = [Complaint("family", where, message) for where, message in _family(family)]
+    variants = {name: lint_draft(family.draft(name)) for name in family.variants}
     seen: set[Complaint] = set()
-    for name in family.variants:
-        for complaint in lint_draft(family.draft(name)):
-            if complaint not in seen:
+    for name, complaints in variants.items():
+        for complaint in complaints:
+            partly = complaint.rule in _WHOLE and not all(complaint in others for others in variants.values())
+            if complaint not in seen and not partly:
                 seen.add(complaint)
                 found.append(replace(complaint, where=f"variant {name}: {complaint.where}"))
     return tuple(found)

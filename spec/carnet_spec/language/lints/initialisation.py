@@ -255,21 +255,29 @@ class _Analysis:
     def _reachable(self) -> list[_Edge]:
         edges: list[_Edge] = []
         self.first = tuple(itertools.product(*(self._initial(cell) for cell in self.cells)))
+        local = any(cell.domain for cell in self.cells)  # else all cases of an action move alike
         reached = dict.fromkeys(self.first)
         waiting = list(reached)
         while waiting:
             source = waiting.pop()
+            alike: dict[str, tuple[_Node, ...]] = {}
             for case in self.cases:
-                edge = _Edge(case, source, ())
-                if any(self._holds(edge, g.formula) is False for g in case.action.guards):
-                    continue
-                targets = tuple(itertools.product(*(self._after(edge, c) for c in self.cells)))
-                edges.append(_Edge(case, source, targets))
-                waiting += [target for target in targets if target not in reached]
-                reached.update(dict.fromkeys(targets))
+                targets = None if local else alike.get(case.action.name)
+                if targets is None:
+                    targets = alike[case.action.name] = self._targets(_Edge(case, source, ()))
+                if targets:
+                    edges.append(_Edge(case, source, targets))
+                    waiting += [target for target in targets if target not in reached]
+                    reached.update(dict.fromkeys(targets))
             if len(reached) > _MOST_NODES:
                 raise _TooManyNodesError
         return edges
+
+    def _targets(self, edge: _Edge) -> tuple[_Node, ...]:
+        """Return where ``edge`` may lead; nowhere, if its guards cannot hold."""
+        if any(self._holds(edge, guard.formula) is False for guard in edge.case.action.guards):
+            return ()
+        return tuple(itertools.product(*(self._after(edge, cell) for cell in self.cells)))
 
     def _initial(self, cell: Symbol) -> tuple[str, ...]:
         for initial in self.protocol.initial:
