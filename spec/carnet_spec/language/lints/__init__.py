@@ -14,7 +14,7 @@ from enum import Enum
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
-from carnet_spec.language.lints.common import Found, one_of
+from carnet_spec.language.lints.common import Found, at, one_of
 from carnet_spec.language.lints.initialisation import early_reads
 from carnet_spec.language.lints.polarity import hasty_reads
 from carnet_spec.language.lints.shape import (
@@ -156,7 +156,7 @@ def _written_before_read(protocol: Protocol) -> Found:
     for read in early_reads(protocol):
         writers = ", ".join(read.writers) or "nothing"
         yield (
-            f"action {read.action}, {read.where}",
+            f"{at(protocol.action(read.action))}, {read.where}",
             f"may read {read.symbol.name} before it is written (by {writers}): give it an initial "
             "value, or require a phase or a fact that only comes after",
         )

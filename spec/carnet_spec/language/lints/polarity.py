@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect
+from carnet_spec.language.lints.common import Found, at
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import (
     Apply,
@@ -70,7 +71,7 @@ def _both_signs(term: Term) -> Iterator[tuple[Symbol, bool]]:
         yield symbol, False
 
 
-def hasty_reads(protocol: Protocol) -> Iterator[tuple[str, str]]:
+def hasty_reads(protocol: Protocol) -> Found:
     """Yield where a deduced fact is read in a way that makes eager deduction inexact, and why."""
     deduced = deduced_symbols(protocol)
 
@@ -100,9 +101,9 @@ def _readings(action: Action, deduced: frozenset[Symbol]) -> Iterator[tuple[str,
     """Yield each place where ``action`` reads, the sign that is fine there, and why others are not."""
     late = "negatively: a step may not depend on a deduction that has not been made yet"
     for guard in action.guards:
-        yield f"action {action.name}, guard '{guard.name}'", guard.formula, True, late
+        yield at(action, guard), guard.formula, True, late
     for update in action.updates:
-        where = f"action {action.name}, update '{update.name}'"
+        where = at(action, update)
         if update.symbol not in deduced:
             why = f"to change {update.symbol.name}: split the step so that a guard reads it"
             yield where, update.when, None, why

@@ -41,6 +41,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_launch,
+    knows_master,
     learned,
     live_d2h,
     live_h2d,
@@ -57,6 +58,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     replied,
     report,
     report_inside,
+    responder,
     sealed,
     semaphore,
     stale,
@@ -143,6 +145,7 @@ def _platform_moves(draft: Draft) -> None:
         step.fresh(s)
         step.fresh(k)
         step.insert(answered(s))
+        step.insert(responder(s, g))
         step.set(ends_at(s), g)
         step.set(key_session(k), s)
         step.set(owner(k), x)
@@ -412,14 +415,24 @@ def responder_is(s: Session, gpu: Gpu) -> Formula:
 def _reading(draft: Draft, confined: bool) -> None:
     @draft.rule(
         by=ADVERSARY,
-        says="The platform holds {k} of {s}, whose far end {e} is not protected.",
+        says="The platform has the master of {s}, whose far end {e} is not protected.",
         source="deck: fake GPU; nvtrust mode flags (attacks 21, 35)",
     )
-    def session_leak(step: Step, s: Session, e: Gpu, k: Key) -> None:
-        """A fake GPU hands its keys over; outside confidential mode the host reads them."""
-        step.given("keys of the session", key_exchange(s, k) | (issued(k) & (key_session(k) == s)))
+    def master_leaks(step: Step, s: Session, e: Gpu) -> None:
+        """A fake GPU hands its secrets over; outside confidential mode the host reads them."""
         step.given("the session's far end", responder_is(s, e))
         step.given("the adversary's", corrupt(platform) & (~genuine(e) | (in_session(e, s) & ~confidential(e))))
+        step.insert(knows_master(platform, s))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform derives or unwraps {k} with the master of {s}.",
+        source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: every key hangs on the session's master",
+    )
+    def master_opens_keys(step: Step, s: Session, k: Key) -> None:
+        """Whoever has the master has every key of the session, early or late."""
+        step.given("keys of the session", key_exchange(s, k) | (issued(k) & (key_session(k) == s)))
+        step.given("has the master", corrupt(platform) & knows_master(platform, s))
         step.insert(knows_h2d(platform, k))
         step.insert(knows_d2h(platform, k))
 

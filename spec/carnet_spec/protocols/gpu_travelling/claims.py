@@ -19,7 +19,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     attested,
     attested_live,
     buffer,
-    channel,
     confidential,
     context,
     corrupt,
@@ -282,9 +281,7 @@ def _authenticity(draft: Draft) -> None:
         under=EVERYWHERE,
     )
     def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
-        return implies(
-            accepted(a, p, k, v) & ~corrupt(a), measured(p) & job_manifest(p) & channel(a, p) & (p == orchestrator)
-        )
+        return implies(accepted(a, p, k, v) & ~corrupt(a), measured(p) & job_manifest(p) & (p == orchestrator))
 
     @draft.claim(
         name="no-silent-reset",

@@ -319,7 +319,7 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.insert(taken_slot(k, v))
         step.insert(taken(k, v, m))
         in_epoch = (lent_key == k) & ((phase == Phase.AWAY) | (phase == Phase.BACK) | (phase == Phase.ROTATING_IN))
-        step.insert(stray(k), when=(key_session(k) == session) & ~in_epoch)
+        step.insert(stray(k), when=issued(k) & (key_session(k) == session) & ~in_epoch)
 
 
 def _take_back(draft: Draft) -> None:
@@ -407,6 +407,7 @@ def _rotate_in(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator goes on under the holder's key.",
+        message="orchestrator -> platform: route back",
         source=_EPILOGUE,
         shortcut_of="rotation-in",
     )

@@ -46,7 +46,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     corrupt = (*(("platform",) if platform_corrupt else ()), *rogue, *strays)
     enrolled = (*honest, *(rogue if enrolled_corrupt else ()))
     keys, pools = _keys(size)
-    slots = tuple(f"{n}" for n in range(max(6, size["chunks"] + 2)))
+    slots = tuple(f"{n}" for n in range(max(5, size["chunks"] + 1)))
     relations: dict[str, frozenset[Row]] = {
         "corrupt": _unary(corrupt),
         "enrolled": _unary(enrolled),

@@ -56,6 +56,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     key_session,
     knows_d2h,
     knows_h2d,
+    knows_master,
     learned,
     lent_key,
     link_d2h,
@@ -184,6 +185,11 @@ def _sessions(draft: Draft) -> None:
         return implies(key_exchange(s, j) & key_exchange(s, k), j == k) & implies(
             used(k) & orchestrated(key_session(k)), known
         )
+
+    @draft.lemma
+    def masters_are_kept(x: Agent, s: Session) -> Formula:
+        """The master of a protected session is known to nobody else."""
+        return implies(knows_master(x, s), answered(s) & ~protected(s))
 
     @draft.lemma
     def responder_is_the_end(s: Session, g: Gpu) -> Formula:

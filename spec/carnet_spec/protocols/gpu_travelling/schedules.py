@@ -36,7 +36,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 follows = relation(
-    "follows", Key, Key, kind=Kind.GHOST, says="the second key is derived from the first by a public step"
+    "follows", Key, Key, kind=Kind.TRUTH, says="the second key is derived from the first by a public step"
 )
 wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
 engine_revealed = relation(
@@ -166,7 +166,7 @@ class EnginePerHolder(Schedule):
             """The adversary gets the engine's key once its session is over, but never the master."""
             step.given("past keys leak", past_keys_leak & corrupt(x))
             step.given("whose", issued(k) & (key_session(k) == s) & (owner(k) == o))
-            step.given("session over", ~in_session(ends_at(s), s))
+            step.given("session over", answered(s) & ~in_session(ends_at(s), s))
             step.insert(knows_h2d(x, k))
             step.insert(knows_d2h(x, k))
             step.insert(engine_revealed(s, o))
