@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
@@ -103,10 +103,24 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
         source=f"{_ANALYSIS}, Collusion: no way for a holder to intercept the next one's traffic",
         under=ALL,
     )
-    def key_isolation(x: Agent, k: Key, g: Gpu) -> Formula:
-        known = (knows_h2d(x, k) | knows_d2h(x, k)) & ~corrupt(owner(k)) & ~past_keys_leak
-        elsewhere = (live_h2d(g, k) | live_d2h(g, k)) & (g != ends_at(key_session(k)))
-        return implies(issued(k), implies(known, (x == orchestrator) | (x == owner(k))) & ~elsewhere)
+    def key_isolation() -> Formula:
+        known = forall(
+            lambda x, k: implies(
+                issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & ~corrupt(owner(k)) & ~past_keys_leak,
+                (x == orchestrator) | (x == owner(k)),
+            ),
+            Agent,
+            Key,
+        )
+        opens = forall(
+            lambda k, g: implies(
+                issued(k) & (live_h2d(g, k) | live_d2h(g, k)),
+                g == ends_at(key_session(k)),
+            ),
+            Key,
+            Gpu,
+        )
+        return known & opens
 
     @draft.claim(
         name="forward-isolation",
@@ -116,13 +130,23 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
         source="Carnet: what rotation is for, beyond the deck",
         under=("past-keys",),
     )
-    def forward_isolation(x: Agent, k: Key, m: Data) -> Formula:
-        key_kept = implies(
-            issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.secret(k),
-            (x == orchestrator) | (x == owner(k)),
+    def forward_isolation() -> Formula:
+        keys_kept = forall(
+            lambda x, k: implies(
+                issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.secret(k),
+                (x == orchestrator) | (x == owner(k)),
+            ),
+            Agent,
+            Key,
         )
-        others = honest_data(m) & (x != data_owner(m)) & (x != orchestrator)
-        return key_kept & implies(others & ~exposed(m), ~learned(x, m))
+        data_kept = forall(
+            lambda x, m: implies(
+                honest_data(m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
+            ),
+            Agent,
+            Data,
+        )
+        return keys_kept & data_kept
 
     @draft.claim(
         name="model-confidentiality",
@@ -144,11 +168,18 @@ def _freshness(draft: Draft) -> None:
         source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
         under=EVERYWHERE,
     )
-    def iv_unique(a: Agent, b: Agent, k: Key, v: Slot, m: Data, n: Data, o: Order, q: Order) -> Formula:
-        chunks = implies(sealed(a, k, v, m) & sealed(b, k, v, n), (a == b) & (m == n))
-        orders = implies(ordered(k, v, o) & ordered(k, v, q), o == q)
-        both = ~(sealed(a, k, v, m) & ordered(k, v, o))
-        replies = implies(replied(k, v, o) & replied(k, v, q), o == q)
+    def iv_unique() -> Formula:
+        chunks = forall(
+            lambda a, b, k, v, m, n: implies(sealed(a, k, v, m) & sealed(b, k, v, n), (a == b) & (m == n)),
+            *(Agent, Agent, Key, Slot, Data, Data),
+        )
+        orders = forall(
+            lambda k, v, o, q: implies(ordered(k, v, o) & ordered(k, v, q), o == q), *(Key, Slot, Order, Order)
+        )
+        both = forall(lambda a, k, v, m, o: ~(sealed(a, k, v, m) & ordered(k, v, o)), *(Agent, Key, Slot, Data, Order))
+        replies = forall(
+            lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
+        )
         return chunks & orders & both & replies
 
     @draft.claim(
@@ -158,8 +189,8 @@ def _freshness(draft: Draft) -> None:
         source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV (attacks 10, 11)",
         under=EVERYWHERE,
     )
-    def no_replay(k: Key, v: Slot) -> Formula:
-        return ~replayed(k, v) & ~stray(k)
+    def no_replay() -> Formula:
+        return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
 
 
 def _memory(draft: Draft) -> None:
@@ -206,12 +237,20 @@ def _memory(draft: Draft) -> None:
         source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
         under=EVERYWHERE,
     )
-    def gpu_genuine(a: Agent, k: Key, v: Slot, m: Data, g: Gpu, s: Session) -> Formula:
-        sound = protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k)))
-        sent = implies(sealed(a, k, v, m) & honest_data(m), sound)
-        kept = implies(
-            resident(g, m) & honest_data(m),
-            genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s)),
+    def gpu_genuine() -> Formula:
+        sent = forall(
+            lambda a, k, v, m: implies(
+                sealed(a, k, v, m) & honest_data(m),
+                protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k))),
+            ),
+            *(Agent, Key, Slot, Data),
+        )
+        kept = forall(
+            lambda g, m, s: implies(
+                resident(g, m) & honest_data(m),
+                genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s)),
+            ),
+            *(Gpu, Data, Session),
         )
         return sent & kept
 
@@ -224,13 +263,10 @@ def _agreement(draft: Draft) -> None:
         source="Carnet (dropped tail; attacks 10 to 12)",
         under=EVERYWHERE,
     )
-    def data_agreement(g: Gpu, a: Agent, v: Slot, m: Data) -> Formula:
+    def data_agreement(g: Gpu, v: Slot, m: Data) -> Formula:
         begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
-        return implies(
-            begun,
-            implies(sealed(a, lent_key, v, m), taken(lent_key, v, m))
-            & implies(taken(lent_key, v, m), sealed(owner(lent_key), lent_key, v, m)),
-        )
+        sent = sealed(owner(lent_key), lent_key, v, m)
+        return implies(begun, implies(sent, taken(lent_key, v, m)) & implies(taken(lent_key, v, m), sent))
 
     @draft.claim(
         name="handoff-agreement",
@@ -241,18 +277,23 @@ def _agreement(draft: Draft) -> None:
         source="deck, System Architecture; Lowe's injective agreement",
         under=EVERYWHERE,
     )
-    def handoff_agreement(a: Agent, b: Agent, p: Agent, k: Key, v: Slot, w: Slot) -> Formula:
-        grants = implies(
-            accepted(a, p, k, v) & ~corrupt(a),
-            granted(a, k, v) & (owner(k) == a) & ~accepted_twice(a, k) & implies(granted(b, k, w), (a == b) & (v == w)),
+    def handoff_agreement() -> Formula:
+        grants = forall(
+            lambda a, p, k, v: implies(
+                accepted(a, p, k, v) & ~corrupt(a), granted(a, k, v) & (owner(k) == a) & ~accepted_twice(a, k)
+            ),
+            *(Agent, Agent, Key, Slot),
+        )
+        addressed = forall(
+            lambda a, b, k, v, w: implies(granted(a, k, v) & granted(b, k, w), (a == b) & (v == w)),
+            *(Agent, Agent, Key, Slot, Slot),
         )
         home = custody == Custody.RETURNED
         returns = implies(
             home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
             gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
-        untrained = implies(phase == Phase.TRAINING, home)
-        return grants & returns & untrained
+        return grants & addressed & returns & implies(phase == Phase.TRAINING, home)
 
     @draft.claim(
         name="single-custody",
@@ -262,13 +303,19 @@ def _agreement(draft: Draft) -> None:
         source="deck, Enabler: sharing the key is sharing the GPU",
         under=EVERYWHERE,
     )
-    def single_custody(g: Gpu, j: Key, k: Key, x: Agent, a: Agent, v: Slot, w: Slot, o: Order, m: Data) -> Formula:
-        one = implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k)
-        made = implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k)))
-        exclusive = ~(ordered(k, v, o) & granted(a, k, w)) & implies(
-            taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)
+    def single_custody() -> Formula:
+        one = forall(
+            lambda g, j, k: implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k),
+            *(Gpu, Key, Key),
         )
-        return one & made & exclusive
+        made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
+        exclusive = forall(
+            lambda k, v, o, a, w: ~(ordered(k, v, o) & granted(a, k, w)), *(Key, Slot, Order, Agent, Slot)
+        )
+        owned = forall(
+            lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
+        )
+        return one & made & exclusive & owned
 
 
 def _authenticity(draft: Draft) -> None:
