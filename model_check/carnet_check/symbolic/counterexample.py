@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from carnet_check.errors import EngineError
 from carnet_check.symbolic.notation import shown
 from carnet_check.symbolic.obligations import (
     Obligation,
@@ -47,7 +48,19 @@ def counterexample(obligation: Obligation, rlimit: int = DEFAULT_RLIMIT) -> Coun
     after = found
     if obligation.action is not None:
         after = found.updated(with_constants(obligation.action).updates)
+    _require_refutation(obligation, found, after)
     return Counterexample(obligation, found, after)
+
+
+def _require_refutation(obligation: Obligation, before: Structure, after: Structure) -> None:
+    """Check by evaluation that the state satisfies all hypotheses and that the invariant fails after the step."""
+    hypotheses = obligation.system.hypotheses if obligation.action else obligation.system.axioms
+    for name, formula in (*hypotheses.items(), *obligation.own.items()):
+        if not name.startswith("update:") and not before.holds(formula):
+            raise EngineError(f"{obligation.id}: the solver's state violates {name}")
+    formula = obligation.goal if obligation.action is None else instance_of(obligation.invariant)
+    if after.holds(formula):
+        raise EngineError(f"{obligation.id}: the invariant holds in the solver's counterexample")
 
 
 def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = None) -> str:

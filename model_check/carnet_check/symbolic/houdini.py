@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from carnet_check.symbolic.hints import Hints, load_hints
 from carnet_check.symbolic.induction import Progress, answers_to
 from carnet_check.symbolic.obligations import Obligation, System, obligations_of, system
-from carnet_check.symbolic.proof import ClaimProof, ProofResult
+from carnet_check.symbolic.proof import ClaimProof, ProofResult, taken_over
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Outcome
 from carnet_check.symbolic.workers import Workers
 from carnet_spec.language import Protocol, Threat
@@ -78,75 +78,75 @@ def houdini(
         workers: a pool to use instead of starting one.
     """
     started = time.perf_counter()
-    subject = system(protocol, threat)
-    hints = load_hints(protocol) if hints is None else hints
-    listed = {each.id: each for each in obligations_of(subject)}
-    answers = _taken_over(listed, baselines)
-    wanted = {protocol.claim(name).checked.name for name in claims} if claims is not None else set()
-    dropped: dict[str, tuple[str, ...]] = {}
-    rounds = asked = 0
-    complete = False
+    search = _Search(system(protocol, threat), baselines)
+    asking = _Asking(load_hints(protocol) if hints is None else hints, rlimit, progress)
+    wanted = None if claims is None else {protocol.claim(name).checked.name for name in claims}
+    rounds = 0
     with workers or Workers(jobs) as pool:
-        while not (wanted and wanted <= dropped.keys()):
-            kept = replace(subject, invariants=tuple(each for each in subject.invariants if each.name not in dropped))
-            open_ = [each for each in listed.values() if each.invariant.name not in dropped and each.id not in answers]
-            fell: dict[str, list[str]] = {}
-            for done, answer in enumerate(answers_to(open_, kept, hints, rlimit, pool), 1):
-                answers[answer.id] = answer
-                if answer.outcome is not Outcome.PROVED:
-                    fell.setdefault(listed[answer.id].invariant.name, []).append(answer.id)
-                if progress:
-                    progress(done, len(open_), answer)
-            asked += len(open_)
-            if not fell:
-                complete = True
+        while wanted is None or not wanted <= search.dropped.keys():
+            if not search.drop(asking, pool):
                 break
             rounds += 1
-            dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
-            answers = _still_valid(answers, dropped)
-    survivors = replace(subject, invariants=tuple(each for each in subject.invariants if each.name not in dropped))
-    remaining = {id: each for id, each in listed.items() if each.invariant.name not in dropped}
-    proof = ProofResult(
-        survivors,
-        remaining,
-        {id: answers[id] for id in remaining if id in answers},
-        time.perf_counter() - started,
-    )
-    return Houdini(proof, dropped, rounds, asked, complete)
+    complete = not search.open()
+    proof = search.proof(time.perf_counter() - started)
+    return Houdini(proof, search.dropped, rounds, search.asked, complete)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    hints: Hints
+    rlimit: int
+    progress: Progress | None
+
+
+class _Search:
+    """What has been dropped so far, and the proofs that this left standing."""
+
+    def __init__(self, subject: System, baselines: Sequence[ProofResult]) -> None:
+        self._subject = subject
+        self._obligations = {each.id: each for each in obligations_of(subject)}
+        self._answers = taken_over(self._obligations, baselines)
+        self.dropped: dict[str, tuple[str, ...]] = {}
+        self.asked = 0
+
+    def kept(self) -> System:
+        """The system with the invariants that are left."""
+        kept = tuple(each for each in self._subject.invariants if each.name not in self.dropped)
+        return replace(self._subject, invariants=kept)
+
+    def open(self) -> list[Obligation]:
+        """The obligations of what is left that have no proof."""
+        return [
+            each
+            for each in self._obligations.values()
+            if each.invariant.name not in self.dropped and each.id not in self._answers
+        ]
+
+    def drop(self, asking: _Asking, workers: Workers) -> bool:
+        """Try to prove what is open; drop the invariants for which that fails, and say whether there were any."""
+        open_ = self.open()
+        fell: dict[str, list[str]] = {}
+        answers = answers_to(open_, self.kept(), asking.hints, asking.rlimit, workers)
+        for done, answer in enumerate(answers, 1):
+            if answer.outcome is Outcome.PROVED:
+                self._answers[answer.id] = answer
+            else:
+                fell.setdefault(self._obligations[answer.id].invariant.name, []).append(answer.id)
+            if asking.progress:
+                asking.progress(done, len(open_), answer)
+        self.asked += len(open_)
+        self.dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
+        self._answers = _still_valid(self._answers, fell)
+        return bool(fell)
+
+    def proof(self, seconds: float) -> ProofResult:
+        """The proof of what is left."""
+        left = {id: each for id, each in self._obligations.items() if each.invariant.name not in self.dropped}
+        answers = {id: self._answers[id] for id in left if id in self._answers}
+        return ProofResult(self.kept(), left, answers, seconds)
 
 
 def _still_valid(answers: Mapping[str, Answer], dropped: Iterable[str]) -> dict[str, Answer]:
     """Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them."""
     gone = {f"inv:{name}" for name in dropped}
-    return {
-        id: answer
-        for id, answer in answers.items()
-        if answer.outcome is Outcome.PROVED and gone.isdisjoint(answer.core)
-    }
-
-
-def _taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, Answer]:
-    """Return the answers of ``baselines`` that are proofs of the obligations listed here, word for word."""
-    found: dict[str, Answer] = {}
-    for baseline in baselines:
-        for id, answer in baseline.answers.items():
-            here, there = listed.get(id), baseline.obligations[id]
-            if here is None or id in found or answer.outcome is not Outcome.PROVED:
-                continue
-            if here.goal == there.goal and _same_hypotheses(answer.core, here, there):
-                found[id] = answer
-    return found
-
-
-def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -> bool:
-    ours = (here.own, _shared(here.system, here))
-    theirs = (there.own, _shared(there.system, there))
-    for name in core:
-        mine = ours[0].get(name, ours[1].get(name))
-        if mine is None or mine != theirs[0].get(name, theirs[1].get(name)):
-            return False
-    return True
-
-
-def _shared(subject: System, obligation: Obligation) -> Mapping[str, object]:
-    return subject.axioms if obligation.action is None else subject.hypotheses
+    return {id: answer for id, answer in answers.items() if gone.isdisjoint(answer.core)}

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from carnet_check.symbolic.hints import Hints, load_hints
 from carnet_check.symbolic.obligations import Obligation, System, obligations_of, system
-from carnet_check.symbolic.proof import ClaimProof, ProofResult
+from carnet_check.symbolic.proof import ClaimProof, ProofResult, taken_over
 from carnet_check.symbolic.smtlib import Statement
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Batch, Outcome, Question
 from carnet_check.symbolic.workers import Workers
-from carnet_spec.language import Protocol, SpecificationError, Threat
+from carnet_spec.language import Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
 Progress = Callable[[int, int, Answer], None]
@@ -26,7 +26,7 @@ def prove(
     rlimit: int = DEFAULT_RLIMIT,
     progress: Progress | None = None,
     only: Callable[[Obligation], bool] | None = None,
-    base: ProofResult | None = None,
+    baselines: Sequence[ProofResult] = (),
     hints: Hints | None = None,
     workers: Workers | None = None,
     minimise: bool = False,
@@ -40,18 +40,20 @@ def prove(
         rlimit: the budget of each question, in units of the solver's own counter.
         progress: told of every answer.
         only: which obligations to look at; the others stay unanswered, so claims that rest on them are not proved.
-        base: an earlier proof of the same protocol with fewer axioms and invariants; what it proved is not asked again.
+        baselines: earlier proofs, under other threat models or of a similar protocol. What they proved is not asked
+            again where its goal and everything in its core are the same here.
         hints: hypotheses to try first; by default those that lie beside the specification. They change times only.
         workers: a pool to use instead of starting one.
         minimise: look for small cores, for twice the time.
     """
     started = time.perf_counter()
-    subject = system(protocol, threat)
+    subject = next(
+        (each.system.under(threat) for each in baselines if each.protocol is protocol), system(protocol, threat)
+    )
     listed = {each.id: each for each in obligations_of(subject)}
-    known = _known(protocol, base)
     hints = load_hints(protocol) if hints is None else hints
-    answers = {id: known[id] for id in listed if id in known}
-    asked = [each for each in listed.values() if each.id not in known and (not only or only(each))]
+    answers = taken_over(listed, baselines)
+    asked = [each for each in listed.values() if each.id not in answers and (not only or only(each))]
     with workers or Workers(jobs) as pool:
         for done, answer in enumerate(answers_to(asked, subject, hints, rlimit, pool, minimise), 1):
             answers[answer.id] = answer
@@ -59,19 +61,6 @@ def prove(
                 progress(done, len(asked), answer)
     ordered = {id: answers[id] for id in listed if id in answers}
     return ProofResult(subject, listed, ordered, time.perf_counter() - started)
-
-
-def _known(protocol: Protocol, base: ProofResult | None) -> Mapping[str, Answer]:
-    """Return what ``base`` proved; each of its cores names hypotheses that the new proof has too.
-
-    Raises:
-        SpecificationError: ``base`` is about another protocol, or assumed the axioms of a threat model.
-    """
-    if base is None:
-        return {}
-    if base.protocol != protocol or base.threat is not None:
-        raise SpecificationError("a proof can rest on one of the same protocol without a threat model only")
-    return {id: answer for id, answer in base.answers.items() if answer.outcome is Outcome.PROVED}
 
 
 def answers_to(
@@ -127,7 +116,8 @@ def prove_claims(
     """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
 
     One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
-    again under each threat model, with its axioms and the invariants limited to it.
+    again under each threat model, with its axioms and the invariants limited to it. Threat models with few axioms come
+    first, because what is proved without using an axiom is proved wherever the same invariants are at hand.
 
     Returns:
         The proof of each claim, by its name and the threat model's id.
@@ -135,22 +125,24 @@ def prove_claims(
     threats = tuple(protocol.threats if threats is None else threats)
     found: dict[tuple[str, str], ClaimProof] = {}
     with Workers(jobs) as workers:
-        general = prove(protocol, None, rlimit=rlimit, progress=progress, hints=hints, workers=workers)
-        for threat in threats:
-            wanted = [
-                claim.name for claim in protocol.claims if claim.invariant is not None and threat.id in claim.under
-            ]
-            proofs = {name: general.claim(name) for name in wanted}
-            if not all(proof.proved for proof in proofs.values()):
-                own = prove(
-                    protocol,
-                    threat,
-                    rlimit=rlimit,
-                    progress=progress,
-                    base=general,
-                    hints=hints,
-                    workers=workers,
-                )
-                proofs = {name: proof if proof.proved else own.claim(name) for name, proof in proofs.items()}
-            found.update({(name, threat.id): proof for name, proof in proofs.items()})
+
+        def proof(threat: Threat | None, baselines: Sequence[ProofResult]) -> ProofResult:
+            return prove(
+                protocol,
+                threat,
+                rlimit=rlimit,
+                progress=progress,
+                baselines=baselines,
+                hints=hints,
+                workers=workers,
+            )
+
+        proofs = [proof(None, ())]
+        for threat in sorted(threats, key=lambda threat: len(threat.axioms)):
+            wanted = [claim.name for claim in protocol.claims if claim.invariant and threat.id in claim.under]
+            general = {name: proofs[0].claim(name) for name in wanted}
+            if not all(each.proved for each in general.values()):
+                proofs.append(proof(threat, proofs))
+            for name, each in general.items():
+                found[name, threat.id] = each if each.proved else proofs[-1].claim(name)
     return found

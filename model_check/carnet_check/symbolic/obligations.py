@@ -13,11 +13,14 @@ in obligations under one of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from carnet_check.symbolic.precondition import (
+    PARAMETER,
     SKOLEM,
     after_updates,
     at_start,
@@ -29,13 +32,18 @@ from carnet_check.symbolic.simplify import simplified
 from carnet_check.symbolic.smtlib import Declarations, Statement, script, statement
 from carnet_spec.language import Action, Invariant, Protocol, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.terms import (
+    TRUE,
+    Equal,
     Var,
+    conjunction,
     negation,
+    sort_of,
     substitute,
     symbols_of,
 )
 
 GOAL = "goal"
+FRESH_VALUES_DIFFER = "guard:fresh values differ"
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,42 @@ class System:
     protocol: Protocol
     threat: Threat | None
     invariants: tuple[Invariant, ...]
-    declarations: Declarations = field(default_factory=Declarations, compare=False)
+    declarations: Declarations = field(default_factory=Declarations, compare=False, repr=False)
+    _computed: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
+    """What depends on the protocol alone, kept because its systems under other threat models ask for it too."""
+
+    def under(self, threat: Threat | None) -> System:
+        """Return the same protocol under another threat model."""
+        invariants = tuple(invariants_under(self.protocol, threat))
+        return replace(self, threat=threat, invariants=invariants)
+
+    def symbols(self, invariant: Invariant) -> frozenset[Symbol]:
+        """The symbols that an invariant speaks of."""
+        found: frozenset[Symbol] = self._once("symbols", invariant, lambda: symbols_of(invariant.body))
+        return found
+
+    def instance(self, invariant: Invariant) -> Term:
+        """The invariant at arbitrary constants."""
+        found: Term = self._once("instance", invariant, lambda: instance_of(invariant))
+        return found
+
+    def goal_at_start(self, invariant: Invariant) -> Term:
+        """What the invariant says of the first state."""
+        start = at_start(self.protocol.initial, self.protocol.symbols)
+        found: Term = self._once("start", invariant, lambda: start(self.instance(invariant)))
+        return found
+
+    def goal_after(self, ground: Action, invariant: Invariant) -> Term:
+        """The invariant's weakest precondition under an action whose parameters are constants."""
+        after = after_updates(ground.updates, switches=True)
+        found: Term = self._once(f"after {ground.name}", invariant, lambda: after(self.instance(invariant)))
+        return found
+
+    def _once(self, what: str, invariant: Invariant, compute: Callable[[], object]) -> Any:
+        key = (what, invariant.name)
+        if key not in self._computed:
+            self._computed[key] = compute()
+        return self._computed[key]
 
     @cached_property
     def axioms(self) -> Mapping[str, Term]:
@@ -154,36 +197,40 @@ def obligations(protocol: Protocol, threat: Threat | None = None) -> tuple[Oblig
 
 def obligations_of(system: System) -> Iterator[Obligation]:
     """Yield the obligations of ``system``, those of the first state first."""
-    start = at_start(system.protocol.initial, system.protocol.symbols)
     for invariant in system.invariants:
-        goal = start(instance_of(invariant))
-        yield Obligation(f"init/{invariant.name}", invariant, None, goal, {}, system)
-    mentioned = {invariant.name: symbols_of(invariant.body) for invariant in system.invariants}
+        yield Obligation(f"init/{invariant.name}", invariant, None, system.goal_at_start(invariant), {}, system)
     for action in system.protocol.actions:
-        yield from _steps(system, action, mentioned)
+        yield from _steps(system, action)
 
 
-def _steps(system: System, action: Action, mentioned: Mapping[str, frozenset[Symbol]]) -> Iterator[Obligation]:
+def _steps(system: System, action: Action) -> Iterator[Obligation]:
     ground = with_constants(action)
     changed = {update.symbol for update in ground.updates}
-    after = after_updates(ground.updates, switches=True)
     guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}
+    if (differ := _fresh_values_differ(action)) != TRUE:
+        guards[FRESH_VALUES_DIFFER] = differ
     for invariant in system.invariants:
-        touched = changed & mentioned[invariant.name]
+        touched = changed & system.symbols(invariant)
         if not touched:
             continue
-        before = instance_of(invariant)
-        goal = after(before)
-        if goal == before:
+        goal = system.goal_after(ground, invariant)
+        if goal == system.instance(invariant):
             continue
         switches = {
             f"update:{update.name}": switch(update)
             for update in ground.updates
             if update.defence is not None and update.symbol in touched
         }
-        own = {**guards, **switches}
-        id = f"step/{action.name}/{invariant.name}"
-        yield Obligation(id, invariant, action, goal, own, system)
+        yield Obligation(
+            f"step/{action.name}/{invariant.name}", invariant, action, goal, {**guards, **switches}, system
+        )
+
+
+def _fresh_values_differ(action: Action) -> Term:
+    """Two values that one step draws fresh are not the same."""
+    drawn = [stand_in(PARAMETER, var) for var in action.fresh]
+    pairs = itertools.combinations(drawn, 2)
+    return conjunction(tuple(negation(Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b)))
 
 
 def instance_of(invariant: Invariant) -> Term:

@@ -7,13 +7,13 @@ spoils only the claims that rest on it, and each proof names exactly the assumpt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from carnet_check.symbolic.obligations import Obligation, System
+from carnet_check.symbolic.obligations import FRESH_VALUES_DIFFER, Obligation, System
 from carnet_check.symbolic.solving import Answer, Outcome, solver_version
-from carnet_spec.language import Protocol, Threat
+from carnet_spec.language import GuardKind, Protocol, Threat
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,39 @@ class ProofResult:
             return set()
         guards = set(self._core(obligation, "guard:"))
         updates = set(self._core(obligation, "update:"))
+        if FRESH_VALUES_DIFFER.removeprefix("guard:") in guards:
+            guards |= {guard.name for guard in action.guards if guard.kind is GuardKind.FRESH}
         return {
             *(guard.defence for guard in action.guards if guard.defence and guard.name in guards),
             *(each.defence for each in action.updates if each.defence and each.name in updates),
         }
+
+
+def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, Answer]:
+    """Return the answers of ``baselines`` that are proofs of the obligations listed here, word for word.
+
+    An answer is taken over if the goal and every hypothesis in its core are the same formulas here.
+    """
+    found: dict[str, Answer] = {}
+    for baseline in baselines:
+        for id, answer in baseline.answers.items():
+            here, there = listed.get(id), baseline.obligations[id]
+            if here is None or id in found or answer.outcome is not Outcome.PROVED:
+                continue
+            if here.goal == there.goal and _same_hypotheses(answer.core, here, there):
+                found[id] = answer
+    return found
+
+
+def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -> bool:
+    ours = (here.own, _shared(here.system, here))
+    theirs = (there.own, _shared(there.system, there))
+    for name in core:
+        mine = ours[0].get(name, ours[1].get(name))
+        if mine is None or mine != theirs[0].get(name, theirs[1].get(name)):
+            return False
+    return True
+
+
+def _shared(subject: System, obligation: Obligation) -> Mapping[str, object]:
+    return subject.axioms if obligation.action is None else subject.hypotheses

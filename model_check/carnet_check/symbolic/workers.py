@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pebble import ProcessPool
 
 BATCH = 40
+"""The most questions in one task."""
 PATIENCE = 120.0
 """Seconds after which a worker counts as stuck."""
 
@@ -59,7 +60,7 @@ class Workers:
                 yield from solve(replace(batch, questions=(question,)))
             return
         lost: list[Batch] = []
-        for part, future in self._scheduled(_split(batch, BATCH)):
+        for part, future in self._scheduled(_split(batch, self._batch_size(batch))):
             answers = _result(future)
             if answers is None:
                 lost.append(part)
@@ -70,6 +71,10 @@ class Workers:
                 (question,) = single.questions
                 reason = f"the solver did not come back within {self._patience:g} s"
                 yield from _result(future) or [Answer(question.id, Outcome.UNKNOWN, reason=reason)]
+
+    def _batch_size(self, batch: Batch) -> int:
+        """Give every worker several tasks, so that a slow one does not keep the others waiting for long."""
+        return max(1, min(BATCH, len(batch.questions) // (4 * self.jobs)))
 
     def _scheduled(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Future[list[Answer]]]]:
         pool = self._started()
