@@ -1,0 +1,193 @@
+"""Every lint complains about what it is for, lets the like pass, and says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from carnet_spec.language import (
+    Axiom,
+    Draft,
+    Effect,
+    Family,
+    Initial,
+    Protocol,
+    SpecificationError,
+    Step,
+    Variant,
+    true,
+)
+from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
+from tests.fixtures import toy
+from tests.unit.spec.lint_rows import (
+    COMPLAINTS,
+    DECLARED,
+    PASSES,
+    Part,
+    act,
+    given,
+    learn,
+    pass_on,
+    rule,
+    tagged,
+    writes_theirs,
+)
+from tests.unit.spec.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
+
+
+@pytest.mark.parametrize("row", COMPLAINTS)
+def test_the_lint_complains(row: str) -> None:
+    name, parts, says = COMPLAINTS[row]
+    found = [complaint for complaint in lint_draft(drafted(*parts)) if complaint.rule == name]
+    assert found, "no complaint"
+    assert any(says in str(complaint) for complaint in found), [str(complaint) for complaint in found]
+
+
+@pytest.mark.parametrize("row", PASSES)
+def test_the_lint_lets_pass(row: str) -> None:
+    name, parts = PASSES[row]
+    assert not [str(complaint) for complaint in lint_draft(drafted(*parts)) if complaint.rule == name]
+
+
+def test_every_rule_has_a_row_either_way() -> None:
+    enforced_when_traced = {"labels"}
+    both = {name for name, *_ in COMPLAINTS.values()} & {name for name, *_ in PASSES.values()}
+    assert both | enforced_when_traced >= set(RULES)
+
+
+def _protocol(*parts: Part) -> Protocol:
+    return drafted(*parts).protocol()
+
+
+def _rules_broken(protocol: Protocol) -> set[str]:
+    return {complaint.rule for complaint in lint(protocol)}
+
+
+def test_labels_are_checked_where_no_tracing_did() -> None:
+    protocol = _protocol(act(pass_on))
+    (action,) = protocol.actions
+    for broken in (
+        replace(action, guards=action.guards * 2),
+        replace(action, updates=action.updates * 2),
+        replace(action, guards=tuple(replace(guard, name="") for guard in action.guards)),
+    ):
+        assert _rules_broken(replace(protocol, actions=(broken,))) == {"labels"}
+    assert not _rules_broken(protocol)
+
+
+def test_a_rule_that_removes_is_found_where_no_tracing_did() -> None:
+    protocol = _protocol(rule(learn))
+    (action,) = protocol.actions
+    removing = tuple(replace(update, effect=Effect.REMOVE) for update in action.updates)
+    assert "insert-only" in _rules_broken(replace(protocol, actions=(replace(action, updates=removing),)))
+
+
+def test_initial_values_are_checked_where_no_tracing_did() -> None:
+    protocol = _protocol(act(pass_on))
+    for initial in (
+        Initial(seen.symbol, (), true.term),
+        Initial(seen.symbol, protocol.actions[0].params[1:], true.term),
+        Initial(seen.symbol, protocol.actions[0].params[:1], boss.term),
+    ):
+        broken = replace(protocol, initial=(*protocol.initial, initial))
+        assert _rules_broken(broken) == {"initial"}
+
+
+def test_an_axiom_must_be_closed() -> None:
+    protocol = _protocol(act(pass_on))
+    a, k = protocol.actions[0].params
+    open_axiom = Axiom("open", enrolled(Agent(a)).term)
+    assert _rules_broken(replace(protocol, axioms=(open_axiom,))) == {"axioms"}
+    assert k.sort == Key.sort
+
+
+def test_notes_refuse_nothing() -> None:
+    draft = drafted(act(writes_theirs), act(given(lambda a, k: seen(a))))
+    found = lint_draft(draft)
+    assert {complaint.rule for complaint in found} == set(NOTES)
+    assert all(complaint.level is Level.NOTE for complaint in found)
+    check(draft)
+    check(draft.protocol())
+
+
+def test_check_lists_every_complaint() -> None:
+    with pytest.raises(SpecificationError) as refused:
+        check(drafted(act(pass_on, says="", source="")))
+    assert str(refused.value).splitlines() == [
+        "2 complaints about test:",
+        "sentence: action pass_on: has no sentence: say in 'says' what happens, with {parameter} places",
+        "source: action pass_on: has no source: name the slide, section, clause or file it follows",
+    ]
+
+
+def test_a_part_that_a_defence_hides_is_linted_too() -> None:
+    def hidden(step: Step, a: Agent, k: Key) -> None:
+        step.require("own", own(a, k))
+        step.require("cheating", corrupt(a), unless="moat")
+        step.insert(sent(a, k))
+
+    draft = drafted(DECLARED, act(hidden), act(pass_on, shortcut_of="moat", source=""))
+    assert not lint(draft.protocol())
+    assert [complaint.rule for complaint in lint_draft(draft)] == ["source", "visibility"]
+
+
+def test_the_toy_is_in_order() -> None:
+    check(toy.FAMILY)
+    assert not lint_family(toy.FAMILY)
+
+
+FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
+    "an unknown main variant": (lambda: replace(toy.FAMILY, main=("main", "best")), "main variant 'best'"),
+    "a variant of two names": (
+        lambda: replace(toy.FAMILY, variants={**toy.FAMILY.variants, "other": Variant("main", "x")}),
+        "calls itself 'main'",
+    ),
+    "a variant without an unknown defence": (
+        lambda: replace(toy.FAMILY, variants={"main": Variant("main", "x", without=("wall",))}, findings=()),
+        "no removable defence 'wall': write one of fresh-key, return-checked",
+    ),
+    "a variant without a timed defence": (
+        lambda: replace(toy.FAMILY, variants={"main": Variant("main", "x", without=("return-deadline",))}, findings=()),
+        "no removable defence 'return-deadline'",
+    ),
+    "a finding of an unknown claim": (lambda: _with_finding(claim="peace"), "no claim 'peace'"),
+    "a finding under an unknown threat": (lambda: _with_finding(threat="war"), "no threat model 'war'"),
+    "a finding in an unknown variant": (lambda: _with_finding(variant="best"), "no variant 'best'"),
+    "a finding without an unknown defence": (lambda: _with_finding(without=("wall",)), "defence 'wall'"),
+    "a defence of an unknown base": (lambda: replace(toy.FAMILY, draft=_based), "no base variant 'castle'"),
+}
+
+
+def _with_finding(**changes: Any) -> Family:
+    return replace(toy.FAMILY, findings=(replace(toy.FAMILY.findings[0], **changes),))
+
+
+def _based(variant: str) -> Draft:
+    draft = toy.draft(variant)
+    draft.defence("wall", "a wall", base="castle")
+    return draft
+
+
+@pytest.mark.parametrize("row", FAMILIES)
+def test_a_family_names_only_what_it_has(row: str) -> None:
+    build, says = FAMILIES[row]
+    assert any(says in str(complaint) for complaint in lint_family(build()))
+
+
+def test_a_defence_may_be_idle_in_some_variants() -> None:
+    def draft(variant: str) -> Draft:
+        drafted_ = toy.draft(variant)
+        drafted_.defence("moat", "a moat")
+        if variant == "forgetful":
+            act(tagged("moat"))(drafted_)
+        return drafted_
+
+    family = replace(toy.FAMILY, draft=draft)
+    assert not [complaint for complaint in lint_family(family) if complaint.rule == "idle-defences"]
+    alone = replace(family, variants={"main": family.variants["main"]}, findings=())
+    assert [complaint.where for complaint in lint_family(alone) if complaint.rule == "idle-defences"] == [
+        "variant main: defence moat"
+    ]
