@@ -1,0 +1,321 @@
+"""Drafts become protocols: what defences take away and bring in, and what the digest sees."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_spec.language import (
+    Assumption,
+    Defence,
+    Draft,
+    Effect,
+    Formula,
+    GuardKind,
+    Protocol,
+    Role,
+    SpecificationError,
+    Step,
+    exists,
+    forall,
+    implies,
+    true,
+    used,
+)
+from carnet_spec.language.terms import Apply, Exists, Forall, Member, Not, Var, free_variables, subterms
+from tests.fixtures import toy
+from tests.unit.spec.vocabulary import (
+    ADVERSARY,
+    PARTY,
+    Agent,
+    Key,
+    Phase,
+    boss,
+    chosen,
+    corrupt,
+    drafted,
+    enrolled,
+    knows,
+    own,
+    owner,
+    phase,
+    ready,
+    sent,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+def _castle() -> Draft:
+    draft = drafted()
+    draft.defence("moat", "a moat")
+    draft.defence("wall", "a wall")
+
+    @draft.action(by=PARTY, says="{a} gets {k}", source="slide 1", message="party -> {a}: {k}")
+    def give(step: Step, a: Agent, k: Key) -> None:
+        """Because it asked."""
+        step.actor(boss, ~corrupt(boss))
+        step.require("enrolled", enrolled(a), defence="moat")
+        step.require("ready", ready)
+        step.given("somehow", own(boss, k), unless="wall")
+        step.fresh(k, defence="wall")
+        step.insert(sent(a, k))
+        step.set(owner(k), a, defence="moat")
+        step.remove(own(step.each(Agent), k), unless="moat", name="forget")
+
+    @draft.action(by=PARTY, says="over the bridge", source="slide 2", shortcut_of="moat")
+    def walk_in(step: Step) -> None:
+        step.insert(ready)
+
+    @draft.rule(by=ADVERSARY, says="{a} learns {k}", source="slide 3")
+    def learn(step: Step, a: Agent, k: Key) -> None:
+        step.given("sent", sent(a, k))
+        step.insert(knows(a, k))
+
+    return draft
+
+
+def _names(protocol: Protocol, action: str) -> tuple[list[str], list[str]]:
+    found = protocol.action(action)
+    return [guard.name for guard in found.guards], [update.name for update in found.updates]
+
+
+def test_an_action_is_traced_once_and_whole() -> None:
+    give = _castle().whole().action("give")
+    assert give.params == (Var("a", Agent.sort), Var("k", Key.sort))
+    assert [(guard.name, guard.kind) for guard in give.guards] == [
+        ("actor", GuardKind.ACTOR),
+        ("enrolled", GuardKind.REQUIRE),
+        ("ready", GuardKind.REQUIRE),
+        ("somehow", GuardKind.GIVEN),
+        ("fresh k", GuardKind.FRESH),
+    ]
+    assert [(update.name, update.symbol.name, update.effect) for update in give.updates] == [
+        ("use k", "used_key", Effect.INSERT),
+        ("insert sent", "sent", Effect.INSERT),
+        ("set owner", "owner", Effect.ASSIGN),
+        ("forget", "own", Effect.REMOVE),
+    ]
+    assert give.fresh == (Var("k", Key.sort),)
+    assert give.actor == boss.term
+    assert give.why == "Because it asked."
+    assert give.updates[-1].each == (Var("each_agent", Agent.sort),)
+
+
+WITHOUT: dict[str, tuple[tuple[str, ...], list[str], list[str], list[str]]] = {
+    "nothing": (
+        (),
+        ["actor", "enrolled", "ready", "fresh k"],
+        ["use k", "insert sent", "set owner"],
+        ["give", "learn"],
+    ),
+    "the moat": (
+        ("moat",),
+        ["actor", "ready", "fresh k"],
+        ["use k", "insert sent", "forget"],
+        ["give", "walk_in", "learn"],
+    ),
+    "the wall": (
+        ("wall",),
+        ["actor", "enrolled", "ready", "somehow"],
+        ["use k", "insert sent", "set owner"],
+        ["give", "learn"],
+    ),
+    "both, in any order": (
+        ("wall", "moat", "wall"),
+        ["actor", "ready", "somehow"],
+        ["use k", "insert sent", "forget"],
+        ["give", "walk_in", "learn"],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", WITHOUT)
+def test_without_drops_what_is_tagged_and_enables_what_takes_its_place(row: str) -> None:
+    without, guards, updates, actions = WITHOUT[row]
+    protocol = _castle().protocol(without)
+    assert _names(protocol, "give") == (guards, updates)
+    assert [action.name for action in protocol.actions] == actions
+    assert protocol.without == tuple(sorted(set(without)))
+
+
+def test_the_whole_draft_has_all_parts_side_by_side() -> None:
+    whole = _castle().whole()
+    assert [action.name for action in whole.actions] == ["give", "walk_in", "learn"]
+    assert _names(whole, "give")[1] == ["use k", "insert sent", "set owner", "forget"]
+
+
+def test_a_draft_is_not_changed_by_resolving_it() -> None:
+    draft = _castle()
+    before = draft.protocol()
+    draft.protocol(("moat", "wall"))
+    assert draft.protocol() == before
+
+
+def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
+    assert toy.FAMILY.protocol("forgetful").without == ("fresh-key",)
+    assert toy.FAMILY.protocol("forgetful", ("return-checked",)).without == ("fresh-key", "return-checked")
+    assert toy.FAMILY.protocol() == toy.FAMILY.protocol("main")
+    with pytest.raises(SpecificationError, match="no variant 'best' in toy; known: main, forgetful"):
+        toy.FAMILY.protocol("best")
+    with pytest.raises(SpecificationError, match="no profile 'huge' in toy; known: tiny"):
+        toy.FAMILY.profile("huge")
+
+
+def test_symbols_and_sorts_are_those_that_occur_in_order() -> None:
+    protocol = _castle().protocol()
+    assert [symbol.name for symbol in protocol.symbols][:3] == ["corrupt", "boss", "enrolled"]
+    assert {sort.name for sort in protocol.sorts} == {"Agent", "Key", "Phase"}
+
+
+# -- quantifiers ----------------------------------------------------------------------------------
+
+
+def _somebody_has(k: Key) -> Formula:
+    """A helper whose variable has the name that its callers like to use, too."""
+    return exists(lambda a: own(a, k), Agent)
+
+
+def test_helpers_with_quantifiers_do_not_capture() -> None:
+    formula = forall(lambda k: exists(lambda a: own(a, k) & _somebody_has(k) & (a != boss), Agent), Key)
+    bound = [var for term in subterms(formula.term) if isinstance(term, Forall | Exists) for var in term.bound]
+    assert [var.name for var in bound] == ["k.1", "a.2", "a.3"]
+    assert not free_variables(formula.term)
+
+
+def test_a_helper_that_is_handed_a_bound_variable_keeps_it_apart() -> None:
+    def others_than(a: Agent) -> Formula:
+        return forall(lambda b: implies(b != a, enrolled(b)), Agent)
+
+    formula = exists(lambda b: others_than(b), Agent)  # noqa: PLW0108  # the parameter's name is the point
+    match formula.term:
+        case Exists((outer,), Forall((inner,), body)):
+            assert outer != inner
+            assert free_variables(body) == {outer, inner}
+        case _:
+            pytest.fail(f"unexpected {formula!r}")
+
+
+def test_depth_is_left_when_a_body_raises() -> None:
+    def fails(a: Agent) -> Formula:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        forall(fails, Agent)
+    match exists(lambda a: enrolled(a), Agent).term:  # noqa: PLW0108  # the parameter's name is the point
+        case Exists((var,), _):
+            assert var.name == "a.1"
+
+
+def test_a_relation_can_be_quantified_as_it_is() -> None:
+    match exists(own, Agent, Key).term:
+        case Exists((a, k), Apply(symbol, args)):
+            assert (a.sort, k.sort, symbol, args) == (Agent.sort, Key.sort, own.symbol, (a, k))
+        case other:
+            pytest.fail(f"unexpected {other!r}")
+
+
+def test_expressions_build_the_terms_they_show() -> None:
+    assert (phase == Phase.START).term.right == Member(Phase.sort, "START")  # type: ignore[union-attr]
+    assert (~(phase == Phase.START)).term == (phase != Phase.START).term
+    assert (ready >> enrolled(boss)).term == implies(ready, enrolled(boss)).term
+    assert (ready & true).term == ready.term
+    assert (ready | ~true).term == ready.term
+    assert used(chosen).term == Apply(used(chosen).term.symbol, (chosen.term,))  # type: ignore[union-attr]
+    assert {boss: 1}[boss] == 1
+    assert isinstance((~ready).term, Not)
+
+
+# -- the digest -----------------------------------------------------------------------------------
+
+
+def _digest_elsewhere(seed: str) -> str:
+    program = "from tests.fixtures import toy; print(toy.FAMILY.protocol().digest)"
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_the_digest_is_the_same_in_every_process() -> None:
+    assert {_digest_elsewhere(seed) for seed in ("0", "1", "4711")} == {toy.FAMILY.protocol().digest}
+
+
+def _in_action(**changes: Any) -> Callable[[Protocol], Protocol]:
+    def change(protocol: Protocol) -> Protocol:
+        first, *others = protocol.actions
+        return replace(protocol, actions=(replace(first, **changes), *others))
+
+    return change
+
+
+def _in_guard(**changes: Any) -> Callable[[Protocol], Protocol]:
+    def change(protocol: Protocol) -> Protocol:
+        first, *others = protocol.actions[0].guards
+        return _in_action(guards=(replace(first, **changes), *others))(protocol)
+
+    return change
+
+
+def _in_update(**changes: Any) -> Callable[[Protocol], Protocol]:
+    def change(protocol: Protocol) -> Protocol:
+        first, *others = protocol.actions[0].updates
+        return _in_action(updates=(replace(first, **changes), *others))(protocol)
+
+    return change
+
+
+CHANGES: dict[str, Callable[[Protocol], Protocol]] = {
+    "id": lambda p: replace(p, id="other"),
+    "variant": lambda p: replace(p, variant="other"),
+    "defences removed": lambda p: replace(p, without=("moat",)),
+    "one action fewer": lambda p: replace(p, actions=p.actions[1:]),
+    "actions in another order": lambda p: replace(p, actions=p.actions[::-1]),
+    "an action's name": _in_action(name="other"),
+    "an action's party": _in_action(by=Role("other")),
+    "an action's party's honesty": lambda p: _in_action(by=Role(p.actions[0].by.name, honest=False))(p),
+    "an action's sentence": _in_action(says="other"),
+    "an action's source": _in_action(source="other"),
+    "an action's message": _in_action(message="a -> b: c"),
+    "an action's requirement": _in_action(enforces=("REQ-9",)),
+    "an action's cost": _in_action(cost=7),
+    "an action's eagerness": _in_action(deduction=True),
+    "an action's reason": _in_action(why="other"),
+    "a guard's name": _in_guard(name="other"),
+    "a guard's formula": _in_guard(formula=true.term),
+    "a guard's kind": _in_guard(kind=GuardKind.GIVEN),
+    "a guard's defence": _in_guard(defence="moat"),
+    "an update's name": _in_update(name="other"),
+    "an update's condition": _in_update(when=ready.term),
+    "an update's effect": _in_update(effect=Effect.REMOVE),
+    "an update's defence": _in_update(unless="moat"),
+    "an axiom": lambda p: replace(p, axioms=()),
+    "an initial value": lambda p: replace(p, initial=()),
+    "a claim": lambda p: replace(p, claims=p.claims[1:]),
+    "a claim's threat models": lambda p: replace(p, claims=(replace(p.claims[0], under=()), *p.claims[1:])),
+    "a lemma": lambda p: replace(p, lemmas=p.lemmas[1:]),
+    "a goal": lambda p: replace(p, goals=()),
+    "a threat model": lambda p: replace(p, threats=p.threats[1:]),
+    "an assumption": lambda p: replace(p, assumptions=(*p.assumptions, Assumption("A2", "more"))),
+    "a defence": lambda p: replace(p, defences=(*p.defences, Defence("moat", "a moat"))),
+}
+
+
+def test_the_digest_differs_when_anything_changes() -> None:
+    protocol = toy.FAMILY.protocol()
+    digests = {name: change(protocol).digest for name, change in CHANGES.items()}
+    assert protocol.digest not in digests.values()
+    assert len(set(digests.values())) == len(digests)
+
+
+def test_the_digest_is_that_of_equal_protocols() -> None:
+    assert toy.FAMILY.protocol().digest == replace(toy.FAMILY.protocol(), sorts=(), symbols=()).digest
+    assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
