@@ -18,7 +18,7 @@ from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION, Campaign, GoalOu
 from carnet_check.pools import run_all
 from carnet_check.report.words import counted
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.searches import NO_THREAT, Caps, Found, Search, failed
+from carnet_check.searches import NO_THREAT, Caps, Found, Search, failed, moves
 from carnet_spec.language import Claim, Goal, Profile, Protocol, Threat
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
     on_event("status", counted(len(tasks), "exploration"))
     for task, outcome in run_all(tasks, campaign.request.jobs, progress):
         found = outcome if isinstance(outcome, Found) else failed(task, [f"{type(outcome).__name__}: {outcome}"])
-        where = f"goal {task.goals[0]}" if task.directed else task.threat
+        where = "directed run" if task.directed else task.threat
         fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
         on_event("line", f"{task.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
         yield found
@@ -164,18 +164,18 @@ def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
     near = tuple(goal.name for goal in plan.protocol.goals if _within(goal, profile))
     for threat in plan.threats:
         yield Search(**common, threat=threat.id, profile=profile, claims=plan.claims(threat), goals=near, caps=caps)
-    for goal in plan.protocol.goals if plan.threats and not campaign.request.claims else ():
-        if not _within(goal, profile):
-            longer = replace(profile, scale={**profile.scale, "rounds": goal.rounds}, budget=0)
-            yield Search(
-                **common,
-                threat=plan.threats[0].id,
-                profile=longer,
-                claims=(),
-                goals=(goal.name,),
-                directed=True,
-                caps=DIRECTED_CAPS,
-            )
+    far = [goal for goal in plan.protocol.goals if goal.name not in near]
+    if far and plan.threats and not campaign.request.claims:
+        longer = replace(profile, scale={**profile.scale, "rounds": max(goal.rounds for goal in far)}, budget=0)
+        yield Search(
+            **common,
+            threat=plan.threats[0].id,
+            profile=longer,
+            claims=(),
+            goals=tuple(goal.name for goal in far),
+            directed=True,
+            caps=DIRECTED_CAPS,
+        )
 
 
 def _within(goal: Goal, profile: Profile) -> bool:
@@ -191,7 +191,9 @@ def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
     for claim in task.claims or task.goals:
         verdict, bound = _verdict(found, claim)
         trace = found.violations.get(claim)
-        steps = f"{counted(len(trace.steps), 'step')} to the violation; " if trace and not found.problems else ""
+        steps = (
+            f"{counted(moves(plan.protocol, trace), 'step')} to the violation; " if trace and not found.problems else ""
+        )
         holds = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
         yield Result(
             protocol=campaign.request.source.family.id,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.planning import EXPLICIT, Campaign, GoalOutcome, Plan
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.searches import NO_THREAT, PREMISE, Found, premise_of
+from carnet_check.searches import NO_THREAT, PREMISE, Found, moves, premise_of
 from carnet_check.vacuity import satisfiable
 from carnet_spec.language import Action, Claim, Goal
 from carnet_spec.language.terms import conjunction
@@ -32,7 +32,7 @@ class Evidence:
 
     @property
     def broad(self) -> list[Found]:
-        """The searches that were not directed at a single goal."""
+        """The searches that were not directed at goals."""
         return [found for found in self.searches if not found.search.directed]
 
     @property
@@ -141,7 +141,7 @@ class _Check:
             goal.rounds,
             reached=True,
             threat=found.search.threat,
-            steps=len(found.goals[goal.name].steps),
+            steps=moves(self.protocol, found.goals[goal.name]),
             where=found.describes,
             directed=found.search.directed,
         )

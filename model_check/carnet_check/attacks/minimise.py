@@ -13,6 +13,9 @@ from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Invariant
 from carnet_spec.trace import Step, Trace
 
+LONGEST_RUN = 8
+"""Steps that only make sense together, such as a whole loan, go together up to this length."""
+
 
 def minimise(judge: Interpreter, invariant: Invariant, trace: Trace) -> Trace:
     """Return a trace without superfluous steps in which only the deductions that are needed are taken.
@@ -37,23 +40,30 @@ class _Slicer:
         self._actions = {action.name: action for action in judge.protocol.actions}
 
     def without_superfluous(self, steps: list[Step]) -> list[Step]:
-        """Delete pieces from the end to the beginning, halving their size, until nothing can go."""
-        size = max(1, len(steps) // 2)
+        """Delete smaller and smaller pieces, from the end to the beginning; then short runs, wherever they start."""
+        size = len(steps) // 2
+        while size > 1:
+            steps = self._pass(steps, size, size)
+            size //= 2
         while True:
-            shorter = self._pass(steps, size)
-            if size == 1 and len(shorter) == len(steps):
+            shorter = steps
+            for length in range(1, LONGEST_RUN + 1):
+                shorter = self._pass(shorter, length, 1)
+            if len(shorter) == len(steps):
                 return shorter
-            steps, size = shorter, max(1, size // 2)
+            steps = shorter
 
-    def _pass(self, steps: list[Step], size: int) -> list[Step]:
+    def _pass(self, steps: list[Step], size: int, stride: int) -> list[Step]:
+        """Try to delete every piece of ``size`` steps whose end is a multiple of ``stride`` from the end."""
         prefix = self._states(steps)
         end = len(steps)
         while end > 0:
             begin = max(0, end - size)
-            rest = steps[end:]
-            if self.falls(prefix[begin], rest):
-                steps = steps[:begin] + rest
-            end = begin
+            if self.falls(prefix[begin], steps[end:]):
+                steps = steps[:begin] + steps[end:]
+                end = begin
+            else:
+                end -= stride
         return steps
 
     def _states(self, steps: list[Step]) -> list[State]:

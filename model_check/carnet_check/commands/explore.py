@@ -143,6 +143,7 @@ def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
 def _lines(target: Quarry, found: Found) -> Iterator[str]:
     from carnet_check.report.closing import wrapped
     from carnet_check.report.words import counted
+    from carnet_check.searches import moves
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
     memory = found.peak_memory_bytes / (1 << 20)
@@ -150,7 +151,7 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
     yield from wrapped("covered", f"{found.covered}; {facts}")
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
-        yield from wrapped("VIOLATED", f"{claim} after {counted(len(trace.steps), 'step')}{expected}")
+        yield from wrapped("VIOLATED", f"{claim} after {counted(moves(target.protocol, trace), 'step')}{expected}")
     if not found.violations:
         yield from wrapped("violations", f"none of {counted(len(target.claims), 'claim')}")
     idle = [name for name, count in found.fired.items() if not count]

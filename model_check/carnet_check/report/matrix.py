@@ -139,7 +139,7 @@ def _goals(campaign: Campaign, plan: Plan) -> list[str]:
 def _reached(goal: GoalOutcome) -> str:
     if not goal.reached:
         return f"NOT REACHED: {goal.sentence}"
-    directed = f" in a directed run of {goal.rounds} rounds" if goal.directed else ""
+    directed = ", in a directed run of more rounds" if goal.directed else ""
     return f"reached in {counted(goal.steps or 0, 'step')} under {goal.threat}{directed}"
 
 

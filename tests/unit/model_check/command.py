@@ -1,0 +1,51 @@
+"""Running the ``carnet`` command inside a test, and the protocols to run it on."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from carnet_check.cli import main
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+TOY = str(FIXTURES / "toy.py")
+CONTROLS = str(FIXTURES / "controls.py")
+WIDE = str(FIXTURES / "wide.py")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as the one JSON object that it has to be."""
+        return json.loads(self.out)
+
+
+def carnet(*arguments: str) -> Ran:
+    """Run ``carnet`` with these arguments."""
+    result = CliRunner().invoke(main, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+@functools.cache
+def carnet_once(*arguments: str) -> Ran:
+    """Run ``carnet``, or return what came of running just this before."""
+    return carnet(*arguments)
+
+
+def control(name: str) -> str:
+    """Return the reference of a negative control."""
+    return f"{CONTROLS}:{name}"

@@ -1,0 +1,199 @@
+"""Bad input of any kind gives one line that says what was expected and what came, and writes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from carnet_check.cli import main
+from tests.unit.model_check.command import TOY, WIDE, carnet, control
+
+BAD = {
+    "unknown protocol": (["verify", "gpu-traveling"], "no protocol 'gpu-traveling'", "did you mean 'gpu-travelling'"),
+    "unknown command": (["verfy"], "No such command 'verfy'", ""),
+    "unknown option": (["verify", TOY, "--fast"], "No such option", "--fast"),
+    "unknown claim": (["verify", TOY, "--claim", "secrecies"], "no claim 'secrecies'", "did you mean 'secrecy'"),
+    "unknown threat": (["verify", TOY, "--threat", "aliens"], "no threat model 'aliens'", "collusion"),
+    "unknown variant": (["verify", TOY, "--variant", "x"], "no variant 'x'", "forgetful"),
+    "unknown profile": (["verify", TOY, "--profile", "huge"], "no profile 'huge'", "tiny"),
+    "unknown engine": (["verify", TOY, "--engine", "magic"], "'magic' is not one of", "explicit"),
+    "declared claim": (["verify", TOY, "--claim", "punctual"], "declared but not stated yet", ""),
+    "combination": (["verify", TOY, "--variant", "forgetful", "--threat", "collusion", "--engine", "induction"],
+        "expected to be violated", "explicit engine"),
+    "zero jobs": (["verify", TOY, "--jobs", "0"], "at least 1, not 0", ""),
+    "negative jobs": (["verify", TOY, "--jobs", "-2"], "at least 1, not -2", ""),
+    "no number": (["verify", TOY, "--jobs", "two"], "not 'two'", ""),
+    "zero states": (["explore", TOY, "--max-states", "0"], "at least 1, not 0", ""),
+    "zero holders": (["explore", TOY, "--holders", "0"], "at least 1, not 0", ""),
+    "negative rounds": (["explore", TOY, "--rounds", "-1"], "at least 1, not -1", ""),
+    "size without value": (["explore", TOY, "--set", "Key"], "NAME=VALUE", "not 'Key'"),
+    "size of zero": (["explore", control("sound"), "--set", "Party=0"], "at least 1", "Party=0"),
+    "unknown size": (["explore", control("sound"), "--set", "Moon=2"], "no size 'Moon'", "Party"),
+    "contradicting sizes": (["explore", TOY, "--rounds", "1", "--set", "rounds=2"], "given twice", ""),
+    "nothing to attack": (["attack", TOY], "--without DEFENCE", "--variant NAME"),
+    "unknown defence": (["attack", TOY, "--without", "fresh-keys"], "no defence 'fresh-keys'", "'fresh-key'"),
+    "timed defence": (["attack", TOY, "--without", "return-deadline"], "timed layer", ""),
+    "defence twice": (["attack", TOY, "--variant", "forgetful", "--without", "fresh-key"], "lacks defence", ""),
+    "empty defence": (["attack", TOY, "--without", "fresh-key,,"], "separated by commas", ""),
+    "claim not made there": (["attack", control("sound"), "--variant", "main", "--threat", "x"], "no threat model", ""),
+    "unknown id": (["explain", "nonsense", "--protocol", TOY], "no id 'nonsense'", "toy"),
+    "missing file": (["verify", "missing.py"], "expected a Python file", "does not exist"),
+    "missing module": (["verify", "no_such_module:draft"], "no module 'no_such_module'", ""),
+    "missing name": (["verify", TOY + ":nothing"], "has no 'nothing'", ""),
+    "not a protocol": (["verify", TOY + ":lender"], "expected a Family, a Draft", "Agent"),
+    "several protocols": (["verify", control("").removesuffix(":")], "several protocols", "wrong_claim"),
+    "folder for a file": (["verify", TOY, "--junit", "/"], "is a folder", ""),
+    "folder of the file missing": (["verify", TOY, "--junit", "/no/such/place/x.xml"], "does not exist", ""),
+    "unwritable folder": (["verify", TOY, "--out", "/proc/carnet"], "can be written to", "/proc/carnet"),
+    "file for a folder": (["verify", TOY, "--out", TOY], "can be written to", "not a directory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_one_line_says_what_was_expected_and_what_came(name: str) -> None:
+    arguments, *said = BAD[name]
+    ran = carnet(*arguments)
+    assert ran.code == 2
+    assert ran.out == ""
+    (line,) = ran.err.splitlines()
+    assert line.startswith("carnet: ")
+    assert all(text in line for text in said), line
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_with_json_a_failure_is_one_object(name: str) -> None:
+    ran = carnet(*BAD[name][0], "--json")
+    assert ran.code == 2
+    assert ran.json.keys() == {"error"}
+    assert ran.json["error"].keys() == {"kind", "message"}
+    assert ran.json["error"]["kind"] == "usage"
+
+
+FILES = {
+    "not Python": ("def (\n", "is not:"),
+    "not text": ("\0\1\2", "is not"),
+    "no protocol in it": ("x = 1\n", "found none"),
+    "fails on import": ("1 / 0\n", "ZeroDivisionError"),
+    "exits on import": ("raise SystemExit(7)\n", "exits when it is imported"),
+    "fails when traced": ("def draft():\n    return undefined\n", "draft.py:2: NameError"),
+    "returns something else": ("def draft():\n    return 3\n", "gives a int"),
+    "wants too much": ("def draft(a, b):\n    return 3\n", "a variant's name or nothing"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_holds_no_protocol_is_refused(name: str, tmp_path: Path) -> None:
+    content, said = FILES[name]
+    file = tmp_path / "draft.py"
+    file.write_text(content)
+    ran = carnet("verify", str(file))
+    assert ran.code == 2
+    (line,) = ran.err.splitlines()
+    assert said in line
+
+
+MISUSE = """
+from carnet_spec.language import Draft, Individual, Kind, Role, relation
+class Thing(Individual): pass
+red = relation("red", Thing, kind=Kind.PUBLIC)
+def draft():
+    made = Draft("misused", "Misused")
+    @made.action(by=Role("someone"), says="{a}", source="here")
+    def act(step, a: Thing):
+        if red(a):
+            step.insert(red(a))
+    return made
+"""
+
+
+def test_a_misuse_of_the_language_names_the_line_and_what_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "misused.py"
+    file.write_text(MISUSE)
+    ran = carnet("verify", str(file), "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["kind"] == "specification"
+    assert "misused.py:9: " in ran.json["error"]["message"]
+    assert "write & for 'and'" in ran.json["error"]["message"]
+
+
+def test_output_of_a_protocol_file_stays_off_standard_output(tmp_path: Path) -> None:
+    file = tmp_path / "chatty.py"
+    file.write_text("print('hello')\nfrom tests.fixtures.controls import sound as draft\n")
+    ran = carnet("explain", "one-holder", "--protocol", f"{file}:draft", "--json")
+    assert ran.code == 0
+    assert ran.json["id"] == "one-holder"
+
+
+def test_an_unexpected_failure_is_one_line_and_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from carnet_check import families
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(families, "_family_in", broken)
+    ran = carnet("verify", TOY + ":FAMILY", "--json")
+    assert ran.code == 5
+    assert ran.json["error"]["kind"] == "internal"
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("engine", ["verify", "explore"])
+def test_an_interrupt_writes_nothing_and_exits_130(engine: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    keep = (
+        ["--out", str(out), "--junit", str(tmp_path / "junit.xml"), "--engine", "explicit"]
+        if engine == "verify"
+        else []
+    )
+    command = ["-c", "from carnet_check.cli import main; main()", engine, WIDE, *keep, "--json"]
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(4)
+    os.killpg(process.pid, signal.SIGINT)
+    out_text, err_text = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err_text
+    assert json.loads(out_text)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_is_quick_because_nothing_slow_is_imported() -> None:
+    slow = ("z3", "rich", "networkx", "numpy", "numba", "pebble", "cryptography", "carnet_spec.language")
+    check = f"import sys; sys.exit(', '.join(name for name in {slow} if name in sys.modules) or 0)"
+    code = f"from carnet_check.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    {check}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "verify" in ran.stdout
+
+
+def test_other_packages_add_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.metadata
+
+    import click
+
+    @click.command(help="Say hello.")
+    def hello() -> int:
+        click.echo("hello")
+        return 3
+
+    class Entry:
+        name = "hello"
+
+        def load(self) -> click.Command:
+            return hello
+
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: [Entry()] if group == "carnet.commands" else []
+    )
+    assert carnet("hello").out == "hello\n"
+    assert carnet("hello").code == 3
+    assert "Say hello." in carnet("--help").out
+    assert main.get_command(click.Context(main), "verify") is not None

@@ -1,0 +1,78 @@
+"""``carnet explore``, ``list`` and ``explain``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.model_check.command import TOY, WIDE, carnet, control
+
+
+def test_explore_counts_every_state() -> None:
+    ran = carnet("explore", TOY, "--no-reduction", "--json")
+    assert ran.code == 0
+    promised = {"protocol", "states", "transitions", "depth", "complete", "seconds", "states_per_second"}
+    assert promised | {"peak_memory_bytes", "violations", "reduction"} <= ran.json.keys()
+    assert (ran.json["states"], ran.json["complete"], ran.json["violations"]) == (144, True, [])
+
+
+def test_explore_stops_where_it_is_told_and_says_so() -> None:
+    ran = carnet("explore", WIDE, "--max-states", "100", "--json")
+    assert (ran.code, ran.json["complete"], ran.json["stopped_by"]) == (3, False, "states")
+    assert "UNKNOWN" in ran.json["run"]["verdicts"]
+
+
+def test_explore_reports_violations() -> None:
+    ran = carnet("explore", TOY, "--variant", "forgetful", "--max-states", "2000", "--json")
+    (violation,) = ran.json["violations"]
+    assert (ran.code, violation["claim"], len(violation["steps"])) == (1, "secrecy", 5)
+
+
+def test_sizes_reach_the_instance() -> None:
+    ran = carnet("explore", control("sound"), "--set", "Party=5", "--json")
+    assert ran.json["instance"] == "5 Party"
+    assert ran.json["complete"]
+
+
+def test_a_budget_is_never_called_exhaustive() -> None:
+    ran = carnet("explore", TOY, "--moves", "1", "--json")
+    assert ran.json["run"]["verdicts"] == {"HOLDS-TO": 1}
+
+
+def test_list_names_everything_that_other_commands_take() -> None:
+    (listed,) = carnet("list", TOY, "--json").json["protocols"]
+    assert listed["claims"] == ["secrecy", "punctual"]
+    assert listed["threats"] == ["none", "collusion"]
+    assert listed["defences"] == ["fresh-key", "return-checked", "return-deadline"]
+    assert listed["variants"] == ["main", "forgetful"]
+    assert listed["profiles"] == ["tiny"]
+    (finding,) = listed["findings"]
+    assert (finding["id"], finding["variant"]) == ("one-key", "forgetful")
+
+
+IDS = {
+    "secrecy": ("claim", "No one but its borrower", "--claim secrecy"),
+    "fresh-key": ("defence", "Every loan has a key", "--without fresh-key"),
+    "forgetful": ("variant", "one key for all loans", "--variant forgetful"),
+    "collusion": ("threat model", "anyone may be corrupt", "--threat collusion"),
+    "A1": ("assumption", "The lender is never corrupt", "carnet verify"),
+    "one-key": ("finding", "A key lent twice", "carnet attack"),
+    "lend": ("action", "the lender makes {key}", "carnet explore"),
+    "loan-ends": ("goal", "A loan ends", "carnet verify"),
+    "known_keys_are_used": ("lemma", "Nobody knows a key", "induction"),
+    "REQ-TOY-1": ("requirement", "", "carnet verify"),
+}
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
+    kind, sentence, check = IDS[id]
+    entries = carnet("explain", id, "--protocol", TOY, "--json").json["entries"]
+    (entry,) = [entry for entry in entries if entry["kind"] == kind]
+    assert sentence in entry["sentence"]
+    assert check in entry["check"]
+
+
+def test_explain_says_where_a_requirement_is_enforced() -> None:
+    (entry,) = carnet("explain", "REQ-TOY-1", "--protocol", TOY, "--json").json["entries"]
+    assert entry["enforced_by"] == ["lend"]
+    assert "lend: guard 'fresh key'" in carnet("explain", "fresh-key", "--protocol", TOY).out
