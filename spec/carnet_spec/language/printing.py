@@ -60,7 +60,8 @@ _Names = Mapping[Var, str]
 
 def show(term: Term, notation: Notation = MATH, names: _Names | None = None) -> str:
     """Return ``term`` on one line; ``names`` overrides the names of its free variables."""
-    return _Writer(notation, _reserved(term)).text(term, dict(names or {}), _LOOSE)
+    known = dict(names or {})
+    return _Writer(notation, _reserved(term) | set(known.values())).text(term, known, _LOOSE)
 
 
 def show_lines(term: Term, notation: Notation = MATH, width: int = 88) -> list[str]:
