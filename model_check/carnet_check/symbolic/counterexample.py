@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.errors import EngineError
-from carnet_check.symbolic.notation import shown
 from carnet_check.symbolic.obligations import (
     Obligation,
     instance_of,
@@ -24,7 +23,8 @@ from carnet_check.symbolic.smtlib import problem, quoted, sort_name, symbol_name
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT
 from carnet_check.symbolic.structure import Row, Structure
 from carnet_spec.language import Protocol, Sort, SpecificationError, Symbol, Threat
-from carnet_spec.language.terms import BOOL, Var, symbols_of
+from carnet_spec.language.printing import show
+from carnet_spec.language.terms import Var, symbols_of
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,8 @@ class _Search:
                 for part in (*update.args, update.when, *([update.value] if update.value else [])):
                     symbols |= symbols_of(part)
         self._symbols = sorted(symbols, key=lambda symbol: symbol.name)
-        sorts = {s for symbol in self._symbols for s in (*symbol.domain, symbol.result)}
-        self._sorts = sorted(
-            (sort for sort in sorts if not sort.is_enumeration and sort != BOOL),
-            key=lambda sort: sort.name,
-        )
+        self._sorts = [sort for sort in obligation.system.protocol.sorts if not sort.is_enumeration]
+        self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
 
     def smallest(self) -> Structure | None:
         sizes = self._sizes()
@@ -132,7 +129,7 @@ class _Search:
         import z3
 
         extra = [_at_most(sort, size) for sort, size in sizes.items()]
-        text = problem(self._obligation.system.declarations, self._statements)
+        text = problem(self._obligation.system.declarations, self._statements, self._sort_names)
         solver = z3.SimpleSolver(ctx=z3.Context())
         solver.set("rlimit", self._rlimit)
         solver.from_string("\n".join([text, *extra]))
@@ -303,7 +300,7 @@ def _lines(found: Counterexample) -> Iterator[str]:
     sizes = ", ".join(f"{len(known)} {sort}" for sort, known in before.elements.items())
     yield f"{obligation.id} fails with {sizes}"
     invariant = obligation.invariant
-    yield f"  invariant  {shown(invariant.body)}"
+    yield f"  invariant  {show(invariant.body)}"
     if invariant.params:
         yield f"       with  {_values(before, SKOLEM, invariant.params)}"
     if obligation.action is not None:
@@ -314,9 +311,9 @@ def _lines(found: Counterexample) -> Iterator[str]:
             yield from _paragraph(title, listed)
     if obligation.action is not None:
         yield from _paragraph("changes", list(_changes(before, after)) or ["nothing"])
-    body = instance_of(invariant)
-    for part in after.false_parts(body):
-        yield f"  fails      {shown(part)}"
+    env = {param: _value(after, SKOLEM, param) for param in invariant.params}
+    for part in after.false_parts(invariant.body, env):
+        yield f"  fails      {show(part)}"
 
 
 def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
@@ -325,13 +322,14 @@ def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
 
 
 def _values(structure: Structure, prefix: str, params: Iterable[Var]) -> str:
-    pairs = []
-    for param in params:
-        term = stand_in(prefix, param)
-        known = structure.functions.get(term.symbol, {}).get((), "any")
-        name = shown(param)
-        pairs.append(name if known == name else f"{name} = {known}")
-    return ", ".join(pairs)
+    values = ((param.name, _value(structure, prefix, param)) for param in params)
+    return ", ".join(name if name == value else f"{name} = {value}" for name, value in values)
+
+
+def _value(structure: Structure, prefix: str, param: Var) -> str:
+    """Return the element that a parameter stands for; any will do where nothing depends on it."""
+    symbol = stand_in(prefix, param).symbol
+    return structure.functions[symbol][()] if symbol in structure.functions else structure.of(param.sort)[0]
 
 
 def _state(structure: Structure, near: frozenset[Symbol]) -> Iterator[tuple[str, list[str]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +25,24 @@ SHARED = ("inv:", "axiom:", "threat:")
 
 
 def hints_from(answers: Iterable[Answer]) -> Hints:
-    """Return the hints that these answers give."""
-    return {
-        answer.id: tuple(name for name in answer.core if name.startswith(SHARED))
-        for answer in answers
-        if answer.attempt >= 0 and answer.outcome == "proved"
-    }
+    """Return the hints that these answers give; the first answer to an obligation counts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for answer in answers:
+        if answer.attempt >= 0 and answer.outcome == "proved":
+            core = tuple(name for name in answer.core if name.startswith(SHARED))
+            found.setdefault(answer.id, core)
+    return found
+
+
+def place_of(protocol: Protocol) -> Traversable:
+    """Return where the hints for ``protocol`` lie, whether they exist or not."""
+    folder = importlib.resources.files("carnet_spec").joinpath("protocols")
+    return folder.joinpath(protocol.id.replace("-", "_"), "hints", f"{protocol.variant}.json")
 
 
 def load_hints(protocol: Protocol) -> Hints:
     """Return the hints that lie beside the specification of ``protocol``, if any can be read."""
-    folder = importlib.resources.files("carnet_spec").joinpath("protocols")
-    file = folder.joinpath(protocol.id.replace("-", "_"), "hints", f"{protocol.variant}.json")
+    file = place_of(protocol)
     try:
         return decoded(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, LookupError):

@@ -176,9 +176,9 @@ def script(declarations: Declarations, statements: Iterable[Statement], comments
     return "\n".join([*head, body, "(check-sat)", "(get-unsat-core)", ""])
 
 
-def problem(declarations: Declarations, statements: Iterable[Statement]) -> str:
-    """Return the declarations and named assertions alone."""
+def problem(declarations: Declarations, statements: Iterable[Statement], also: Iterable[str] = ()) -> str:
+    """Return the named assertions with the declarations of what they use, and of the names in ``also``."""
     listed = list(statements)
-    lines = declarations.lines(name for said in listed for name in said.symbols)
+    lines = declarations.lines([*also, *(name for said in listed for name in said.symbols)])
     lines += [f"(assert (! {said.text} :named {quoted(said.name)}))" for said in listed]
     return "\n".join(lines)

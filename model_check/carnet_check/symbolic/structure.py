@@ -110,12 +110,12 @@ class Structure:
                 functions[symbol] = {row: self.element(value, env) for row, env in cases}
         return replace(self, relations=relations, functions=functions)
 
-    def false_parts(self, formula: Term) -> list[Term]:
-        """Return the smallest conjuncts that make ``formula`` false."""
+    def false_parts(self, formula: Term, env: Environment) -> list[Term]:
+        """Return the smallest conjuncts of ``formula`` that make it false."""
         match formula:
             case And(parts):
-                return [false for part in parts for false in self.false_parts(part)]
-            case Implies(premise, conclusion) if self.holds(premise):
-                return self.false_parts(conclusion)
+                return [false for part in parts for false in self.false_parts(part, env)]
+            case Implies(premise, conclusion) if self.holds(premise, env):
+                return self.false_parts(conclusion, env)
             case _:
-                return [] if self.holds(formula) else [formula]
+                return [] if self.holds(formula, env) else [formula]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from carnet_check.families import load
 from carnet_check.symbolic.counterexample import counterexample
-from carnet_check.symbolic.hints import hints_from, save_hints
+from carnet_check.symbolic.hints import hints_from, place_of, save_hints
 from carnet_check.symbolic.induction import prove
 from carnet_check.symbolic.proof import ProofResult
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Outcome
@@ -36,8 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = re.compile(options.only)
     named = [protocol.threat(name) for name in options.threat.split(",") if name]
     threats: list[Threat | None] = [*named] or [None]
-    good = True
-    base: ProofResult | None = None
+    if options.save_hints:
+        threats = [None, *protocol.threats]
+    results: list[ProofResult] = []
     with Workers(options.jobs) as workers:
         for threat in threats:
             result = prove(
@@ -47,15 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 progress=_progress if sys.stderr.isatty() else None,
                 only=lambda each: bool(wanted.search(each.id)),
                 hints={} if options.no_hints else None,
+                baselines=results,
                 workers=workers,
-                minimise=options.core or bool(options.save_hints),
+                minimise=options.core or options.save_hints,
             )
-            base = base or result
-            good &= not result.failed
+            results.append(result)
             _report(result, options)
-    if options.save_hints and base is not None:
-        save_hints(hints_from(base.answers.values()), Path(options.save_hints))
-    return 0 if good else 1
+    if options.save_hints:
+        _save(results)
+    return 1 if any(result.failed for result in results) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,8 +74,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rlimit", type=int, default=DEFAULT_RLIMIT)
     parser.add_argument("--no-hints", action="store_true")
-    parser.add_argument("--save-hints", metavar="FILE", help="write the cores here as hints")
+    parser.add_argument("--save-hints", action="store_true", help="prove all and write the cores beside the spec")
     return parser
+
+
+def _save(results: Sequence[ProofResult]) -> None:
+    hints = hints_from(answer for result in results for answer in result.answers.values())
+    path = Path(str(place_of(results[0].protocol)))
+    save_hints(hints, path)
+    _say(f"{len(hints)} hints in {path}")
 
 
 def _report(result: ProofResult, options: argparse.Namespace) -> None:

@@ -1,0 +1,178 @@
+"""A weakest precondition, evaluated before a step, says what the formula says after it: the judge decides."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+
+from carnet_check.semantics import Interpreter, State
+from carnet_check.symbolic.precondition import PARAMETER, SWITCH, after_updates, stand_in, with_constants
+from carnet_check.symbolic.structure import Structure
+from carnet_spec.language import Action, Draft, Effect, Instance, Protocol, Symbol, Term, Update
+from carnet_spec.language.terms import TRUE, Equal, Exists, Forall, Var
+from tests.property.random_protocols import (
+    ANYONE,
+    KEY,
+    PARTY,
+    SYMBOLS,
+    applications,
+    formulas,
+    individuals,
+    instances,
+    updates,
+)
+
+RELATIONS = [symbol for symbol in SYMBOLS if symbol.mutable and symbol.is_relation]
+FUNCTIONS = [symbol for symbol in SYMBOLS if symbol.mutable and not symbol.is_relation]
+
+Transformer = Callable[[Iterable[Update]], Callable[[Term], Term]]
+relaxed = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+search = settings(max_examples=3_000, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A step in an arbitrary state, reachable or not, and a closed formula to evaluate after it."""
+
+    action: Action
+    env: dict[str, str]
+    instance: Instance
+    before: State
+    formula: Term
+
+    @property
+    def protocol(self) -> Protocol:
+        return replace(Draft("small", "Small").protocol(), actions=(self.action,), symbols=SYMBOLS)
+
+    def judge(self) -> Interpreter:
+        """The interpreter, with the constants that stand for parameters given their values."""
+        functions = dict(self.instance.functions)
+        for param in self.action.params:
+            functions[stand_in(PARAMETER, param).symbol.name] = {(): self.env[param.name]}
+        return Interpreter(self.protocol, replace(self.instance, functions=functions))
+
+    def after(self) -> State:
+        """The state after the step, as the judge sees it."""
+        return self.judge().fire(self.before, self.action, self.env)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Draw a step without guards, a state, and a formula whose variables may be called like parameters."""
+    params = tuple(
+        Var(name, draw(st.sampled_from((PARTY, KEY)))) for name in ("party.0", "key.0")[: draw(st.integers(0, 2))]
+    )
+    changes = tuple(
+        replace(draw(updates(f"update {n}", params)), defence=draw(st.sampled_from((None, "shield"))))
+        for n in range(draw(st.integers(1, 3)))
+    )
+    action = Action("act", ANYONE, params, (), changes, "act", "random")
+    instance = draw(instances(Case(action, {}, Instance({}), State({}, {}), TRUE).protocol))
+    instance = replace(instance, pools={}, budget=None)
+
+    def rows(symbol: Symbol) -> list[tuple[str, ...]]:
+        return list(itertools.product(*(instance.of(sort) for sort in symbol.domain)))
+
+    relations = {symbol.name: draw(st.frozensets(st.sampled_from(rows(symbol)))) for symbol in RELATIONS}
+    functions = {
+        symbol.name: {row: draw(st.sampled_from(instance.of(symbol.result))) for row in rows(symbol)}
+        for symbol in FUNCTIONS
+    }
+    env = {param.name: draw(st.sampled_from(instance.of(param.sort))) for param in params}
+    formula = draw(st.one_of(formulas(()), _about(changes[-1].symbol)))
+    return Case(action, env, instance, State(relations, functions), formula)
+
+
+@st.composite
+def _about(draw: st.DrawFn, symbol: Symbol) -> Term:
+    """Draw a formula that reads ``symbol`` for certain, under a quantifier as often as not."""
+    bound = tuple(Var(f"{sort.name.lower()}.{n}", sort) for n, sort in enumerate(symbol.domain))
+    scope = bound if draw(st.booleans()) else ()
+    read = draw(applications(symbol, scope))
+    said = read if symbol.is_relation else Equal(read, draw(individuals(symbol.result, scope)))
+    if not scope:
+        return said
+    return Forall(scope, said) if draw(st.booleans()) else Exists(scope, said)
+
+
+def _agrees(case: Case, transformer: Transformer = after_updates) -> bool:
+    precondition = transformer(with_constants(case.action).updates)(case.formula)
+    judge = case.judge()
+    return judge.holds(precondition, case.before) == judge.holds(case.formula, case.after())
+
+
+@given(cases())
+@relaxed
+def test_the_precondition_holds_before_exactly_if_the_formula_holds_after(case: Case) -> None:
+    assert _agrees(case)
+
+
+@given(cases(), st.booleans())
+@relaxed
+def test_a_switch_that_is_off_is_an_update_that_does_not_happen(case: Case, on: bool) -> None:
+    switched = after_updates(with_constants(case.action).updates, switches=True)(case.formula)
+    judge = case.judge()
+    flags = {SWITCH + update.name: frozenset({()} if on else ()) for update in case.action.updates}
+    told = replace(judge.instance, relations={**judge.instance.relations, **flags})
+    kept = tuple(update for update in case.action.updates if on or update.defence is None)
+    after = judge.fire(case.before, replace(case.action, updates=kept), case.env)
+    assert Interpreter(case.protocol, told).holds(switched, case.before) == judge.holds(case.formula, after)
+
+
+@given(cases())
+@relaxed
+def test_finite_structures_agree_with_the_judge(case: Case) -> None:
+    judge, after = case.judge(), case.after()
+    changed = _structure(case).updated(with_constants(case.action).updates)
+    assert _structure(case).holds(case.formula) == judge.holds(case.formula, case.before)
+    assert {symbol.name: changed.relations[symbol] for symbol in RELATIONS} == dict(after.relations)
+    assert {symbol.name: changed.functions[symbol] for symbol in FUNCTIONS} == {
+        name: dict(table) for name, table in after.functions.items()
+    }
+
+
+def _structure(case: Case) -> Structure:
+    told = case.judge().instance
+    rigid = [symbol for symbol in SYMBOLS if not symbol.mutable]
+    rigid += [stand_in(PARAMETER, param).symbol for param in case.action.params]
+    relations = {symbol: case.before.relations[symbol.name] for symbol in RELATIONS}
+    functions = {symbol: case.before.functions[symbol.name] for symbol in FUNCTIONS}
+    for symbol in rigid:
+        if symbol.is_relation:
+            relations[symbol] = told.relations[symbol.name]
+        else:
+            functions[symbol] = told.functions[symbol.name]
+    return Structure(told.elements, relations, functions)
+
+
+def _everywhere(update: Update) -> Update:
+    """Change every tuple, whatever the arguments say."""
+    if not update.symbol.is_relation:
+        return update
+    each = tuple(Var(f"place{number}", sort) for number, sort in enumerate(update.symbol.domain))
+    return replace(update, args=each, each=each, when=TRUE)
+
+
+# Ways to get the frame wrong. Each has to be noticed, or the tests above could not fail.
+MISTAKES: dict[str, Callable[[list[Update]], list[Update]]] = {
+    "conditions are forgotten": lambda listed: [replace(update, when=TRUE) for update in listed],
+    "an update reaches every tuple": lambda listed: [_everywhere(update) for update in listed],
+    "a removal inserts": lambda listed: [
+        replace(u, effect=Effect.INSERT) if u.effect is Effect.REMOVE else u for u in listed
+    ],
+    "the last update is lost": lambda listed: listed[:-1],
+    "updates apply backwards": lambda listed: listed[::-1],
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_wrong_frame_is_noticed(mistake: str) -> None:
+    def broken(listed: Iterable[Update]) -> Callable[[Term], Term]:
+        return after_updates(MISTAKES[mistake](list(listed)))
+
+    find(cases(), lambda case: not _agrees(case, broken), settings=search)
