@@ -1,5 +1,6 @@
 """Sphinx settings: offline, without ``dot``, without intersphinx, every warning an error in CI."""
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,8 @@ author = "The Carnet authors"
 copyright = f"{author}, {_project['license']}"
 version = release = _project["version"]
 
-extensions = ["myst_parser"]
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+extensions = ["myst_parser", "carnet_pages"]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -4,8 +4,9 @@ A normative sentence is a paragraph of ``text/*.md`` that opens with its id and 
 
     **REQ-KEY-03** The orchestrator MUST … (Source: deck, Epilogue)
 
-The text is the only place where a sentence is written; actions name the ids that they enforce, claims the one
-that they state, and assumptions carry theirs.
+An id is capitals and digits, joined by hyphens. ``A1`` and ``ASM-…`` are assumptions; ``CLAIM-…`` says what must
+always hold; every other sentence says MUST or SHOULD. The text is the only place where a sentence is written: actions
+name the ids that they enforce, claims the one that they state, and assumptions carry theirs.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class Page:
         return heading[1].strip() if heading else self.name
 
 
-_OPENING = re.compile(r"^(?:[*-] +)?\*\*(?P<id>(?=[A-Z-]*\d)[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)\*\*(?P<rest>.*)")
+OPENING = re.compile(
+    r"^(?:[*-] +)?\*\*(?P<id>(?=[A-Z]*[-\d])[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)\*\*(?P<rest>.*)", re.MULTILINE
+)
+"""What opens a normative sentence: an id in bold, at the start of a paragraph or of a list item."""
 _WHOLE = re.compile(r"(?P<sentence>.+?)\s*\(Source: (?P<source>.+)\)")
 _ASSUMPTION = re.compile(r"A\d+|ASM-.+")
 
@@ -104,7 +108,7 @@ def _ids(listed: str) -> list[str]:
 
 def _parsed(page: Page) -> Iterator[Requirement]:
     for paragraph in _paragraphs(page.text):
-        opening = _OPENING.match(paragraph)
+        opening = OPENING.match(paragraph)
         if opening is None:
             continue
         id, rest = opening["id"], opening["rest"].strip()
@@ -118,7 +122,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Yield the paragraphs and list items of ``text``, each on one line."""
     lines: list[str] = []
     for line in [*text.splitlines(), ""]:
-        if (not line.strip() or _OPENING.match(line)) and lines:
+        if (not line.strip() or OPENING.match(line)) and lines:
             yield " ".join(lines)
             lines = []
         if line.strip():
@@ -128,6 +132,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _level(page: Page, id: str, sentence: str) -> Level:
     if _ASSUMPTION.fullmatch(id):
         return Level.ASSUMPTION
+    if id.startswith("CLAIM-"):
+        return Level.MUST
     for level in (Level.MUST, Level.SHOULD):
         if re.search(rf"\b{level.value}\b", sentence):
             return level

@@ -1,0 +1,97 @@
+"""Sphinx extension: writes the specification's pages from the specification itself.
+
+Before a build, the folder ``specification/`` beside ``conf.py`` is filled with pages (MyST Markdown) made from every
+registered protocol, from the normative text, and from the verdicts of long runs: each ``results/*.json`` is what a
+``carnet verify --json`` printed, and what it says about a specification that has changed since is marked as stale.
+Only pages that differ are written, so that Sphinx rebuilds no more than it must.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from carnet_spec.language import Family
+from carnet_spec.protocols.registry import REGISTRY
+from carnet_spec.requirements import OPENING, Page, pages, requirements
+
+from .markdown import contents, label, page
+from .protocols import ProtocolPages
+from .verdicts import verdicts
+
+FOLDER = "specification"
+
+
+class _Sphinx(Protocol):
+    """What is used of Sphinx, so that the pages can be made, and tested, where it is not installed."""
+
+    srcdir: Path
+
+    def connect(self, event: str, callback: Callable[[_Sphinx], None]) -> object: ...
+
+
+def setup(app: _Sphinx) -> dict[str, Any]:
+    """Register the extension with Sphinx."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _write(app: _Sphinx) -> None:
+    root = Path(app.srcdir)
+    results = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(root.glob("results/*.json"))}
+    write(root / FOLDER, specification(registered(), pages(), results))
+
+
+def registered() -> list[Family]:
+    """Import every registered protocol."""
+    addresses = (address.partition(":") for address in REGISTRY.values())
+    return [getattr(importlib.import_module(module), attribute) for module, _, attribute in addresses]
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Make ``folder`` hold exactly ``texts``, by path; leave files alone that are right already."""
+    for path in folder.rglob("*.md"):
+        if path.relative_to(folder).as_posix() not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def specification(families: Sequence[Family], text: Sequence[Page], results: Mapping[str, Any]) -> dict[str, str]:
+    """Return every page by its path below the folder of the specification."""
+    known = frozenset(requirements(text))
+    found = {"index.md": _index(families, text), "verdicts.md": verdicts(families, results)}
+    for part in text:
+        found[f"text/{part.name}.md"] = _normative(part)
+    for family in families:
+        subject = ProtocolPages(family, known)
+        found[f"{family.id}/index.md"] = subject.overview()
+        found[f"{family.id}/state.md"] = subject.state()
+        found[f"{family.id}/actions.md"] = subject.actions()
+        found[f"{family.id}/claims.md"] = subject.claims()
+    return {path: text.rstrip() + "\n" for path, text in found.items()}
+
+
+def _index(families: Sequence[Family], text: Sequence[Page]) -> str:
+    return page(
+        "# Specification",
+        "These pages are made from the specification that is checked: what they show is what the verdicts are about.",
+        contents([f"{family.id}/index" for family in families]),
+        contents([f"text/{part.name}" for part in text] + ["verdicts"]),
+    )
+
+
+def _normative(text: Page) -> str:
+    """Give every normative sentence a name that references find."""
+
+    def named(found: re.Match[str]) -> str:
+        return f"\n({label(found['id'])})=\n**{found['id']}**{found['rest']}"
+
+    return re.sub(r"\n{3,}", "\n\n", OPENING.sub(named, text.text))

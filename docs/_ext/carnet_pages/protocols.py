@@ -1,0 +1,288 @@
+"""The pages about one protocol, made from what is checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from carnet_spec.language import (
+    Action,
+    Claim,
+    Defence,
+    Family,
+    Finding,
+    Guard,
+    Invariant,
+    Kind,
+    Role,
+    Sort,
+    Symbol,
+    Update,
+)
+from carnet_spec.language.printing import (
+    show,
+    show_guard,
+    show_initial,
+    show_signature,
+    show_symbol,
+    show_update,
+)
+from carnet_spec.language.terms import Exists
+
+from .markdown import Lines, code, contents, formula, label, page, prose, table
+
+KINDS = {
+    Kind.PUBLIC: "published, never changes",
+    Kind.STATE: "own state",
+    Kind.MESSAGE: "message or evidence",
+    Kind.TRUTH: "fact of the world",
+    Kind.GHOST: "history, for the claims alone",
+    Kind.KNOWLEDGE: "knowledge",
+}
+
+
+class ProtocolPages:
+    """One registered protocol: its first main variant whole, and what differs in the others."""
+
+    def __init__(self, family: Family, known: frozenset[str]) -> None:
+        self.family = family
+        self.name = prose(family.title.partition(":")[0])
+        self.known = known
+        self.drafts = {name: family.draft(name).whole() for name in family.main}
+        self.protocol = self.drafts[family.main[0]]
+
+    def overview(self) -> str:
+        """Return the page that opens the protocol."""
+        return page(
+            f"({label(self.family.id)})=",
+            f"# {prose(self.family.title)}",
+            contents(["state", "actions", "claims"]),
+            self._digests(),
+            self._parties(),
+            self._threats(),
+            self._assumptions(),
+            self._defences(),
+            self._variants(),
+            self._findings(),
+        )
+
+    def state(self) -> str:
+        """Return the page of symbols."""
+        return page(
+            f"# State of {self.name}",
+            "Who may read a symbol follows from its kind: an honest party decides by what is published, what was sent "
+            "or shown to it, and what it keeps itself.",
+            *(self._symbols(kind) for kind in Kind),
+            ["## At first", "", "Relations hold of nothing, but for these values.", ""],
+            [f"* {code(show_initial(initial))}" for initial in self.protocol.initial],
+        )
+
+    def actions(self) -> str:
+        """Return the page of actions and rules, by party."""
+        parts: list[Iterable[str]] = []
+        for role in self._roles():
+            own = [action for action in self.protocol.actions if action.by == role]
+            if own:
+                parts.append([f"## {prose(role.name)}", ""])
+                parts += [self._action(action, self.family.main[0]) for action in own]
+        for name in self.family.main[1:]:
+            others = [action for action in self.drafts[name].actions if action not in self.protocol.actions]
+            if others:
+                parts.append([f"## In variant {prose(name)} instead", ""])
+                parts += [self._action(action, name) for action in others]
+        return page(
+            f"# Actions of {self.name}",
+            "All guards and updates read the state before the step; what is not mentioned stays as it was. A *rule* "
+            "only adds facts, and is taken as soon as it can be.",
+            *parts,
+        )
+
+    def claims(self) -> str:
+        """Return the page of claims, goals and lemmas."""
+        protocol = self.protocol
+        threats = [threat.id for threat in protocol.threats]
+        return page(
+            f"# Claims of {self.name}",
+            "For any number of agents, keys, messages and rounds. ✓ is claimed, ✗ is expected to fall.",
+            table(
+                ["claim", *threats],
+                ([self._claim_link(c.name), *(self._under(c, id) for id in threats)] for c in protocol.claims),
+            ),
+            *(self._claim(claim) for claim in protocol.claims),
+            self._goals(),
+            self._liveness(),
+            ["## Lemmas", "", "Invariants that the proofs of the claims rest on; they are proved, too.", ""],
+            *(self._lemma(lemma) for lemma in protocol.lemmas),
+        )
+
+    # -- parts of pages
+
+    def _digests(self) -> Lines:
+        for name in self.family.main:
+            yield from (f"Digest of {code(name)}: {code(self.family.protocol(name).digest)}", "")
+
+    def _parties(self) -> Lines:
+        yield from ("## Parties and sorts", "")
+        yield from table(["party", "follows the protocol", "steps"], (self._party(role) for role in self._roles()))
+        sorts = ([code(sort.name), self._elements(sort)] for sort in self.protocol.sorts)
+        yield from table(["sort", "elements"], sorts)
+
+    def _threats(self) -> Lines:
+        yield from ("## Threat models", "", "Each says who may be corrupt; nothing else changes.", "")
+        for threat in self.protocol.threats:
+            yield from (prose(threat.id), f": {prose(threat.title)}", "")
+            for axiom in threat.axioms:
+                yield from (f"  {code(show(axiom.formula))}", "")
+
+    def _assumptions(self) -> Lines:
+        protocol = self.protocol
+        yield from ("## Assumptions", "")
+        rows = ([self._cite(assumption.id), prose(assumption.sentence)] for assumption in protocol.assumptions)
+        yield from table(["id", "what is taken for granted"], rows)
+        axioms = (
+            [prose(axiom.name), code(show(axiom.formula)), self._cite(axiom.assumption), prose(axiom.says)]
+            for axiom in protocol.axioms
+        )
+        yield from table(["axiom", "formula", "assumption", "meaning"], axioms)
+
+    def _defences(self) -> Lines:
+        yield from ("## Defences", "", "Each is a set of guards and updates that can be switched off together.", "")
+        yield from table(["defence", "what it does", "consists of"], map(self._defence, self.protocol.defences))
+
+    def _variants(self) -> Lines:
+        yield from ("## Variants", "")
+        yield from table(["variant", "design choice", "label", "without"], map(self._variant, self.family.variants))
+
+    def _findings(self) -> Lines:
+        if self.family.findings:
+            yield from ("## Findings", "", "Attacks that `carnet attack` finds again.", "")
+        head = ["finding", "what happens", "claim that falls", "under", "in variant", "without"]
+        yield from table(head, map(self._finding, self.family.findings))
+
+    def _finding(self, finding: Finding) -> list[str]:
+        variant, without = finding.variant or self.family.main[0], ", ".join(finding.without)
+        return [
+            code(finding.id),
+            prose(finding.title),
+            self._claim_link(finding.claim),
+            finding.threat,
+            variant,
+            without,
+        ]
+
+    def _goals(self) -> Lines:
+        if self.protocol.goals:
+            yield from ("## Goals", "", "What must be reachable, or all claims would be empty.", "")
+        for goal in self.protocol.goals:
+            yield from (f"### {prose(goal.name)}", "", prose(goal.sentence), "")
+            yield from formula(Exists(goal.params, goal.body) if goal.params else goal.body)
+
+    def _liveness(self) -> Lines:
+        if self.protocol.liveness:
+            yield from ("## Liveness", "")
+        for live in self.protocol.liveness:
+            told = f"Whenever {code(show(live.trigger))}, later {code(show(live.response))}."
+            yield from (f"### {prose(live.name)}", "", prose(live.sentence), "", told, "")
+
+    def _roles(self) -> list[Role]:
+        kept = (symbol.role for symbol in self.protocol.symbols if symbol.role)
+        return list(dict.fromkeys([*(action.by for action in self.protocol.actions), *kept]))
+
+    def _party(self, role: Role) -> list[str]:
+        steps = (self._action_link(action) for action in self.protocol.actions if action.by == role)
+        return [prose(role.name), "yes" if role.honest else "no", ", ".join(steps)]
+
+    def _elements(self, sort: Sort) -> str:
+        if sort.members is not None:
+            return ", ".join(code(name) for name in sort.members)
+        return "any number, drawn fresh" if sort.fresh else "any number"
+
+    def _defence(self, defence: Defence) -> list[str]:
+        if defence.timed:
+            return [code(defence.id), prose(defence.title), "the timed layer, not built yet"]
+        parts: list[str] = []
+        for action in self.protocol.actions:
+            if action.shortcut_of == defence.id:
+                parts.append(f"no {self._action_link(action)}")
+            tagged: tuple[Guard | Update, ...] = action.guards + action.updates
+            for part in tagged:
+                if defence.id in (part.defence, part.unless):
+                    absent = "not " if part.unless == defence.id else ""
+                    parts.append(f"{self._action_link(action)}: {absent}{prose(part.name)}")
+        return [code(defence.id), prose(defence.title), "<br>".join(parts)]
+
+    def _variant(self, name: str) -> list[str]:
+        variant = self.family.variants[name]
+        main = " (main)" if name in self.family.main else ""
+        return [code(name) + main, prose(variant.title), prose(variant.label), ", ".join(variant.without)]
+
+    def _symbols(self, kind: Kind) -> Lines:
+        chosen = [symbol for symbol in self.protocol.symbols if symbol.kind is kind]
+        if chosen:
+            yield from (f"## {KINDS[kind].capitalize()}", "")
+            yield from table(["symbol", "whose", "changes", "meaning"], (self._symbol(symbol) for symbol in chosen))
+
+    def _symbol(self, symbol: Symbol) -> list[str]:
+        whose = prose(symbol.role.name) if symbol.role else ""
+        return [code(show_symbol(symbol)), whose, "yes" if symbol.mutable else "no", prose(symbol.says)]
+
+    def _action(self, action: Action, variant: str) -> Lines:
+        of_variant = "" if variant == self.family.main[0] else variant
+        yield from (f"({label(self.family.id, of_variant, 'action', action.name)})=", f"### {prose(action.name)}", "")
+        kind = "rule" if action.deduction else "action"
+        yield from (f"{kind} {code(show_signature(action))}", "", f"{prose(action.says).rstrip('.')}.", "")
+        if action.why:
+            yield from (f"*Why:* {prose(action.why)}", "")
+        parts = [*map(self._guard, action.guards), *map(self._update, action.updates)]
+        yield from table(["part", "name", "what", "defence"], parts)
+        if action.message:
+            yield from (f"*Message:* {prose(action.message)}", "")
+        yield from (f"({'; '.join(self._notes(action))})", "")
+
+    def _notes(self, action: Action) -> Lines:
+        yield f"source: {prose(action.source)}"
+        if action.enforces:
+            yield f"enforces {', '.join(map(self._cite, action.enforces))}"
+        if action.shortcut_of:
+            yield f"exists only without {code(action.shortcut_of)}"
+        if action.cost:
+            yield f"counts {action.cost} against an adversary's budget"
+
+    def _guard(self, guard: Guard) -> list[str]:
+        return [guard.kind.value, prose(guard.name), code(show_guard(guard)), self._tag(guard)]
+
+    def _update(self, update: Update) -> list[str]:
+        return ["update", prose(update.name), code(show_update(update)), self._tag(update)]
+
+    def _tag(self, part: Guard | Update) -> str:
+        tags = [code(part.defence)] if part.defence else []
+        tags += [f"only without {code(part.unless)}"] if part.unless else []
+        return ", ".join(tags)
+
+    def _claim(self, claim: Claim) -> Lines:
+        yield from (f"({label(self.family.id, 'claim', claim.name)})=", f"## {prose(claim.name)}", "")
+        yield from (prose(claim.sentence), "")
+        if claim.invariant is None:
+            yield from ("Declared: it belongs to a layer that is not built yet, and counts as nothing.", "")
+        else:
+            yield from formula(claim.invariant.formula)
+        ids = [self._cite(id) for id in re.split(r"[,;\s]+", claim.requirement) if id]
+        yield from (f"(states {', '.join(ids)}; source: {prose(claim.source)})", "")
+
+    def _under(self, claim: Claim, threat: str) -> str:
+        if threat in claim.fails_under:
+            return "✗"
+        return ("declared" if claim.invariant is None else "✓") if threat in claim.under else ""
+
+    def _lemma(self, lemma: Invariant) -> Lines:
+        under = f" (under {', '.join(lemma.under)})" if lemma.under else ""
+        yield from (f"### {prose(lemma.name)}{under}", "", prose(lemma.says), "", *formula(lemma.formula))
+
+    def _cite(self, id: str) -> str:
+        return f"{{ref}}`{id} <{label(id)}>`" if id in self.known else prose(id)
+
+    def _action_link(self, action: Action) -> str:
+        return f"{{ref}}`{action.name} <{label(self.family.id, 'action', action.name)}>`"
+
+    def _claim_link(self, name: str) -> str:
+        return f"{{ref}}`{name} <{label(self.family.id, 'claim', name)}>`"

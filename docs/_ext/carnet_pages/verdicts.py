@@ -1,0 +1,76 @@
+"""The page of recorded verdicts: each ``results/*.json`` is what a ``carnet verify --json`` printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from carnet_spec.language import Family, SpecificationError
+
+from .markdown import Lines, code, page, prose, table
+
+
+def verdicts(families: Sequence[Family], results: Mapping[str, Any]) -> str:
+    """Return the page of what long runs found, with what is stale marked as such."""
+    if not results:
+        return page("# Verdicts", "No long run is recorded. `carnet verify` makes the verdicts afresh.")
+    current = {(family.id, name): family.protocol(name).digest for family in families for name in family.variants}
+    explained = "What long runs found. A verdict is stale when the specification has changed since the run."
+    runs = (line for name, run in results.items() for line in _run(name, run, current))
+    return page("# Verdicts", explained, runs)
+
+
+def _run(name: str, run: Any, current: Mapping[tuple[str, str], str]) -> Lines:
+    try:
+        rows = [row for row in run["results"] if row.get("kind", "claim") == "claim"]
+        command, digests = run["run"]["rerun"], run["run"]["spec_digests"]
+        cases = dict.fromkeys((row["protocol"], row["variant"]) for row in rows)
+    except (KeyError, TypeError) as missing:
+        raise SpecificationError(f"results/{name}.json is not what `carnet verify --json` prints: {missing}") from None
+    yield from (f"## {prose(name)}", "", "```sh", command, "```", "")
+    for protocol, variant in cases:
+        yield from (
+            f"### {protocol}, {variant}",
+            "",
+            _freshness(digests.get(variant), current.get((protocol, variant))),
+            "",
+        )
+        yield from _matrix([row for row in rows if (row["protocol"], row["variant"]) == (protocol, variant)])
+    declared = run.get("summary", {}).get("declared", [])
+    if declared:
+        yield from (f"Declared, not yet provable: {', '.join(code(claim) for claim in declared)}.", "")
+
+
+def _freshness(then: str | None, now: str | None) -> str:
+    if now is None:
+        return ":::{warning}\nStale: the specification has no such protocol or variant any more.\n:::"
+    if then != now:
+        was = f"`{then[:12]}`" if then else "unknown"
+        return f":::{{warning}}\nStale: the run was about digest {was}, the specification is now `{now[:12]}`.\n:::"
+    return f"Of the specification as it stands, digest `{now[:12]}`."
+
+
+def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
+    threats = list(dict.fromkeys(row["threat"] for row in rows))
+    claims = list(dict.fromkeys(row["claim"] for row in rows))
+
+    def cell(claim: str, threat: str) -> str:
+        found = [row for row in rows if (row["claim"], row["threat"]) == (claim, threat)]
+        return "<br>".join(_verdict(row) for row in found)
+
+    def taken_for_granted(claim: str) -> str:
+        names = (id for row in rows if row["claim"] == claim for id in row.get("assumptions", ()))
+        return ", ".join(dict.fromkeys(names))
+
+    yield from table(
+        ["claim", *threats, "assumptions"],
+        ([code(claim), *(cell(claim, threat) for threat in threats), taken_for_granted(claim)] for claim in claims),
+    )
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    bound = f"({row['bound']:,})" if row.get("bound") is not None else ""
+    told = f"{row['verdict']}{bound}, {row['engine']}"
+    if row["verdict"] == row["expected"]:
+        return told + (", as expected" if row["verdict"] == "VIOLATED" else "")
+    return f"**{told}, expected {row['expected']}**"
