@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from carnet_spec.language.errors import MisuseError
 from carnet_spec.language.terms import (
@@ -282,16 +282,16 @@ class Relation(_Applicable):
         return Formula(self._apply(args))
 
 
-class Function(_Applicable):
+class Function(_Applicable, Generic[AnIndividual]):
     """A function into a sort; call it with elements to get an element."""
 
     __slots__ = ("to",)
 
-    def __init__(self, symbol: Symbol, to: type[Individual]) -> None:
+    def __init__(self, symbol: Symbol, to: type[AnIndividual]) -> None:
         super().__init__(symbol)
         self.to = to
 
-    def __call__(self, *args: Expression) -> Any:
+    def __call__(self, *args: Expression) -> AnIndividual:
         """Return the element that belongs to ``args``."""
         return self.to(self._apply(args))
 
@@ -320,7 +320,9 @@ def rigid_flag(name: str, *, kind: Kind = Kind.TRUTH, says: str = "") -> Formula
     return Formula(Apply(Symbol(name, (), BOOL, kind, mutable=False, says=says), ()))
 
 
-def rigid_function(name: str, *domain: type[Individual], to: type[Individual], says: str = "") -> Function:
+def rigid_function(
+    name: str, *domain: type[Individual], to: type[AnIndividual], says: str = ""
+) -> Function[AnIndividual]:
     """Declare a function that never changes."""
     return Function(Symbol(name, tuple(s.sort for s in domain), to.sort, Kind.PUBLIC, mutable=False, says=says), to)
 
@@ -336,8 +338,8 @@ def relation(name: str, *domain: type[Individual], kind: Kind, of: Role | None =
 
 
 def function(
-    name: str, *domain: type[Individual], to: type[Individual], kind: Kind, of: Role | None = None, says: str = ""
-) -> Function:
+    name: str, *domain: type[Individual], to: type[AnIndividual], kind: Kind, of: Role | None = None, says: str = ""
+) -> Function[AnIndividual]:
     """Declare a function that steps change."""
     symbol = Symbol(name, tuple(s.sort for s in domain), to.sort, kind, mutable=True, role=of, says=says)
     return Function(symbol, to)

@@ -66,6 +66,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     pending,
     phase,
     platform,
+    precedes,
     received,
     replayed,
     replied,
@@ -291,6 +292,9 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.require("not returned", ~finished(a, k))
         step.require("own data", dataset(m) & (data_owner(m) == a))
         step.require("not sent yet", ~supplied(a, k, m))
+        step.require(
+            "in order", forall(lambda n: implies(precedes(n, m) & (data_owner(n) == a), supplied(a, k, n)), Data)
+        )
         step.require("IV unused", ~spent(a, k, v), defence="sender-iv-monotonic")
         step.require("from the start", ~before(v, s))
         step.require("next IV", forall(lambda u: implies(before(u, v) & ~before(u, s), spent(a, k, u)), Slot))

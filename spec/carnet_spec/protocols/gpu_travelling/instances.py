@@ -58,6 +58,9 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         "installed": _unary(genuine[:1]),
         "dataset": _unary(tuple(chunk for owned in chunks.values() for chunk in owned)),
         "before": frozenset((slots[i], slots[j]) for j in range(len(slots)) for i in range(j)),
+        "precedes": frozenset(
+            (owned[i], owned[j]) for owned in chunks.values() for j in range(len(owned)) for i in range(j)
+        ),
         "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
         "some_holder_corrupt": frozenset({()}) if enrolled_corrupt and rogue else frozenset(),
     }

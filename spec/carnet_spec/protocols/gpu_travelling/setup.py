@@ -162,7 +162,7 @@ def _open_session(draft: Draft) -> None:
 
 
 def _attest_gpu(draft: Draft) -> None:
-    @draft.action(
+    @draft.rule(
         by=GPU,
         says="{g} answers inside session {s} with a report of mode {mode} for its nonce.",
         message="{g} -> orchestrator: MEASUREMENTS (nonce {s}, {mode})",
@@ -201,7 +201,7 @@ def _attest_gpu(draft: Draft) -> None:
 
 
 def _attest_orchestrator(draft: Draft) -> None:
-    @draft.action(
+    @draft.rule(
         by=HOLDER,
         says="Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
         message="{p} -> {a}: TD quote of {q}",
@@ -220,7 +220,7 @@ def _attest_orchestrator(draft: Draft) -> None:
 
 
 def _enrol(draft: Draft) -> None:
-    @draft.action(
+    @draft.rule(
         by=HOLDER,
         says="Holder {a} proves its enrolment key in the attested channel.",
         message="{a} -> orchestrator: enrolment proof",
@@ -244,7 +244,7 @@ def _enrol(draft: Draft) -> None:
         step.given("corrupt", corrupt(a) & enrolled(a) & corrupt(p))
         step.insert(enrolment_proof(a, p))
 
-    @draft.action(
+    @draft.rule(
         by=ORCHESTRATOR,
         says="The orchestrator takes the channel of {p} for holder {a}'s.",
         source="Carnet (attack 28: impersonated holder)",

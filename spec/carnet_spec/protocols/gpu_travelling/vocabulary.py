@@ -125,6 +125,7 @@ elsewhere = rigid_relation("elsewhere", Gpu, kind=Kind.TRUTH, says="an outsider 
 installed = rigid_relation("installed", Gpu, kind=Kind.TRUTH, says="the GPU is in the slot at first")
 dataset = rigid_relation("dataset", Data, says="the data is a chunk of a holder's dataset")
 data_owner = rigid_function("data_owner", Data, to=Agent, says="whose data it is")
+precedes = rigid_relation("precedes", Data, Data, says="the first chunk comes before the second in its dataset")
 the_model = constant("the_model", Data, says="the model being trained")
 before = rigid_relation("before", Slot, Slot, says="the first counter value is smaller")
 first = constant("first", Slot, says="where every message counter starts")
