@@ -249,10 +249,14 @@ class Draft:
         says: str,
         source: str,
         message: str = "",
+        enforces: str | tuple[str, ...] = (),
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function into a deduction: insert-only, free, and taken as early as engines like."""
-        return self._traced(by, says, source, message, (), 0, True, shortcut_of)
+        """Trace the decorated function into a rule: insert-only, free, and taken as early as engines like.
+
+        What adversaries deduce is a rule; so is what an honest party does whenever it can and that only ever helps.
+        """
+        return self._traced(by, says, source, message, enforces, 0, True, shortcut_of)
 
     def _traced(
         self,
@@ -267,7 +271,7 @@ class Draft:
     ) -> Callable[[Callable[..., None]], Action]:
         def trace(function: Callable[..., None]) -> Action:
             params = parameters(function, skip=1)
-            step = Step(function.__name__, params, deduction)
+            step = Step(function.__name__, params, by, deduction)
             function(step, *params)
             action = Action(
                 name=function.__name__,
