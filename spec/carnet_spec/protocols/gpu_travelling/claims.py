@@ -66,9 +66,17 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     the_model,
     workspace,
 )
+from carnet_spec.requirements import requirements
 
 ALL = ("outsider", "holder", "hypervisor", "collusion")
 EVERYWHERE = (*ALL, "past-keys")
+
+
+def said(id: str) -> str:
+    """Return the normative sentence with this id; it is written in the text alone."""
+    return requirements()[id].sentence
+
+
 _ANALYSIS = "deck, Security Analysis"
 
 
@@ -85,8 +93,7 @@ def state_claims(draft: Draft, schedule: Schedule, *, confined: bool = False) ->
 def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
     @draft.claim(
         name="confidentiality",
-        sentence="No agent but its owner and the orchestrator learns an honest holder's dataset, or anything derived "
-        "from it except the model.",
+        sentence=said("CLAIM-CONFIDENTIALITY"),
         requirement="CLAIM-CONFIDENTIALITY",
         source="deck, Threat Model: each data holder's dataset is protected",
         under=ALL,
@@ -97,8 +104,7 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
 
     @draft.claim(
         name="key-isolation",
-        sentence="A key whose owner is honest is known only to its owner and the orchestrator, and opens only the one "
-        "GPU it ends at.",
+        sentence=said("CLAIM-KEY-ISOLATION"),
         requirement="CLAIM-KEY-ISOLATION",
         source=f"{_ANALYSIS}, Collusion: no way for a holder to intercept the next one's traffic",
         under=ALL,
@@ -124,8 +130,7 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
 
     @draft.claim(
         name="forward-isolation",
-        sentence="When past link keys leak, no unrevealed key of an honest owner becomes known, and data that no "
-        "revealed epoch carried stays confidential.",
+        sentence=said("CLAIM-FORWARD-ISOLATION"),
         requirement="CLAIM-FORWARD-ISOLATION",
         source="Carnet: what rotation is for, beyond the deck",
         under=("past-keys",),
@@ -150,7 +155,7 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
 
     @draft.claim(
         name="model-confidentiality",
-        sentence="No agent but the orchestrator and enrolled holders learns the model.",
+        sentence=said("CLAIM-MODEL-CONFIDENTIALITY"),
         requirement="CLAIM-MODEL-CONFIDENTIALITY",
         source="deck, Threat Model: the model is not protected against a malicious data holder",
         under=("outsider", "hypervisor", "holder") if confined else ("outsider", "hypervisor"),
@@ -163,7 +168,7 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
 def _freshness(draft: Draft) -> None:
     @draft.claim(
         name="iv-unique",
-        sentence="No two messages by honest senders share key, direction and IV.",
+        sentence=said("CLAIM-IV-UNIQUE"),
         requirement="CLAIM-IV-UNIQUE",
         source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
         under=EVERYWHERE,
@@ -184,7 +189,7 @@ def _freshness(draft: Draft) -> None:
 
     @draft.claim(
         name="no-replay",
-        sentence="A ciphertext enters the buffer at most once, and only in its own epoch.",
+        sentence=said("CLAIM-NO-REPLAY"),
         requirement="CLAIM-NO-REPLAY",
         source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV (attacks 10, 11)",
         under=EVERYWHERE,
@@ -196,8 +201,7 @@ def _freshness(draft: Draft) -> None:
 def _memory(draft: Draft) -> None:
     @draft.claim(
         name="clean-handoff",
-        sentence="While the attested session lives, buffer and workspace hold no dataset when the GPU is about to "
-        "change hands.",
+        sentence=said("CLAIM-CLEAN-HANDOFF"),
         requirement="CLAIM-CLEAN-HANDOFF",
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
         under=EVERYWHERE,
@@ -210,7 +214,7 @@ def _memory(draft: Draft) -> None:
 
     @draft.claim(
         name="no-implant",
-        sentence="Planted code never runs while an honest holder's dataset is resident.",
+        sentence=said("CLAIM-NO-IMPLANT"),
         requirement="CLAIM-NO-IMPLANT",
         source=f"{_ANALYSIS}: code is reuploaded each time",
         under=EVERYWHERE,
@@ -220,8 +224,7 @@ def _memory(draft: Draft) -> None:
 
     @draft.claim(
         name="trains-verified",
-        sentence="While the attested session lives, training runs only verified code on a model whose digest is the "
-        "one last produced.",
+        sentence=said("CLAIM-TRAINS-VERIFIED"),
         requirement="CLAIM-TRAINS-VERIFIED",
         source="deck, System Architecture: verification of the integrity of code and model",
         under=EVERYWHERE,
@@ -231,8 +234,7 @@ def _memory(draft: Draft) -> None:
 
     @draft.claim(
         name="gpu-genuine",
-        sentence="Honest data is encrypted only under a key whose sole endpoint was an attested genuine GPU in "
-        "confidential mode, and is resident only there, in that session and mode.",
+        sentence=said("CLAIM-GPU-GENUINE"),
         requirement="CLAIM-GPU-GENUINE",
         source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
         under=EVERYWHERE,
@@ -258,7 +260,7 @@ def _memory(draft: Draft) -> None:
 def _agreement(draft: Draft) -> None:
     @draft.claim(
         name="data-agreement",
-        sentence="Training on an honest holder's epoch starts only with exactly the chunks it sent, in order.",
+        sentence=said("CLAIM-DATA-AGREEMENT"),
         requirement="CLAIM-DATA-AGREEMENT",
         source="Carnet (dropped tail; attacks 10 to 12)",
         under=EVERYWHERE,
@@ -270,9 +272,7 @@ def _agreement(draft: Draft) -> None:
 
     @draft.claim(
         name="handoff-agreement",
-        sentence="An honest holder accepts only grants issued to it, once, with the same key, epoch, buffer and IV "
-        "start; each return accepted for its epoch was sent by it with the same count; otherwise its data is scrubbed "
-        "untrained.",
+        sentence=said("CLAIM-HANDOFF-AGREEMENT"),
         requirement="CLAIM-HANDOFF-AGREEMENT",
         source="deck, System Architecture; Lowe's injective agreement",
         under=EVERYWHERE,
@@ -297,8 +297,7 @@ def _agreement(draft: Draft) -> None:
 
     @draft.claim(
         name="single-custody",
-        sentence="A GPU accepts traffic of one epoch only; each message it accepts was made by that epoch's owner, by "
-        "a colluder of that owner, or by the orchestrator, which sends nothing under a granted key.",
+        sentence=said("CLAIM-SINGLE-CUSTODY"),
         requirement="CLAIM-SINGLE-CUSTODY",
         source="deck, Enabler: sharing the key is sharing the GPU",
         under=EVERYWHERE,
@@ -321,8 +320,7 @@ def _agreement(draft: Draft) -> None:
 def _authenticity(draft: Draft) -> None:
     @draft.claim(
         name="orchestrator-genuine",
-        sentence="An honest holder accepts a grant only from the orchestrator instance whose quote and manifest it "
-        "checked.",
+        sentence=said("CLAIM-ORCHESTRATOR-GENUINE"),
         requirement="CLAIM-ORCHESTRATOR-GENUINE",
         source="deck, Threat Model: a holder trusts the orchestrator",
         under=EVERYWHERE,
@@ -332,8 +330,7 @@ def _authenticity(draft: Draft) -> None:
 
     @draft.claim(
         name="no-silent-reset",
-        sentence="The orchestrator accepts no acknowledgement, digest or result from a session that it did not itself "
-        "attest.",
+        sentence=said("CLAIM-NO-SILENT-RESET"),
         requirement="CLAIM-NO-SILENT-RESET",
         source="Carnet (attack 24: attest, reset, re-attach)",
         under=EVERYWHERE,
@@ -345,22 +342,21 @@ def _authenticity(draft: Draft) -> None:
 def _timed(draft: Draft) -> None:
     draft.declare_claim(
         "key-lifetime",
-        sentence="No key protects more than its limit of blocks and messages.",
+        sentence=said("CLAIM-KEY-LIFETIME"),
         requirement="CLAIM-KEY-LIFETIME",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
         under=ALL,
     )
     draft.declare_claim(
         "fresh-attestation",
-        sentence="Evidence older than its time to live, at use, never opens a hand-over.",
+        sentence=said("CLAIM-FRESH-ATTESTATION"),
         requirement="CLAIM-FRESH-ATTESTATION",
         source="RFC 9334 section 10",
         under=ALL,
     )
     draft.declare_claim(
         "bounded-custody",
-        sentence="After the lease expires the orchestrator accepts nothing under the grant and has begun eviction or "
-        "fail-stop.",
+        sentence=said("CLAIM-BOUNDED-CUSTODY"),
         requirement="CLAIM-BOUNDED-CUSTODY",
         source="Carnet (attack 32)",
         under=ALL,

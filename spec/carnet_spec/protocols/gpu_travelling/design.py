@@ -41,6 +41,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     some_holder_corrupt,
     the_model,
 )
+from carnet_spec.requirements import Level, requirements
 
 ID = "gpu-travelling"
 TITLE = "GPU Travelling: one confidential GPU, routed to distrusting data holders in turn"
@@ -101,26 +102,9 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
 
 
 def _assume(draft: Draft) -> None:
-    for id, sentence in (
-        ("A1", "AEAD, hash, signature and quote are ideal."),
-        ("A2", "Who is corrupt is fixed from the start."),
-        (
-            "A3",
-            "Session master, link keys, counters, page tables and firmware are out of reach through the link; "
-            "'all GPU memory' means the rest.",
-        ),
-        ("A4", "A reset wipes memory and keys; a GPU has one session at a time."),
-        ("A5", "The attested orchestrator is never compromised, cloned or rolled back; its journal defends itself."),
-        ("A6", "Training is the declassifier, from data to model."),
-        ("A7", "Verified code is memory-safe on any buffer content."),
-        (
-            "A8",
-            "Scrub and read-back reach every byte outside model and code, caches, registers and shared memory included.",
-        ),
-        ("A9", "CVM time is monotone."),
-        ("A10", "Enrolment is authentic."),
-    ):
-        draft.assumption(id, sentence)
+    for id, requirement in requirements().items():
+        if requirement.level is Level.ASSUMPTION:
+            draft.assumption(id, requirement.sentence)
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
     draft.axiom(
