@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from carnet_spec.language import (
     true,
 )
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
+from carnet_spec.protocols.registry import REGISTRY
 from tests.fixtures import toy
 from tests.unit.spec.lint_rows import (
     COMPLAINTS,
@@ -137,6 +139,12 @@ def test_a_part_that_a_defence_hides_is_linted_too() -> None:
 def test_the_toy_is_in_order() -> None:
     check(toy.FAMILY)
     assert not lint_family(toy.FAMILY)
+
+
+@pytest.mark.parametrize("id", REGISTRY)
+def test_every_registered_protocol_is_in_order(id: str) -> None:
+    module, _, attribute = REGISTRY[id].partition(":")
+    check(getattr(importlib.import_module(module), attribute))
 
 
 FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
