@@ -1,6 +1,7 @@
 """Remembered unsat cores: which hypotheses to try first for an obligation.
 
-Hints make proofs faster and change nothing else: an attempt with too few hypotheses is followed by one with all.
+Hints make proofs faster, and what they are said to rest on the same in every run; they change no verdict, because an
+attempt with too few hypotheses is followed by one with all.
 They lie beside the specification, in ``carnet_spec/protocols/<protocol>/hints/<variant>.json``.
 """
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from carnet_check.symbolic.solving import Answer
 
 Hints = Mapping[str, tuple[str, ...]]
-"""For an obligation's id, the names of the shared hypotheses that sufficed."""
-
-SHARED = ("inv:", "axiom:", "threat:")
+"""For an obligation's id, the names of the hypotheses that sufficed."""
 
 
 def hints_from(answers: Iterable[Answer]) -> Hints:
@@ -29,8 +28,7 @@ def hints_from(answers: Iterable[Answer]) -> Hints:
     found: dict[str, tuple[str, ...]] = {}
     for answer in answers:
         if answer.attempt >= 0 and answer.outcome == "proved":
-            core = tuple(name for name in answer.core if name.startswith(SHARED))
-            found.setdefault(answer.id, core)
+            found.setdefault(answer.id, answer.core)
     return found
 
 

@@ -44,7 +44,7 @@ def prove(
             again where its goal and everything in its core are the same here.
         hints: hypotheses to try first; by default those that lie beside the specification. They change times only.
         workers: a pool to use instead of starting one.
-        minimise: look for small cores, for twice the time.
+        minimise: look for small cores, and for proofs without defences and axioms, for several times the time.
     """
     started = time.perf_counter()
     subject = next(
@@ -75,7 +75,13 @@ def answers_to(
     yield from (Answer(each.id, Outcome.PROVED) for each in asked if each.goal == TRUE)
     for stepping, shared in ((False, subject.init_hypotheses), (True, subject.step_hypotheses)):
         questions = tuple(
-            Question(each.id, each.statements, attempts(each, shared, hints.get(each.id)))
+            Question(
+                each.id,
+                each.negated_goal,
+                each.own_statements,
+                attempts(each, shared, hints.get(each.id)),
+                (*each.of_defences, *(name for name in shared if not name.startswith("inv:"))),
+            )
             for each in asked
             if each.goal != TRUE and (each.action is not None) == stepping
         )
@@ -88,20 +94,21 @@ def attempts(
     obligation: Obligation, shared: Mapping[str, Statement], hint: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], ...]:
     """Return the sets of hypotheses to try: a hint, or what speaks of the same state; then everything."""
-    every = tuple(shared)
+    every = (*shared, *obligation.own)
     first = _near(obligation, shared) if hint is None else tuple(name for name in every if name in hint)
     return (first, every) if len(first) < len(every) else (every,)
 
 
 def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str, ...]:
     """Return the invariant itself and the hypotheses that speak of no other state than the obligation does."""
-    spoken = {name for own in obligation.statements for name in own.symbols}
-    return tuple(
+    spoken = {name for said in obligation.statements for name in said.symbols}
+    near = (
         name
         for name, said in shared.items()
         if name == f"inv:{obligation.invariant.name}"
         or all(symbol in spoken for symbol in said.symbols if symbol.startswith("now."))
     )
+    return (*near, *obligation.own)
 
 
 def prove_claims(

@@ -66,11 +66,28 @@ class Obligation:
     system: System = field(repr=False, compare=False)
 
     @cached_property
+    def own_statements(self) -> tuple[Statement, ...]:
+        """The hypotheses of this obligation alone."""
+        return tuple(statement(name, formula, self.system.declarations) for name, formula in self.own.items())
+
+    @cached_property
+    def negated_goal(self) -> Statement:
+        """The goal's negation, which contradicts the hypotheses exactly if the obligation holds."""
+        return statement(GOAL, negation(self.goal), self.system.declarations)
+
+    @property
     def statements(self) -> tuple[Statement, ...]:
         """The obligation's own hypotheses, and its goal negated."""
-        declarations = self.system.declarations
-        own = [statement(name, formula, declarations) for name, formula in self.own.items()]
-        return (*own, statement(GOAL, negation(self.goal), declarations))
+        return (*self.own_statements, self.negated_goal)
+
+    @property
+    def of_defences(self) -> Mapping[str, str]:
+        """The defence to which each of the own hypotheses belongs, if to any."""
+        if self.action is None:
+            return {}
+        parts = {f"guard:{guard.name}": guard.defence for guard in self.action.guards}
+        parts |= {f"update:{update.name}": update.defence for update in self.action.updates}
+        return {name: defence for name, defence in parts.items() if defence and name in self.own}
 
     @property
     def shared(self) -> Mapping[str, Statement]:

@@ -124,17 +124,12 @@ class ProofResult:
         return tuple(sorted({stated[name] for name in axioms if stated.get(name)}))
 
     def _defences(self, obligation: Obligation) -> set[str]:
-        action = obligation.action
-        if action is None:
-            return set()
-        guards = set(self._core(obligation, "guard:"))
-        updates = set(self._core(obligation, "update:"))
-        if FRESH_VALUES_DIFFER.removeprefix("guard:") in guards:
-            guards |= {guard.name for guard in action.guards if guard.kind is GuardKind.FRESH}
-        return {
-            *(guard.defence for guard in action.guards if guard.defence and guard.name in guards),
-            *(each.defence for each in action.updates if each.defence and each.name in updates),
-        }
+        of_defences = obligation.of_defences
+        used = set(self._core(obligation, ""))
+        if FRESH_VALUES_DIFFER in used and obligation.action is not None:
+            fresh = (guard.name for guard in obligation.action.guards if guard.kind is GuardKind.FRESH)
+            used |= {f"guard:{name}" for name in fresh}
+        return {of_defences[name] for name in used if name in of_defences}
 
 
 def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, Answer]:

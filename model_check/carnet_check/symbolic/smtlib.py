@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from carnet_spec.language import Sort, Symbol
+from carnet_spec.language import Sort, SpecificationError, Symbol
 from carnet_spec.language.terms import (
     BOOL,
     And,
@@ -38,10 +38,16 @@ _SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as an SMT-LIB symbol, in bars where it needs them."""
+    """Return ``name`` as an SMT-LIB symbol, in bars where it needs them.
+
+    Raises:
+        SpecificationError: SMT-LIB has no way to write the name.
+    """
     if _SIMPLE.match(name):
         return name
-    return "|" + name.replace("\\", "/").replace("|", "/") + "|"
+    if "|" in name or "\\" in name:
+        raise SpecificationError(f"'{name}' contains | or \\, which no name in a proof obligation can")
+    return f"|{name}|"
 
 
 def symbol_name(symbol: Symbol) -> str:
@@ -136,10 +142,11 @@ class Declarations:
         self.functions: dict[str, str] = {}
         self.needs: dict[str, tuple[str, ...]] = {}
         """For each function, the sorts its declaration mentions."""
+        self._meanings: dict[str, Sort | Symbol] = {}
 
     def sort(self, sort: Sort) -> str:
         """Declare ``sort`` and return its name."""
-        name = sort_name(sort)
+        name = self._claimed(sort_name(sort), sort)
         if name not in self.sorts and sort != BOOL:
             if sort.members is None:
                 self.sorts[name] = f"(declare-sort {quoted(name)} 0)"
@@ -150,12 +157,22 @@ class Declarations:
 
     def symbol(self, symbol: Symbol) -> str:
         """Declare ``symbol`` and return its name."""
-        name = symbol_name(symbol)
+        name = self._claimed(symbol_name(symbol), symbol)
         if name not in self.functions:
             places = [self.sort(sort) for sort in (*symbol.domain, symbol.result)]
             domain = " ".join(quoted(place) for place in places[:-1])
             self.functions[name] = f"(declare-fun {quoted(name)} ({domain}) {quoted(places[-1])})"
             self.needs[name] = tuple(place for place in places if place != "Bool")
+        return name
+
+    def _claimed(self, name: str, meaning: Sort | Symbol) -> str:
+        """Make sure that ``name`` means one thing only.
+
+        Raises:
+            SpecificationError: it means something else already.
+        """
+        if self._meanings.setdefault(name, meaning) != meaning:
+            raise SpecificationError(f"two different sorts or symbols are called {meaning.name}")
         return name
 
     def lines(self, used: Iterable[str]) -> list[str]:

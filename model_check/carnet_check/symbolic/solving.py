@@ -7,7 +7,7 @@ one question can leak into another.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,14 +30,18 @@ class Question:
     """One obligation to solve.
 
     Attributes:
-        own: statements of this obligation alone, its negated goal among them.
-        attempts: sets of shared hypotheses to try in turn; the last one is all of them. A proof from fewer hypotheses
-            is a proof; a model counts only if it satisfies all of them.
+        goal: the negated goal; part of every attempt.
+        own: hypotheses of this obligation alone.
+        attempts: names of hypotheses, shared or own, to try in turn; the last attempt has all of them. A proof from
+            fewer hypotheses is a proof; a model counts only if it satisfies all of them.
+        avoid: hypotheses to do without, if that is possible and small cores are asked for.
     """
 
     id: str
+    goal: Statement
     own: tuple[Statement, ...]
     attempts: tuple[tuple[str, ...], ...]
+    avoid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +83,30 @@ def _answer(batch: Batch, question: Question) -> Answer:
     outcome, reason, attempt = Outcome.UNKNOWN, "nothing was tried", -1
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
-        statements = (*(batch.hypotheses[name] for name in names), *question.own)
-        outcome, core, reason = ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
+        outcome, core, reason = _attempt(batch, question, names)
         if outcome is Outcome.PROVED:
             break
+    if batch.minimise and outcome is Outcome.PROVED:
+        core = _without_the_avoidable(batch, question, core)
     return Answer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
+
+
+def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> tuple[Outcome, tuple[str, ...], str]:
+    own = {said.name: said for said in question.own}
+    statements = (*(own.get(name) or batch.hypotheses[name] for name in names), question.goal)
+    return ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
+
+
+def _without_the_avoidable(batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
+    """Look for a proof that does without each hypothesis to avoid, one after the other."""
+    every = question.attempts[-1]
+    for name in question.avoid:
+        if name in core:
+            fewer = tuple(other for other in every if other != name)
+            outcome, found, _ = _attempt(batch, question, fewer)
+            if outcome is Outcome.PROVED:
+                core, every = found, fewer
+    return core
 
 
 def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tuple[Outcome, tuple[str, ...], str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import replace
 from types import TracebackType
@@ -25,14 +25,19 @@ PATIENCE = 120.0
 """Seconds after which a worker counts as stuck."""
 
 
+Solver = Callable[[Batch], list[Answer]]
+"""What a worker runs; a function that a fresh process can import."""
+
+
 class Workers:
     """A pool of solver processes, to be used as a context manager; with one job everything stays in this process."""
 
-    def __init__(self, jobs: int = 2, *, patience: float = PATIENCE) -> None:
+    def __init__(self, jobs: int = 2, *, patience: float = PATIENCE, solver: Solver = solve) -> None:
         if jobs < 1:
             raise ValueError(f"at least one job is needed, not {jobs}")
         self.jobs = jobs
         self._patience = patience
+        self._solve = solver
         self._pool: ProcessPool | None = None
 
     def __enter__(self) -> Self:
@@ -57,7 +62,7 @@ class Workers:
         """Yield the answers to the questions of ``batch``, as they come."""
         if self.jobs == 1:
             for question in batch.questions:
-                yield from solve(replace(batch, questions=(question,)))
+                yield from self._solve(replace(batch, questions=(question,)))
             return
         lost: list[Batch] = []
         for part, future in self._scheduled(_split(batch, self._batch_size(batch))):
@@ -79,7 +84,7 @@ class Workers:
     def _scheduled(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Future[list[Answer]]]]:
         pool = self._started()
         tasks: dict[Future[list[Answer]], Batch] = {
-            pool.schedule(solve, args=(batch,), timeout=self._patience): batch for batch in batches
+            pool.schedule(self._solve, args=(batch,), timeout=self._patience): batch for batch in batches
         }
         for future in as_completed(tasks):
             yield tasks[future], future
