@@ -32,6 +32,9 @@ CAPS = {
 """Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
 DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
 
+DIRECTED = "directed"
+"""The profile, where a family has it, for goals that need more rounds than the profile of the run has."""
+
 Event = Callable[[str, str], None]
 """Called with ``status`` (what goes on now) or ``line`` (what was just established), and the text."""
 
@@ -166,7 +169,8 @@ def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
         yield Search(**common, threat=threat.id, profile=profile, claims=plan.claims(threat), goals=near, caps=caps)
     far = [goal for goal in plan.protocol.goals if goal.name not in near]
     if far and plan.threats and not campaign.request.claims:
-        longer = replace(profile, scale={**profile.scale, "rounds": max(goal.rounds for goal in far)}, budget=0)
+        longer = replace(profile, scale={**profile.scale, "rounds": max(goal.rounds for goal in far)})
+        longer = campaign.request.source.family.profiles.get(DIRECTED, longer)
         yield Search(
             **common,
             threat=plan.threats[0].id,

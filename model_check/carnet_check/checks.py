@@ -18,6 +18,8 @@ from carnet_spec.language import Action, Claim, Goal
 from carnet_spec.language.terms import conjunction
 
 ANY_THREAT = "any"
+HONEST_RUN = "none"
+"""A threat model of this name is the run without an adversary, in which none of its steps is missed."""
 
 
 @dataclass
@@ -182,7 +184,7 @@ class _Check:
         hostile = [action for action in self.protocol.actions if not action.by.honest]
         active = [action for action in hostile if not action.deduction] or hostile
         for found in self.evidence.broad:
-            if not active or found.problems or found.search.threat == NO_THREAT.id:
+            if not active or found.problems or found.search.threat in (NO_THREAT.id, HONEST_RUN):
                 continue
             if not any(found.fired.get(action.name, 0) for action in active):
                 detail = "the adversary never takes a step"

@@ -88,6 +88,10 @@ class Source:
             instance.check(protocol)
         except SpecificationError as error:
             raise UsageError(str(error)) from error
+        except CarnetError:
+            raise
+        except Exception as error:
+            raise _broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
 
     def profile(self, name: str) -> Profile:

@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from carnet_check.errors import UsageError
+from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.families import Source, unknown
+from carnet_check.report.words import counted
 from carnet_check.results import Result, by_verdict, exit_code
-from carnet_check.searches import NO_THREAT, Found
+from carnet_check.searches import NO_THREAT, Found, violated_axioms
+from carnet_check.semantics import Interpreter
 from carnet_spec.language import Claim, Profile, Protocol, Threat
+from carnet_spec.language.lints import Level, lint
 
 EXPLICIT = "explicit"
 INDUCTION = "induction"
 ENGINES = (EXPLICIT, INDUCTION)
+LINTS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ def planned(request: Request) -> Campaign:
     engines = tuple(dict.fromkeys(request.engines)) or (INDUCTION, EXPLICIT)
     campaign = Campaign(request, profile, engines, plans)
     _refuse_empty(campaign)
+    _refuse_instances(campaign)
+    campaign.notes += [note for plan in plans for note in _complaints(plan.protocol)]
     return campaign
 
 
@@ -201,3 +207,22 @@ def _refuse_empty(campaign: Campaign) -> None:
         raise UsageError(
             "what is asked for is expected to be violated, which induction cannot show: use the explicit engine"
         )
+
+
+def _refuse_instances(campaign: Campaign) -> None:
+    """Build every instance once, so that a size that makes none is known before anything runs."""
+    if EXPLICIT in campaign.engines:
+        for plan in campaign.plans:
+            for threat in plan.threats:
+                instance = campaign.request.source.instance(plan.protocol, threat.id, campaign.profile)
+                wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
+                if wrong:
+                    raise InvalidSpecificationError(f"profile {campaign.profile.name}: {'; '.join(wrong)}")
+
+
+def _complaints(protocol: Protocol) -> list[str]:
+    """Return what the lints say against a protocol: it can be checked, and may not mean what it says."""
+    errors = [complaint for complaint in lint(protocol) if complaint.level is Level.ERROR]
+    shown = [f"{protocol.variant}: lint {complaint}" for complaint in errors[:LINTS_SHOWN]]
+    more = len(errors) - len(shown)
+    return [*shown, f"{protocol.variant}: {counted(more, 'more complaint')}"] if more else shown

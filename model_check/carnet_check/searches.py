@@ -19,7 +19,7 @@ from carnet_spec.trace import Trace
 PREMISE = "premise/"
 """Begins the name of the goal that a claim's premise is turned into."""
 
-NO_THREAT = Threat("none", "nothing is assumed about anyone", ())
+NO_THREAT = Threat("unrestricted", "nothing is assumed about anyone", ())
 """Stands in where a protocol declares no threat model."""
 
 
@@ -99,8 +99,7 @@ def search(task: Search, watch: Watch | None = None) -> Found:
 def search_in(task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None) -> Found:
     """Run ``task`` over a protocol and an instance that are there already."""
     judge = Interpreter(protocol, instance)
-    wrong = [f"the instance violates axiom '{name}'" for name in judge.axioms_hold()]
-    wrong += [f"the instance violates '{name}'" for name in judge.violated(threat_of(protocol, task.threat).axioms)]
+    wrong = violated_axioms(judge, threat_of(protocol, task.threat))
     if wrong:
         return failed(task, wrong, instance)
     invariants = [protocol.claim(name).checked for name in task.claims]
@@ -110,6 +109,12 @@ def search_in(task: Search, protocol: Protocol, instance: Instance, watch: Watch
     premises = [premise for name in task.claims if (premise := premise_of(protocol.claim(name).checked))]
     explored = _explore(task, protocol, instance, invariants, [*goals, *premises], task.stop_at_first, watch)
     return _found(task, judge, explored, invariants)
+
+
+def violated_axioms(judge: Interpreter, threat: Threat) -> list[str]:
+    """Say which axioms the judge's instance violates."""
+    names = [*judge.axioms_hold(), *judge.violated(threat.axioms)]
+    return [f"the instance under {threat.id} violates axiom '{name}'" for name in names]
 
 
 def threat_of(protocol: Protocol, id: str) -> Threat:

@@ -9,6 +9,6 @@ from carnet_check.attacks.hunt import Hunt, hunt
 from carnet_check.attacks.itf import itf
 from carnet_check.attacks.mermaid import mermaid
 from carnet_check.attacks.minimise import minimise
-from carnet_check.attacks.narrate import narrate, reason, what_is_known
+from carnet_check.attacks.narrate import narrate, reason
 
-__all__ = ["Hunt", "hunt", "itf", "mermaid", "minimise", "narrate", "reason", "what_is_known"]
+__all__ = ["Hunt", "hunt", "itf", "mermaid", "minimise", "narrate", "reason"]

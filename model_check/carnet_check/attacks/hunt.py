@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from carnet_check.attacks.minimise import minimise
+from carnet_check.attacks.narrate import silent
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.families import Source, unknown
 from carnet_check.report.words import counted
 from carnet_check.results import Verdict
-from carnet_check.searches import NO_THREAT, Caps, Found, Search, moves, search_in
+from carnet_check.searches import NO_THREAT, Caps, Found, Search, search_in
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Finding, Profile, Protocol, Threat
 from carnet_spec.trace import Trace
@@ -226,7 +227,7 @@ def _shown(target: Quarry, judge: Interpreter, profile: Profile, stages: list[Fo
     states = judge.replay(trace)
     if judge.holds(invariant.formula, states[-1]):
         raise EngineError(f"the minimised attack on {claim} does not replay")
-    taken = moves(target.protocol, trace)
+    taken = sum(not silent(target.protocol.action(step.action)) for step in trace.steps)
     detail = (
         f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
     )

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from carnet_check.report.words import filled, learned
+from carnet_check.attacks.narrate import silent
+from carnet_check.report.words import filled, known
 from carnet_check.semantics import State
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import Apply, Var
@@ -32,10 +33,10 @@ def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
         if arrow is not None:
             sender, receiver = _lane(lanes, arrow.sender), _lane(lanes, arrow.receiver)
             body.append(f"    {sender}->>{receiver}: {_plain(arrow.text)}")
-        elif not action.deduction:
+        elif not silent(action):
             lane = _lane(lanes, _actor(action, step))
             body.append(f"    Note over {lane}: {_plain(filled(action.says, step.env))}")
-        for knower, facts in learned(protocol, states[position], states[position + 1]).items():
+        for knower, facts in known(protocol, states[position + 1], states[position]).items():
             body.append(f"    Note over {_lane(lanes, knower)}: learns {_plain(', '.join(facts))}")
     heads = [f"    participant {id} as {_plain(name)}" for name, id in lanes.items()]
     return "\n".join(["sequenceDiagram", "    autonumber", *heads, *body])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from carnet_check.report.words import filled, knower_and_fact, knowledge_symbols, learned, listed
+from carnet_check.report.words import filled, known, listed
 from carnet_check.semantics import Env, Interpreter, State
-from carnet_spec.language import Invariant, Protocol
+from carnet_spec.language import Action, Invariant, Protocol
 from carnet_spec.language.printing import show
 from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Var
 from carnet_spec.trace import Trace
@@ -16,7 +16,7 @@ INDENT = "      "
 
 
 def narrate(protocol: Protocol, states: Sequence[State], trace: Trace) -> list[str]:
-    """Tell a trace: one numbered sentence for each step, deductions and what is learned below it.
+    """Tell a trace: one numbered sentence for each step, what the adversary deduces and what is learned below it.
 
     ``states`` are those along the trace, the first one included.
     """
@@ -25,24 +25,19 @@ def narrate(protocol: Protocol, states: Sequence[State], trace: Trace) -> list[s
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
         sentence = filled(action.says, step.env)
-        if action.deduction:
+        if silent(action):
             lines.append(f"{INDENT}{sentence}")
         else:
             number += 1
             lines.append(f"{number:>3}.  {sentence}")
-        for knower, facts in learned(protocol, states[position], states[position + 1]).items():
+        for knower, facts in known(protocol, states[position + 1], states[position]).items():
             lines.append(f"{INDENT}>>> {knower} learns {listed(facts)}")
     return lines
 
 
-def what_is_known(protocol: Protocol, state: State) -> dict[str, list[str]]:
-    """Return what each party knows in ``state``."""
-    known: dict[str, list[str]] = {}
-    for symbol in knowledge_symbols(protocol):
-        for row in sorted(state.relations[symbol.name]):
-            knower, what = knower_and_fact(row)
-            known.setdefault(knower, []).append(what)
-    return known
+def silent(action: Action) -> bool:
+    """Whether a step is something that the adversary works out, rather than something that happens."""
+    return action.deduction and not action.by.honest
 
 
 def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
@@ -54,8 +49,18 @@ def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
     premises, failing = _descend(judge, invariant.body, state, names)
     chosen = ", ".join(f"{var.name.partition('.')[0]} = {element}" for var, element in names.items())
     lines = [f"{invariant.name} fails" + (f" for {chosen}:" if chosen else ":")]
-    lines += [f"  given that  {show(premise, names=names)}" for premise in premises]
-    return [*lines, f"  it is false that  {show(failing, names=names)}"]
+    lines += _written("  given that  ", [part for premise in premises for part in _parts(premise)], names)
+    return [*lines, *_written("  it is false that  ", [failing], names)]
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    return term.parts if isinstance(term, And) else (term,)
+
+
+def _written(label: str, parts: Sequence[Term], names: dict[Var, str]) -> list[str]:
+    """Write each part on a line of its own below ``label``."""
+    texts = [show(part, names=names) for part in parts]
+    return [f"{label if not number else ' ' * len(label)}{text}" for number, text in enumerate(texts)]
 
 
 def _descend(judge: Interpreter, term: Term, state: State, names: dict[Var, str]) -> tuple[list[Term], Term]:

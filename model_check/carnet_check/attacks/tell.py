@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from carnet_check.attacks.minimise import minimise
-from carnet_check.attacks.narrate import narrate, reason, what_is_known
+from carnet_check.attacks.narrate import narrate, reason
 from carnet_check.report.closing import wrapped
+from carnet_check.report.words import known
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Invariant
 from carnet_spec.trace import Trace
@@ -26,10 +27,10 @@ def told(judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequenc
     """Tell a trace along which ``states`` were reached and which needs no minimising."""
     lines = [*narrate(judge.protocol, states, trace), ""]
     lines += [f"  {line}" for line in reason(judge, invariant, states[-1])]
-    known = what_is_known(judge.protocol, states[-1])
-    if known:
-        indent = max(len(name) for name in known) + 8
+    facts_of = known(judge.protocol, states[-1])
+    if facts_of:
+        indent = max(len(name) for name in facts_of) + 8
         lines += ["", "  known at the end"]
-        for name, facts in known.items():
+        for name, facts in facts_of.items():
             lines += wrapped(f"    {name}", ", ".join(facts), indent)
     return [*lines, ""]

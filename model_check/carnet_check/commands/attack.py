@@ -117,7 +117,8 @@ def _diagram(result: Hunt) -> str:
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.attacks import narrate, reason, what_is_known
+    from carnet_check.attacks import narrate, reason
+    from carnet_check.report.words import known
     from carnet_check.results import steps_as_json
 
     target = result.quarry
@@ -141,7 +142,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
         last = result.states[-1]
         value["narrative"] = narrate(target.protocol, result.states, result.trace)
         value["reason"] = reason(result.judge, target.protocol.claim(result.claim).checked, last)
-        value["known"] = what_is_known(target.protocol, last)
+        value["known"] = known(target.protocol, last)
         if draw:
             value["mermaid"] = _diagram(result)
     return value

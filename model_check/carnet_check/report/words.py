@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from carnet_check.semantics import State
 from carnet_spec.language import Kind, Protocol, Symbol
@@ -24,11 +25,6 @@ def knowledge_symbols(protocol: Protocol) -> tuple[Symbol, ...]:
     return tuple(s for s in protocol.symbols if s.kind is Kind.KNOWLEDGE and s.result == BOOL and s.domain)
 
 
-def knower_and_fact(row: tuple[str, ...]) -> tuple[str, str]:
-    """Split a row of a knowledge relation into who knows and what."""
-    return (row[0], ", ".join(row[1:])) if len(row) > 1 else (ANYONE, row[0])
-
-
 def counted(number: int, what: str) -> str:
     """Write a number of things."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
@@ -40,11 +36,27 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def learned(protocol: Protocol, before: State, after: State) -> dict[str, list[str]]:
-    """Return what each party knows in ``after`` and did not know in ``before``."""
-    news: dict[str, list[str]] = {}
-    for symbol in knowledge_symbols(protocol):
-        for row in sorted(after.relations[symbol.name] - before.relations[symbol.name]):
-            knower, what = knower_and_fact(row)
-            news.setdefault(knower, []).append(what)
-    return news
+def known(protocol: Protocol, state: State, before: State | None = None) -> dict[str, list[str]]:
+    """Return what each party knows in ``state``; with ``before``, what it did not know there."""
+    symbols = knowledge_symbols(protocol)
+    facts: dict[tuple[str, str], list[str]] = {}
+    for symbol in symbols:
+        rows = state.relations[symbol.name] - (before.relations[symbol.name] if before else frozenset())
+        for row in sorted(rows):
+            knower, what = (row[0], ", ".join(row[1:])) if len(row) > 1 else (ANYONE, row[0])
+            facts.setdefault((knower, what), []).append(_way(symbol, symbols))
+    by_party: dict[str, list[str]] = {}
+    for (knower, what), ways in facts.items():
+        told = ", ".join(way for way in ways if way)
+        by_party.setdefault(knower, []).append(f"{what} ({told})" if told else what)
+    return by_party
+
+
+def _way(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
+    """Return what tells ``symbol`` from other knowledge of the same kind of thing: h2d, of knows_h2d and knows_d2h."""
+    alike = [other.name for other in symbols if other.domain == symbol.domain]
+    if len(alike) == 1:
+        return ""
+    words = [name.split("_") for name in alike]
+    shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False)))
+    return " ".join(symbol.name.split("_")[shared:])
