@@ -1,0 +1,149 @@
+"""What people read: eighty columns, nothing hidden, signs of life, files that are whole or not there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.attacks.mermaid import mermaid
+from carnet_check.errors import UsageError
+from carnet_check.families import load
+from carnet_check.planning import Request, planned
+from carnet_check.report import artefacts
+from carnet_check.report.closing import wrapped
+from carnet_check.report.matrix import matrices
+from carnet_check.report.progress import Heartbeat
+from carnet_check.report.words import filled, known, listed
+from carnet_check.results import Result, Verdict
+from carnet_check.semantics import Interpreter, State
+from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
+from carnet_spec.trace import Step as Taken
+from carnet_spec.trace import Trace
+from tests.unit.model_check.command import TOY
+
+
+def test_sentences_keep_what_is_no_parameter() -> None:
+    assert (
+        filled("{a} sends {k} in {braces} to {a}", {"a": "alice", "k": "k1"}) == "alice sends k1 in {braces} to alice"
+    )
+    assert listed(["k1"]) == "k1"
+    assert listed(["k1", "k2", "k3"]) == "k1, k2 and k3"
+
+
+def test_wrapped_text_keeps_its_label_and_its_width() -> None:
+    lines = wrapped("label", "word " * 40)
+    assert lines[0].startswith("label        word")
+    assert all(len(line) <= 78 for line in lines)
+    assert all(line.startswith(" " * 13) for line in lines[1:])
+
+
+def test_narrow_matrices_put_the_engines_below_one_another() -> None:
+    campaign = planned(Request(load(TOY)))
+    campaign.results = [
+        Result("toy", "main", "secrecy", threat, engine, verdict, verdict)
+        for threat in ("none", "collusion")
+        for engine, verdict in (("induction", Verdict.PROVED), ("explicit", Verdict.EXHAUSTED))
+    ]
+    assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in matrices(campaign, width=80)
+    narrow = matrices(campaign, width=30)
+    assert "secrecy  PROVED     PROVED" in narrow
+    assert "         EXHAUSTED  EXHAUSTED" in narrow
+
+
+def test_what_is_expected_to_fall_is_marked_and_what_is_not_stands_out() -> None:
+    campaign = planned(Request(load(TOY), engines=("explicit",)))
+    campaign.results = [
+        Result("toy", "main", "secrecy", "none", "explicit", Verdict.VIOLATED, Verdict.VIOLATED),
+        Result("toy", "main", "secrecy", "collusion", "explicit", Verdict.UNKNOWN, Verdict.EXHAUSTED, detail="why"),
+    ]
+    lines = matrices(campaign)
+    assert "secrecy  VIOLATED*  UNKNOWN!" in lines
+    assert any(line.startswith("* expected") for line in lines)
+    assert "  UNKNOWN  secrecy · collusion · explicit (expected EXHAUSTED)" in lines
+    assert "    why" in lines
+
+
+def test_silence_is_broken_by_a_heartbeat(capsys: pytest.CaptureFixture[str]) -> None:
+    with Heartbeat(every=0.1) as shown:
+        shown.status("counting states")
+        time.sleep(0.5)
+    spoken = capsys.readouterr()
+    assert "counting states" in spoken.err
+    assert spoken.out == ""
+
+
+def test_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "verdicts.jsonl"
+    artefacts.write_lines(file, [{"a": 1}, {"b": "ü"}])
+    assert file.read_text() == '{"a":1}\n{"b":"ü"}\n'
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(UsageError, match="no space left on device"):
+        artefacts.write_text(tmp_path / "other", "x")
+    assert [each.name for each in tmp_path.iterdir()] == ["verdicts.jsonl"]
+
+
+class Agent(Individual):
+    """A party."""
+
+
+class Key(Individual):
+    """A key with two halves."""
+
+
+SENDER = Role("sender")
+spy = constant("spy", Agent)
+knows_in = relation("knows_in", Agent, Key, kind=Kind.KNOWLEDGE)
+knows_out = relation("knows_out", Agent, Key, kind=Kind.KNOWLEDGE)
+rumour = relation("rumour", Key, kind=Kind.KNOWLEDGE)
+
+
+def halves() -> Protocol:
+    draft = Draft("halves", "Two halves")
+
+    @draft.action(by=SENDER, says="{k}", source="tests", message="{a} -> {b}: half #1; of {k}")
+    def give(step: Step, a: Agent, b: Agent, k: Key) -> None:
+        step.insert(knows_in(b, k))
+        step.insert(knows_out(b, k))
+        step.insert(rumour(k))
+
+    @draft.action(by=SENDER, says="{a} keeps quiet; really", source="tests")
+    def quiet(step: Step, a: Agent) -> None:
+        step.require("is no spy", a != spy)
+
+    return draft.protocol()
+
+
+def test_knowledge_of_one_thing_in_several_ways_is_told_apart() -> None:
+    state = State(
+        {
+            "knows_in": frozenset({("eve", "k1")}),
+            "knows_out": frozenset({("eve", "k1")}),
+            "rumour": frozenset({("k1",)}),
+        },
+        {},
+    )
+    assert known(halves(), state) == {"eve": ["k1 (in, out)"], "the adversary": ["k1"]}
+    before = State(
+        {"knows_in": frozenset({("eve", "k1")}), "knows_out": frozenset(), "rumour": frozenset({("k1",)})}, {}
+    )
+    assert known(halves(), state, before) == {"eve": ["k1 (out)"]}
+
+
+def test_a_diagram_escapes_what_mermaid_would_read_as_syntax() -> None:
+    protocol = halves()
+    judge = Interpreter(protocol, Instance({"Agent": ("spy", "eve"), "Key": ("k1",)}, functions={"spy": {(): "spy"}}))
+    steps = (
+        Taken("give", "sender", (("a", "spy"), ("b", "eve"), ("k", "k1"))),
+        Taken("quiet", "sender", (("a", "eve"),)),
+    )
+    trace = Trace("halves", "main", (), "", steps)
+    drawn = mermaid(protocol, judge.replay(trace), trace).splitlines()
+    assert "    p0->>p1: half #35;1#59; of k1" in drawn
+    assert "    Note over p3: eve keeps quiet#59; really" in drawn
