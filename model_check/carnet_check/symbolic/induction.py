@@ -111,6 +111,11 @@ def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str,
     return (*near, *obligation.own)
 
 
+def fewest_axioms_first(threats: Iterable[Threat]) -> list[Threat]:
+    """Order threat models so that each proof can take over much of those before it."""
+    return sorted(threats, key=lambda threat: len(threat.axioms))
+
+
 def prove_claims(
     protocol: Protocol,
     threats: Iterable[Threat] | None = None,
@@ -145,7 +150,7 @@ def prove_claims(
             )
 
         proofs = [proof(None, ())]
-        for threat in sorted(threats, key=lambda threat: len(threat.axioms)):
+        for threat in fewest_axioms_first(threats):
             wanted = [claim.name for claim in protocol.claims if claim.invariant and threat.id in claim.under]
             general = {name: proofs[0].claim(name) for name in wanted}
             if not all(each.proved for each in general.values()):

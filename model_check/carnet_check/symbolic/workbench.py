@@ -16,7 +16,7 @@ from pathlib import Path
 from carnet_check.families import load
 from carnet_check.symbolic.counterexample import counterexample
 from carnet_check.symbolic.hints import hints_from, place_of, save_hints
-from carnet_check.symbolic.induction import prove
+from carnet_check.symbolic.induction import fewest_axioms_first, prove
 from carnet_check.symbolic.proof import ProofResult
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT, Answer, Outcome
 from carnet_check.symbolic.workers import Workers
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     named = [protocol.threat(name) for name in options.threat.split(",") if name]
     threats: list[Threat | None] = [*named] or [None]
     if options.save_hints:
-        threats = [None, *protocol.threats]
+        threats = [None, *fewest_axioms_first(protocol.threats)]
     results: list[ProofResult] = []
     with Workers(options.jobs) as workers:
         for threat in threats:
