@@ -102,12 +102,19 @@ class Places:
         return Test(place, value, wanted)
 
 
+def both(left: Formula, right: Formula) -> Formula:
+    """Join two formulas by and, at no cost where one is TRUE."""
+    if left is TRUE:
+        return right
+    return left if right is TRUE else conjunction((left, right))
+
+
 def conjunction(formulas: Iterable[Formula]) -> Formula:
     """Join formulas by and; FALSE when two tests exclude each other."""
     parts: dict[Formula, None] = {}
     holds: dict[int, int] = {}
     for part in _flat(formulas, Conjunction):
-        if part == FALSE:
+        if isinstance(part, Disjunction) and not part.parts:
             return FALSE
         if isinstance(part, Test):
             if part.wanted and holds.setdefault(part.place, part.value) != part.value:
@@ -115,7 +122,9 @@ def conjunction(formulas: Iterable[Formula]) -> Formula:
             if Test(part.place, part.value, not part.wanted) in parts:
                 return FALSE
         parts.setdefault(part)
-    return next(iter(parts)) if len(parts) == 1 else Conjunction(tuple(parts))
+    if len(parts) > 1:
+        return Conjunction(tuple(parts))
+    return next(iter(parts)) if parts else TRUE
 
 
 def disjunction(formulas: Iterable[Formula]) -> Formula:

@@ -15,6 +15,7 @@ from carnet_check.explicit.formulas import (
     TRUE,
     Formula,
     Places,
+    both,
     conjunction,
     conjuncts_of,
     disjunction,
@@ -119,7 +120,7 @@ class Grounder:
                 (joined, (*row, value))
                 for condition, row in found
                 for more, value in self.cases(arg, env)
-                if (joined := conjunction((condition, more))) != FALSE
+                if (joined := both(condition, more)) != FALSE
             ]
         return found
 
@@ -150,7 +151,10 @@ class Grounder:
         def choose(position: int, chosen: Env, left: tuple[Formula, ...]) -> Iterator[tuple[Env, tuple[Formula, ...]]]:
             name, ready = order[position]
             for check in ready:
-                formula = conjunction((*left, check.formula(chosen)))
+                more = check.formula(chosen)
+                if more is TRUE:
+                    continue
+                formula = conjunction((*left, more))
                 if formula == FALSE:
                     return
                 left = conjuncts_of(formula)
@@ -193,8 +197,8 @@ class Grounder:
             else:
                 held = row in self.instance.relations.get(symbol.name, frozenset())
                 fact = TRUE if held is wanted else FALSE
-            parts.append(conjunction((condition, fact)))
-        return disjunction(parts)
+            parts.append(both(condition, fact))
+        return parts[0] if len(parts) == 1 else disjunction(parts)
 
     def _equal(self, left: Term, right: Term, env: Env) -> Formula:
         return disjunction(
@@ -207,7 +211,7 @@ class Grounder:
     def _at(self, symbol: Symbol, row: Row, condition: Formula) -> Iterator[Case]:
         place = self.places.numbers[symbol.name, row]
         for value in self.places.values[place]:
-            joined = conjunction((condition, self.places.test(place, value)))
+            joined = both(condition, self.places.test(place, value))
             if joined != FALSE:
                 yield joined, str(value)
 

@@ -13,14 +13,14 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from carnet_check.explicit.formulas import FALSE, Formula, Places, Value, conjunction
+from carnet_check.explicit.formulas import FALSE, Formula, Places, Value, both, conjunction
 from carnet_check.explicit.grounding import Check, Env, Grounder
+from carnet_check.explicit.possible import find_possible
 from carnet_check.semantics import State
 from carnet_spec.language import Action, Effect, Instance, Protocol, Symbol, Update
 from carnet_spec.language.actions import GuardKind
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.protocol import terms_of_action
-from carnet_spec.language.terms import Var, symbols_of
+from carnet_spec.language.terms import Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def lower(protocol: Protocol, instance: Instance, start: State) -> Lowered:
             for row in itertools.product(*(instance.of(sort) for sort in symbol.domain)):
                 places.add(symbol.name, row, _first_value(symbol, row, start))
     lowering = _Lowering(instance, Grounder(instance, places))
-    ground = lowering.fixpoint([action for action in protocol.actions if _affordable(action, instance)])
+    ground = lowering.ground([action for action in protocol.actions if _affordable(action, instance)])
     rules = {action.name for action in protocol.actions if action.deduction}
     return Lowered(
         lowering.grounder,
@@ -89,25 +89,17 @@ class _Lowering:
         self.grounder = grounder
         self.places = grounder.places
 
-    def fixpoint(self, actions: Sequence[Action]) -> dict[str, tuple[GroundStep, ...]]:
-        """Ground again whatever reads a symbol that gained a possible value, until none does."""
-        ground: dict[str, tuple[GroundStep, ...]] = {}
-        reads = {action.name: _read_symbols(action) for action in actions}
-        stale = list(actions)
-        while stale:
-            gained: set[str] = set()
-            for action in stale:
-                ground[action.name] = tuple(self._steps(action, gained))
-            stale = [action for action in actions if not reads[action.name].isdisjoint(gained)]
-        return {action.name: ground[action.name] for action in actions}
+    def ground(self, actions: Sequence[Action]) -> dict[str, tuple[GroundStep, ...]]:
+        """Ground every action by what is possible."""
+        find_possible(actions, self.instance, self.places)
+        return {action.name: tuple(self._steps(action)) for action in actions}
 
-    def _steps(self, action: Action, gained: set[str]) -> Iterator[GroundStep]:
+    def _steps(self, action: Action) -> Iterator[GroundStep]:
         pools = self.instance.pools
         domains = {var.name: pools.get((action.name, var.name), self.instance.of(var.sort)) for var in action.params}
         for env, guard in self.grounder.solutions(domains, self._checks(action), {}):
-            writes = tuple(
-                write for update in action.updates for write in self._writes(update, env, conjunction(guard), gained)
-            )
+            whole = conjunction(guard)
+            writes = tuple(write for update in action.updates for write in self._writes(update, env, whole))
             yield GroundStep(action, tuple((var.name, env[var.name]) for var in action.params), guard, writes)
 
     def _checks(self, action: Action) -> list[Check]:
@@ -139,19 +131,17 @@ class _Lowering:
 
         return Check(frozenset((var.name, *earlier)), formula)
 
-    def _writes(self, update: Update, env: Env, guard: Formula, gained: set[str]) -> Iterator[Write]:
+    def _writes(self, update: Update, env: Env, guard: Formula) -> Iterator[Write]:
         sorts = [self.instance.of(var.sort) for var in update.each]
         for row in itertools.product(*sorts):
             every = {**env, **{var.name: element for var, element in zip(update.each, row, strict=True)}}
             when = self.grounder.formula(update.when, every)
-            if conjunction((guard, when)) == FALSE:
+            if both(guard, when) == FALSE:
                 continue
             for condition, place, value in self._targets(update, every, when):
-                known = conjunction((guard, condition))
+                known = both(guard, condition)
                 if known == FALSE:
                     continue
-                if self.places.allow(place, value):
-                    gained.add(update.symbol.name)
                 if len(self.places.values[place]) > 1:
                     yield Write(condition, place, self.places.values[place].index(value))
 
@@ -160,12 +150,6 @@ class _Lowering:
             place = self.places.numbers[update.symbol.name, row]
             if update.effect is Effect.ASSIGN and update.value is not None:
                 for case, value in self.grounder.cases(update.value, env):
-                    yield conjunction((when, at, case)), place, value
+                    yield both(both(when, at), case), place, value
             else:
-                yield conjunction((when, at)), place, update.effect is Effect.INSERT
-
-
-def _read_symbols(action: Action) -> frozenset[str]:
-    """Return what an action reads, and what it writes: there, too, it matters what is possible."""
-    read = frozenset(symbol.name for term in terms_of_action(action) for symbol in symbols_of(term))
-    return read | {update.symbol.name for update in action.updates}
+                yield both(when, at), place, update.effect is Effect.INSERT

@@ -173,7 +173,7 @@ def _defences(draft: Draft) -> None:
         ("enrolment-check", "the orchestrator checks the holder's enrolment key in the channel"),
         ("rotation-out", "the link key rotates before travelling"),
         ("rotation-in", "the link key rotates at return"),
-        ("rotation-in-h2d", "the rotation at return changes the host-to-device half"),
+        ("rotation-in-h2d", "the rotation at return changes the host-to-device half", "sealed-under-master"),
         ("rotation-in-d2h", "the rotation at return changes the device-to-host half"),
         ("rotation-ack", "the orchestrator waits for the acknowledgement of a rotation"),
         ("rotation-before-check", "memory is checked after the rotation at return"),
