@@ -30,6 +30,7 @@ class Rule:
     wakes_set: int
     """Bits whose setting may make the premises true."""
     wakes_cleared: int
+    """Bits whose clearing may do so, or takes away what the rule concludes."""
 
     def holds(self, s: int) -> bool:
         """Whether the premises hold."""
@@ -121,5 +122,5 @@ def _rule(layout: Layout, step: GroundStep, premises: Sequence[Formula], adds: i
         adds,
         layout.mask(test.place for test in tests),
         wide | layout.mask(test.place for test in tests if test.value == 1),
-        wide | layout.mask(test.place for test in tests if test.value == 0),
+        wide | layout.mask(test.place for test in tests if test.value == 0) | adds,
     )

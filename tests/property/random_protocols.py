@@ -1,0 +1,286 @@
+"""Random small protocols with an instance each: something of everything the language has.
+
+The vocabulary is fixed and small; what is random is how it is used. Protocols built this way mean nothing, which is
+the point: an engine has to agree with the interpreter about them all the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from carnet_spec.language import (
+    Action,
+    Effect,
+    Goal,
+    Guard,
+    GuardKind,
+    Initial,
+    Instance,
+    Invariant,
+    Kind,
+    Protocol,
+    Role,
+    Sort,
+    Symbol,
+    Term,
+    Update,
+)
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.printing import show_action, show_goal, show_initial, show_invariant
+from carnet_spec.language.terms import (
+    BOOL,
+    TRUE,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+)
+
+PARTY = Sort("Party")
+KEY = Sort("Key", fresh=True)
+PHASE = Sort("Phase", ("IDLE", "BUSY", "DONE"))
+ANYONE = Role("anyone")
+
+
+def _mutable(name: str, *domain: Sort, result: Sort = BOOL) -> Symbol:
+    return Symbol(name, domain, result, Kind.STATE, mutable=True)
+
+
+def _rigid(name: str, *domain: Sort, result: Sort = BOOL) -> Symbol:
+    return Symbol(name, domain, result, Kind.PUBLIC, mutable=False)
+
+
+BAD, HOME = _rigid("bad", PARTY), _rigid("home", KEY, result=PARTY)
+BOSS, SPARE = _rigid("boss", result=PARTY), _rigid("spare", result=KEY)
+PHASE_NOW, TURN = _mutable("phase", result=PHASE), _mutable("turn", result=PARTY)
+OWNER, CURRENT = _mutable("owner", KEY, result=PARTY), _mutable("current", PARTY, result=KEY)
+FLAG, READY, HELD = _mutable("flag"), _mutable("ready", PARTY), _mutable("held", PARTY, KEY)
+SEEN, KNOWN, USED = _mutable("seen", KEY), _mutable("known", PARTY, KEY), used_symbol(KEY)
+
+DERIVED = (SEEN, KNOWN)
+"""What deductions insert, and so must not be denied by their premises."""
+RELATIONS = (BAD, FLAG, READY, HELD, SEEN, KNOWN, USED)
+FUNCTIONS = (BOSS, SPARE, HOME, PHASE_NOW, TURN, OWNER, CURRENT)
+SYMBOLS = RELATIONS + FUNCTIONS
+
+
+@dataclass(frozen=True, repr=False)
+class Sample:
+    """A protocol, an instance of it, and what to look for; it prints as people read it."""
+
+    protocol: Protocol
+    instance: Instance
+    invariants: tuple[Invariant, ...]
+    goals: tuple[Goal, ...]
+
+    def __repr__(self) -> str:
+        parts = [
+            *map(show_initial, self.protocol.initial),
+            *map(show_action, self.protocol.actions),
+            *map(show_invariant, self.invariants),
+            *map(show_goal, self.goals),
+            repr(self.instance),
+        ]
+        return "\n".join(["", *parts])
+
+
+@st.composite
+def individuals(draw: st.DrawFn, sort: Sort, scope: Sequence[Var], depth: int = 1) -> Term:
+    """Draw a term of the sort over the variables in scope."""
+    choices: list[st.SearchStrategy[Term]] = [st.just(var) for var in scope if var.sort == sort]
+    if sort.members is not None:
+        choices += [st.just(Member(sort, name)) for name in sort.members]
+    for symbol in FUNCTIONS:
+        if symbol.result == sort and (not symbol.domain or depth > 0):
+            choices.append(applications(symbol, scope, depth - 1))
+    return draw(st.one_of(choices))
+
+
+@st.composite
+def applications(draw: st.DrawFn, symbol: Symbol, scope: Sequence[Var], depth: int = 1) -> Apply:
+    """Draw the symbol applied to something."""
+    return Apply(symbol, tuple(draw(individuals(sort, scope, depth)) for sort in symbol.domain))
+
+
+@st.composite
+def formulas(draw: st.DrawFn, scope: Sequence[Var], depth: int = 2, denied: bool = True, sign: bool = True) -> Term:
+    """Draw a formula; unless ``denied`` may be, derived relations occur positively in it."""
+    allowed = [symbol for symbol in RELATIONS if denied or sign or symbol not in DERIVED]
+    kind = draw(st.sampled_from(("fact", "equal", "not", "and", "or", "implies", "forall", "exists", "truth")))
+    if kind == "truth":
+        return Truth(draw(st.booleans()))
+    if kind == "equal":
+        sort = draw(st.sampled_from((PARTY, KEY, PHASE)))
+        return Equal(draw(individuals(sort, scope)), draw(individuals(sort, scope)))
+    if depth == 0 or kind == "fact":
+        return draw(applications(draw(st.sampled_from(allowed)), scope))
+    if kind == "not":
+        return Not(draw(formulas(scope, depth - 1, denied, not sign)))
+    if kind in ("forall", "exists"):
+        bound = _bound(len(scope), draw(st.sampled_from((PARTY, KEY))))
+        inner = draw(formulas((*scope, *bound), depth - 1, denied, sign))
+        return Forall(bound, inner) if kind == "forall" else Exists(bound, inner)
+    first = draw(formulas(scope, depth - 1, denied, sign != (kind == "implies")))
+    second = draw(formulas(scope, depth - 1, denied, sign))
+    if kind == "implies":
+        return Implies(first, second)
+    return And((first, second)) if kind == "and" else Or((first, second))
+
+
+def _bound(depth: int, sort: Sort) -> tuple[Var, ...]:
+    return (Var(f"{sort.name.lower()}.{depth}", sort),)
+
+
+@st.composite
+def _likely(draw: st.DrawFn, scope: Sequence[Var]) -> Term:
+    """Draw a condition that some states meet and some do not."""
+    fact = draw(applications(draw(st.sampled_from([symbol for symbol in RELATIONS if symbol.mutable])), scope))
+    phase = Equal(Apply(PHASE_NOW, ()), draw(individuals(PHASE, ())))
+    choices: tuple[Term, ...] = (Not(fact), fact, Not(phase), phase)
+    return draw(st.sampled_from(choices))
+
+
+@st.composite
+def _unlikely(draw: st.DrawFn, scope: Sequence[Var]) -> Term:
+    """Draw an invariant that only some states violate."""
+    return Not(And(tuple(draw(st.lists(_likely(scope), min_size=1, max_size=3)))))
+
+
+@st.composite
+def updates(draw: st.DrawFn, name: str, params: Sequence[Var]) -> Update:
+    """Draw an update of any mutable symbol."""
+    symbol = draw(st.sampled_from([symbol for symbol in SYMBOLS if symbol.mutable]))
+    args: list[Term] = []
+    each: list[Var] = []
+    for sort in symbol.domain:
+        if draw(st.integers(0, 5)) == 0:
+            each.append(Var(f"each{len(each)}", sort))
+            args.append(each[-1])
+        else:
+            args.append(draw(individuals(sort, params)))
+    scope = (*params, *each)
+    when = draw(st.one_of(st.just(TRUE), st.just(TRUE), _likely(scope), formulas(scope, 1)))
+    if symbol.is_relation:
+        effect = draw(st.sampled_from((Effect.INSERT, Effect.INSERT, Effect.REMOVE)))
+        return Update(name, symbol, effect, tuple(args), None, when, tuple(each))
+    value = draw(individuals(symbol.result, scope))
+    if draw(st.integers(0, 4)) == 0:
+        value = IfThenElse(draw(formulas(scope, 1)), value, draw(individuals(symbol.result, scope)))
+    return Update(name, symbol, Effect.ASSIGN, tuple(args), value, when, tuple(each))
+
+
+@st.composite
+def actions(draw: st.DrawFn, name: str) -> Action:
+    """Draw an action: parameters, some of them fresh, guards, updates and a cost."""
+    params = draw(_params(at_least=draw(st.sampled_from((1, 2, 0)))))
+    conditions = draw(st.lists(st.one_of(_likely(params), _likely(params), formulas(params)), max_size=2))
+    guards = [Guard(f"guard {n}", condition) for n, condition in enumerate(conditions)]
+    changes = [draw(updates(f"update {n}", params)) for n in range(draw(st.integers(1, 4)))]
+    for var in params:
+        if var.sort == KEY and draw(st.integers(0, 2)) > 0:
+            fact = Apply(USED, (var,))
+            guards.append(Guard(f"fresh {var.name}", Not(fact), GuardKind.FRESH))
+            changes.append(Update(f"use {var.name}", USED, Effect.INSERT, (var,)))
+    cost = draw(st.sampled_from((0, 0, 1)))
+    return Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", cost=cost)
+
+
+@st.composite
+def rules(draw: st.DrawFn, name: str) -> Action:
+    """Draw a deduction: its premises never deny what deductions insert, and it inserts only that."""
+    params = draw(_params())
+    guards = [Guard(f"given {n}", draw(formulas(params, denied=False))) for n in range(draw(st.integers(1, 2)))]
+    changes = []
+    for number in range(draw(st.integers(1, 2))):
+        target = draw(applications(draw(st.sampled_from(DERIVED)), params))
+        when = draw(st.one_of(st.just(TRUE), formulas(params, 1, denied=False)))
+        changes.append(Update(f"learn {number}", target.symbol, Effect.INSERT, target.args, None, when))
+    return Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", deduction=True)
+
+
+@st.composite
+def _params(draw: st.DrawFn, at_least: int = 0) -> tuple[Var, ...]:
+    sorts = draw(st.lists(st.sampled_from((PARTY, KEY)), min_size=at_least, max_size=3))
+    return tuple(Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(sorts))
+
+
+@st.composite
+def instances(draw: st.DrawFn, protocol: Protocol) -> Instance:
+    """Draw a small instance: elements, rigid facts, pools for some parameters, and a budget."""
+    parties = tuple(f"p{n}" for n in range(draw(st.sampled_from((2, 1, 3)))))
+    keys = tuple(f"k{n}" for n in range(draw(st.sampled_from((2, 1, 3)))))
+    pools = {}
+    for action, var in itertools.chain.from_iterable(zip(itertools.repeat(a), a.params) for a in protocol.actions):
+        if not action.deduction and var.sort == KEY and draw(st.integers(0, 2)) == 0:
+            pools[action.name, var.name] = tuple(draw(st.permutations(keys)))[: draw(st.integers(1, 3))]
+    return Instance(
+        elements={PARTY.name: parties, KEY.name: keys},
+        relations={BAD.name: frozenset((party,) for party in parties if draw(st.booleans()))},
+        functions={
+            BOSS.name: {(): draw(st.sampled_from(parties))},
+            SPARE.name: {(): draw(st.sampled_from(keys))},
+            HOME.name: {(key,): draw(st.sampled_from(parties)) for key in keys},
+        },
+        pools=pools,
+        budget=draw(st.sampled_from((None, 0, 1, 2))),
+    )
+
+
+@st.composite
+def _initial(draw: st.DrawFn, symbol: Symbol) -> Initial:
+    params = tuple(Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(symbol.domain))
+    if symbol.is_relation:
+        return Initial(symbol, params, Truth(draw(st.booleans())))
+    if symbol.result == PHASE:
+        return Initial(symbol, params, Member(PHASE, draw(st.sampled_from(PHASE.members or ()))))
+    return Initial(symbol, params, Apply(HOME, params) if params else Apply(BOSS, ()))
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    """Draw a protocol, an instance and what to look for."""
+    started = [symbol for symbol in (PHASE_NOW, TURN, OWNER, READY, HELD, KNOWN, FLAG) if draw(st.integers(0, 5)) == 0]
+    protocol = Protocol(
+        id="random",
+        title="Random",
+        variant="main",
+        without=(),
+        actions=(
+            *(draw(actions(f"act{n}")) for n in range(draw(st.integers(2, 5)))),
+            *(draw(rules(f"rule{n}")) for n in range(draw(st.integers(0, 3)))),
+        ),
+        axioms=(),
+        initial=tuple(draw(_initial(symbol)) for symbol in started),
+        claims=(),
+        lemmas=(),
+        goals=(),
+        liveness=(),
+        threats=(),
+        assumptions=(),
+        defences=(),
+        sorts=(PARTY, KEY, PHASE),
+        symbols=SYMBOLS,
+    )
+    invariants = []
+    goals = []
+    for number in range(draw(st.integers(1, 3))):
+        params = draw(_params())
+        body = draw(st.one_of(_unlikely(params), _unlikely(params), formulas(params)))
+        invariants.append(Invariant(f"invariant{number}", params, body))
+    for number in range(draw(st.integers(0, 2))):
+        params = draw(_params())
+        body = draw(st.one_of(formulas(params), _unlikely(params).map(Not)))
+        goals.append(Goal(f"goal{number}", params, body, "random"))
+    return Sample(protocol, draw(instances(protocol)), tuple(invariants), tuple(goals))
