@@ -8,6 +8,7 @@ cannot hold) becomes a row of its own, or takes the claim's place.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -154,11 +155,21 @@ def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
         yield found
 
 
+def caps_of(profile: str, jobs: int) -> Caps:
+    """Return where the explorations of a profile stop: each worker has its share of the memory."""
+    caps = CAPS.get(profile, Caps())
+    memory = min(caps.memory or _memory(), _memory())
+    return replace(caps, memory=memory // jobs)
+
+
+def _memory() -> int:
+    """Return most of the memory of this machine; the rest is for everything else."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5
+
+
 def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
     profile = campaign.profile
-    caps = CAPS.get(profile.name, Caps())
-    if caps.memory is not None:
-        caps = replace(caps, memory=caps.memory // campaign.request.jobs)
+    caps = caps_of(profile.name, campaign.request.jobs)
     common: dict[str, Any] = {
         "reference": campaign.request.source.reference,
         "variant": plan.protocol.variant,

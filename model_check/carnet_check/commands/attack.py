@@ -131,6 +131,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
         "verdict": str(result.verdict),
         "steps": steps_as_json(result.trace.steps) if result.trace else [],
         "replay": None,
+        "bound": sum(found.states for found in result.stages) if result.verdict == "UNKNOWN" else None,
         "finding": None,
         "claims": list(target.claims),
         "detail": result.detail,

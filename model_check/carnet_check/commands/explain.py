@@ -49,6 +49,7 @@ def explain(id: str, protocols: tuple[str, ...], as_json: bool) -> int:
     """
     sources = [load(name) for name in protocols or REGISTRY]
     every = [entry for source in sources for entry in entries(source)]
+    every += _uncited({entry.id for entry in every})
     found = [entry for entry in every if entry.id == id]
     if not found:
         names = dict.fromkeys(entry.id for entry in every)
@@ -62,6 +63,13 @@ def explain(id: str, protocols: tuple[str, ...], as_json: bool) -> int:
         for line in _lines(entry):
             say(line)
     return 0
+
+
+def _uncited(cited_ids: set[str]) -> Iterator[Entry]:
+    """Yield the normative sentences that no protocol at hand cites."""
+    for requirement in requirements().values():
+        if requirement.id not in cited_ids:
+            yield Entry(requirement.id, "requirement", requirement.page, requirement.sentence, requirement.source)
 
 
 def entries(source: Source) -> Iterator[Entry]:

@@ -54,7 +54,7 @@ class LiveLine:
         """Replace the live line."""
         from rich.text import Text
 
-        self._status.update(Text(text))
+        self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
     def line(self, text: str) -> None:
         """Print above the live line."""

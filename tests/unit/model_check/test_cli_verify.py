@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.model_check.command import TOY, WIDE, Ran, carnet, carnet_once, control
+from tests.unit.model_check.command import FIXTURES, TOY, WIDE, Ran, carnet, carnet_once, control
 
 
 def rows(ran: Ran) -> dict[tuple[str, str, str], str]:
@@ -152,3 +152,28 @@ def test_junit_has_a_case_for_each_row(tmp_path: Path) -> None:
 def test_a_selection_checks_only_that() -> None:
     ran = carnet("verify", TOY, "--claim", "secrecy", "--threat", "none", "--engine", "explicit", "--json")
     assert rows(ran) == {("secrecy", "none", "explicit"): "EXHAUSTED"}
+
+
+LAPS = str(FIXTURES / "laps.py")
+
+
+def test_a_goal_beyond_the_profile_is_reached_in_a_directed_run() -> None:
+    ran = carnet("verify", LAPS + ":FAMILY", "--engine", "explicit", "--json")
+    assert ran.code == 0
+    goals = {goal["goal"]: goal for goal in ran.json["goals"]}
+    assert (goals["first-lap"]["steps"], goals["first-lap"]["directed"]) == (1, False)
+    assert (goals["third-lap"]["steps"], goals["third-lap"]["directed"]) == (3, True)
+    assert goals["third-lap"]["where"] == "3 laps"
+    assert {row["claim"] for row in ran.json["results"]} == {"counted"}
+
+
+def test_a_goal_that_a_directed_run_misses_is_unknown_and_not_passed() -> None:
+    ran = carnet("verify", LAPS + ":DOGGED", "--engine", "explicit", "--json")
+    missed = {row["claim"]: row for row in ran.json["results"] if row["kind"] == "goal"}
+    assert (ran.code, set(missed), missed["third-chase"]["verdict"]) == (3, {"third-chase"}, "UNKNOWN")
+
+
+def test_a_search_with_a_budget_is_never_exhausted() -> None:
+    ran = carnet("verify", LAPS + ":FAMILY", "--engine", "explicit", "--profile", "ci", "--json")
+    (row,) = ran.json["results"]
+    assert (row["verdict"], row["bound"], row["expected"], ran.code) == ("HOLDS-TO", 1, "HOLDS-TO", 0)
