@@ -84,7 +84,7 @@ def specify_adversary(draft: Draft, *, confined: bool = False) -> None:
     _reading(draft, confined)
 
 
-def _wipe(step: Step, gpu: Gpu) -> None:
+def wipe(step: Step, gpu: Gpu) -> None:
     """Lose everything a GPU holds: session, keys, counters and memory."""
     step.remove(occupied(gpu))
     step.remove(in_session(gpu, step.each(Session)))
@@ -113,7 +113,7 @@ def _platform_moves(draft: Draft) -> None:
     def reset(step: Step, g: Gpu, mode: Mode) -> None:
         """Reset a GPU and boot it in or out of confidential mode."""
         step.given("power over it", genuine(g) & _holds_gpu(g))
-        _wipe(step, g)
+        wipe(step, g)
         step.remove(confidential(g), when=mode == Mode.OPEN)
         step.insert(confidential(g), when=mode == Mode.CONFIDENTIAL)
 

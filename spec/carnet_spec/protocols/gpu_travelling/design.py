@@ -58,7 +58,11 @@ VARIANTS = {
         Variant("reset", "a new session before every journey, the stock ratchet on the way in"),
         Variant("rotate-out-only", "the deck read literally: rotate before travelling only", without=("rotation-in",)),
         Variant("check-before-rotate", "check memory, then rotate", without=("rotation-before-check",)),
-        Variant("fence-before-rotate", "fence, then rotate", without=("rotation-before-fence",)),
+        Variant(
+            "fence-before-rotate",
+            "fence, then rotate, with the whole bundle lent",
+            without=("rotation-before-fence", "h2d-half-only"),
+        ),
         Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
         Variant("whole-bundle-lent", "lend both halves, keep d2h", without=("h2d-half-only", "rotation-in-d2h")),
         Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),

@@ -9,6 +9,7 @@ DEFAULTS = {
     "corrupt": 1,
     "gpus": 1,
     "fakes": 0,
+    "elsewhere": 0,
     "instances": 0,
     "chunks": 1,
     "corrupt_chunks": 0,
@@ -27,17 +28,21 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes under one threat model.
 
     ``holders`` are honest and ``corrupt`` are corrupt enrolled holders (under ``outsider`` and ``hypervisor`` the
-    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs; ``instances`` are orchestrator
+    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``elsewhere`` genuine ones that
+    outsiders own (one at least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator
     instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``rounds`` hand-overs;
     ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw.
     """
     size = DEFAULTS | {name: value for name, value in scale.items() if name in DEFAULTS}
+    if threat == "outsider":
+        size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
     enrolled_corrupt = threat not in ("outsider", "hypervisor")
     honest = _HONEST[: size["holders"]]
     rogue = _CORRUPT[: size["corrupt"]]
     strays = tuple(f"instance{number}" for number in range(2, 2 + size["instances"]))
     agents = ("orchestrator", "platform", *honest, *rogue, *strays)
     genuine = tuple(f"gpu{number}" for number in range(1, 1 + size["gpus"]))
+    outside = tuple(f"gpu{number}" for number in range(1 + size["gpus"], 1 + size["gpus"] + size["elsewhere"]))
     fakes = tuple(f"fake{number}" for number in range(1, 1 + size["fakes"]))
     chunks = {holder: tuple(f"{holder}'s chunk {n}" for n in range(1, 1 + size["chunks"])) for holder in honest}
     if enrolled_corrupt:
@@ -52,9 +57,9 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         "enrolled": _unary(enrolled),
         "measured": _unary(("orchestrator", *strays)),
         "job_manifest": _unary(("orchestrator",)),
-        "genuine": _unary(genuine),
-        "certified": _unary(genuine),
-        "elsewhere": frozenset(),
+        "genuine": _unary((*genuine, *outside)),
+        "certified": _unary((*genuine, *outside)),
+        "elsewhere": _unary(outside),
         "installed": _unary(genuine[:1]),
         "dataset": _unary(tuple(chunk for owned in chunks.values() for chunk in owned)),
         "before": frozenset((slots[i], slots[j]) for j in range(len(slots)) for i in range(j)),
@@ -68,7 +73,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     return Instance(
         elements={
             "Agent": agents,
-            "Gpu": (*genuine, *fakes),
+            "Gpu": (*genuine, *outside, *fakes),
             "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
             "Key": keys,
             "Data": (*(chunk for owned in chunks.values() for chunk in owned), "the model"),
@@ -118,7 +123,7 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool) -> str:
     rogue = "corrupt" if enrolled_corrupt else "outside"
     parts = [
         f"{size['holders']} honest and {size['corrupt']} {rogue} holder(s)",
-        f"{size['gpus']} genuine and {size['fakes']} fake GPU(s)",
+        f"{size['gpus']} genuine and {size['fakes']} fake GPU(s), {size['elsewhere']} elsewhere",
         f"{1 + size['instances']} orchestrator instance(s)",
         f"{size['chunks']} chunk(s)",
         f"{size['rounds']} round(s)",
@@ -128,25 +133,63 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool) -> str:
 
 
 PROFILES = {
-    "tiny": Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1}, title="one round, whole adversary"),
-    "ci": Profile(
-        "ci",
-        {
-            "holders": 1,
-            "corrupt": 1,
-            "gpus": 2,
-            "fakes": 1,
-            "instances": 1,
-            "chunks": 2,
-            "rounds": 2,
-            "own_sessions": 1,
-            "own_keys": 1,
-            "corrupt_chunks": 1,
-        },
-        budget=2,
-        title="two rounds, two active adversary moves",
-    ),
+    profile.name: profile
+    for profile in (
+        Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1}, title="one round, the whole adversary"),
+        Profile(
+            "ci",
+            {
+                "holders": 1,
+                "corrupt": 1,
+                "gpus": 2,
+                "fakes": 1,
+                "instances": 1,
+                "chunks": 2,
+                "rounds": 2,
+                "own_sessions": 1,
+                "own_keys": 1,
+                "corrupt_chunks": 1,
+            },
+            budget=2,
+            title="two rounds, two active adversary moves",
+        ),
+    )
 }
 
-HUNTS: tuple[Profile, ...] = ()
-FINDINGS: tuple[Finding, ...] = ()
+HUNTS = (
+    Profile("one round", {"rounds": 1}, budget=1),
+    Profile("setup", {"rounds": 1, "gpus": 1, "fakes": 1, "instances": 1, "own_keys": 1, "own_sessions": 1}, budget=3),
+    Profile("two rounds", {"rounds": 2, "chunks": 2}, budget=1),
+    Profile("two sessions", {"rounds": 1, "sessions": 2}, budget=2),
+    Profile("three rounds", {"rounds": 3}, budget=1),
+)
+"""The sizes a search for an attack goes through; most attacks need one round and one move, some wait for the next."""
+
+_PLAIN = "confidentiality"
+
+FINDINGS = (
+    Finding(
+        "finding-1", "the stock ratchet, and the last holder computes the next key", "collusion", _PLAIN, "ratchet"
+    ),
+    Finding("finding-2", "rotation before travelling only: a late write", "collusion", _PLAIN, "rotate-out-only"),
+    Finding("finding-3", "fence before rotation: the fence proves nothing", "collusion", _PLAIN, "fence-before-rotate"),
+    Finding("finding-4", "scrub of the buffer alone: residue is read", "collusion", _PLAIN, "scrub-buffer-only"),
+    Finding(
+        "finding-5",
+        "two writers, one key: an IV is used twice",
+        "collusion",
+        _PLAIN,
+        without=("count-handover", "rotation-in"),
+    ),
+    Finding("finding-6", "a plain semaphore: a scrub that never happened", "collusion", _PLAIN, "plain-semaphores"),
+    Finding("finding-7", "the whole bundle lent, d2h kept: traffic opened", "collusion", _PLAIN, "whole-bundle-lent"),
+    Finding("finding-8", "a report from outside the session", "collusion", _PLAIN, "report-not-in-session"),
+    Finding("finding-9", "attest, reset, silent re-attach", "collusion", _PLAIN, "reattach-after-reset"),
+    Finding("finding-10", "an intra-handshake quote is relayed", "collusion", _PLAIN, "intra-handshake-quote"),
+    Finding(
+        "finding-10-manifest", "a genuine instance with other inputs", "collusion", _PLAIN, without=("manifest-check",)
+    ),
+    Finding("finding-11", "an engine per holder, not retired", "collusion", _PLAIN, without=("engine-retirement",)),
+    Finding("finding-12", "half a rotation: counters restart", "collusion", "iv-unique", without=("atomic-rotation",)),
+)
+"""What Carnet found in the published design and its neighbours; each comes out of ``carnet attack``."""

@@ -7,18 +7,22 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Expression, Formula, Kind, Step, implies, relation, used
+from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
+    GPU,
     Agent,
     Data,
     Gpu,
     Key,
+    Phase,
     Session,
     answered,
     carried,
     corrupt,
     ends_at,
     exposed,
+    genuine,
     in_session,
     issued,
     key_session,
@@ -29,8 +33,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     live_h2d,
     owner,
     past_keys_leak,
+    phase,
     platform,
     revealed,
+    session,
+    session_lent,
     stale,
     tenant,
 )
@@ -246,6 +253,23 @@ class ResetOut(Ratchet):
 
     name = "reset"
     one_tenant = True
+
+    def rules(self, draft: Draft) -> None:
+        """Add the reset that comes before a second journey."""
+        super().rules(draft)
+
+        @draft.action(
+            by=GPU,
+            says="{g} is reset before it travels again.",
+            message="orchestrator -> {g}: reset, the model is saved",
+            source="Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
+            enforces="REQ-STOP-01",
+        )
+        def reset_before_travel(step: Step, g: Gpu) -> None:
+            """A lent session is never lent again: fresh keys cost the model's residence."""
+            step.actor(g, genuine(g))
+            step.given("ordered", (phase == Phase.CLEAN) & session_lent & in_session(g, session))
+            wipe(step, g)
 
     def secret(self, key: Key) -> Formula:
         """Whether the one holder of the session is honest too, since it can compute what follows its own key."""
