@@ -140,6 +140,7 @@ def _proof_row(campaign: Campaign, plan: Plan, proof: ClaimProof, threat: Threat
 
 def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
     tasks = [task for plan in campaign.plans for task in _searches(campaign, plan)]
+    tasks.sort(key=lambda task: not task.directed)  # the longest first, so that no worker waits at the end
 
     def progress(running: Sequence[tuple[Search, int, int]]) -> None:
         parts = [f"{t.variant} · {t.threat}: {states:,} states, depth {depth}" for t, states, depth in running]
