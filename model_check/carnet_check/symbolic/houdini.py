@@ -28,7 +28,8 @@ class Houdini:
         dropped: for each dropped invariant, the obligations that made it fall, in the order of dropping.
         rounds: how often something was dropped.
         asked: how many obligations were put to the solver.
-        complete: whether a fixpoint was reached; if not, all wanted claims had fallen before.
+        complete: whether all that is left is inductive together; without it, only what the proofs of the wanted
+            claims rest on is.
     """
 
     proof: ProofResult
@@ -39,7 +40,7 @@ class Houdini:
 
     @property
     def surviving(self) -> tuple[str, ...]:
-        """The invariants that are inductive together; nothing is known of them without a fixpoint."""
+        """The invariants that are inductive together, if all were looked at."""
         return tuple(each.name for each in self.proof.system.invariants) if self.complete else ()
 
     def claim(self, name: str) -> ClaimProof:
@@ -70,7 +71,7 @@ def houdini(
         threat: the threat model whose axioms may be used.
         baselines: earlier proofs, of the unchanged protocol for instance. An answer of theirs is taken over where its
             goal and everything in its core are the same here.
-        claims: stop as soon as all of these have fallen; by default go on to the fixpoint.
+        claims: look only at what these rest on, and stop when all have fallen; by default look at everything.
         jobs: how many worker processes; 1 stays in this one.
         rlimit: the budget of each question, in units of the solver's own counter.
         progress: told of every answer.
@@ -83,13 +84,10 @@ def houdini(
     wanted = None if claims is None else {protocol.claim(name).checked.name for name in claims}
     rounds = 0
     with workers or Workers(jobs) as pool:
-        while wanted is None or not wanted <= search.dropped.keys():
-            if not search.drop(asking, pool):
-                break
-            rounds += 1
-    complete = not search.open()
+        while open_ := search.open(wanted):
+            rounds += search.drop(open_, asking, pool)
     proof = search.proof(time.perf_counter() - started)
-    return Houdini(proof, search.dropped, rounds, search.asked, complete)
+    return Houdini(proof, search.dropped, rounds, search.asked, complete=not search.open(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +112,24 @@ class _Search:
         kept = tuple(each for each in self._subject.invariants if each.name not in self.dropped)
         return replace(self._subject, invariants=kept)
 
-    def open(self) -> list[Obligation]:
-        """The obligations of what is left that have no proof."""
+    def open(self, wanted: Collection[str] | None) -> list[Obligation]:
+        """The obligations without a proof of what is left, or of that part of it which ``wanted`` rests on so far."""
+        looked_at = self._rested_on(wanted)
         return [
             each
             for each in self._obligations.values()
-            if each.invariant.name not in self.dropped and each.id not in self._answers
+            if each.invariant.name in looked_at and each.id not in self._answers
         ]
 
-    def drop(self, asking: _Asking, workers: Workers) -> bool:
-        """Try to prove what is open; drop the invariants for which that fails, and say whether there were any."""
-        open_ = self.open()
+    def _rested_on(self, wanted: Collection[str] | None) -> set[str]:
+        left = {each.name for each in self.kept().invariants}
+        if wanted is None:
+            return left
+        proof = self.proof(0.0)
+        return {used for name in wanted if name in left for used in proof.uses(name)}
+
+    def drop(self, open_: Sequence[Obligation], asking: _Asking, workers: Workers) -> bool:
+        """Try to prove ``open_``; drop the invariants for which that fails, and say whether there were any."""
         fell: dict[str, list[str]] = {}
         answers = answers_to(open_, self.kept(), asking.hints, asking.rlimit, workers)
         for done, answer in enumerate(answers, 1):

@@ -155,13 +155,26 @@ def test_proofs_at_hand_change_what_is_asked_and_not_what_survives(general: Proo
     assert helped.asked < fresh.asked
 
 
-def test_the_search_may_stop_when_the_wanted_claim_has_fallen() -> None:
+def test_only_what_the_wanted_claims_rest_on_is_looked_at() -> None:
     careless = draft().protocol(without=("screening",))
-    found = houdini(careless, jobs=1, claims=["wrong"])
-    assert found.rounds == 1
+    found = houdini(careless, jobs=1, claims=["quiet"])
+    assert found.claim("quiet").proved
+    assert found.asked == len([id for id in found.proof.obligations if id.endswith("/quiet")])
     assert not found.complete
-    assert found.surviving == (), "without a fixpoint nothing is known to be inductive"
+    assert found.surviving == (), "what was not looked at is not known to be inductive"
     assert not found.claim("secrecy").proved
+
+
+def test_the_search_stops_when_the_wanted_claims_have_fallen() -> None:
+    found = houdini(LESSON, jobs=1, claims=["wrong"])
+    assert set(found.dropped) == {"wrong"}
+    assert found.rounds == 1
+    assert found.claim("wrong").missing == ("step/learn/wrong",)
+
+
+def test_a_claim_under_another_threat_model_is_not_proved_by_looking_away() -> None:
+    found = houdini(LESSON, LESSON.threat("anyone"), jobs=1, claims=["no-blame"])
+    assert found.claim("no-blame").outcome is Outcome.UNKNOWN
 
 
 def test_what_survives_is_a_proof_by_itself(general: ProofResult) -> None:
