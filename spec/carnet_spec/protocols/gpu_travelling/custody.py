@@ -75,7 +75,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     rotate_out_order,
     sealed,
     session,
-    session_lent,
     spent,
     stale,
     stray,
@@ -83,6 +82,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     taken,
     taken_slot,
     tenant,
+    tenanted,
     took_grant,
     transmitted,
     workspace,
@@ -150,9 +150,10 @@ def _rotate_out(draft: Draft, schedule: Schedule) -> None:
         step.require("phase", phase == Phase.CLEAN)
         step.require("enrolled", enrolled(a))
         if schedule.one_tenant:
-            step.require("one holder per session", ~session_lent)
+            step.require("one holder per session", ~tenanted(session))
         _issue(step, k, schedule, a)
         step.set(tenant(session), a)
+        step.insert(tenanted(session))
         step.insert(rotate_out_order(session, k))
         step.set(next_holder, a)
         step.set(phase, Phase.ROTATING_OUT)
@@ -219,7 +220,6 @@ def _grant(draft: Draft) -> None:
         step.insert(granted(a, link_h2d, v))
         step.insert(offer(orchestrator, p, link_h2d, v))
         step.set(lent_key, link_h2d)
-        step.insert(session_lent)
         step.remove(mux_request(step.each(Agent)), name="withdraw route")
         step.insert(mux_request(p), name="ask for route")
         step.set(phase, Phase.AWAY)

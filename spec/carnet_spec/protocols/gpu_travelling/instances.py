@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
 
 DEFAULTS = {
     "holders": 1,
@@ -33,7 +33,10 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``rounds`` hand-overs;
     ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw.
     """
-    size = DEFAULTS | {name: value for name, value in scale.items() if name in DEFAULTS}
+    unknown = sorted(set(scale) - set(DEFAULTS))
+    if unknown:
+        raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
+    size = DEFAULTS | dict(scale)
     if threat == "outsider":
         size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
     enrolled_corrupt = threat not in ("outsider", "hypervisor")
@@ -136,6 +139,7 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1}, title="one round, the whole adversary"),
+        Profile("directed", {"holders": 2, "corrupt": 0, "rounds": 3}, budget=0, title="honest parties, three rounds"),
         Profile(
             "ci",
             {

@@ -107,12 +107,12 @@ def state_lemmas(draft: Draft, schedule: Schedule) -> None:
     _sessions(draft)
     _keys(draft, schedule)
     _phases(draft)
-    _epochs(draft)
+    _epochs(draft, schedule)
     _secrecy(draft, schedule)
     _grants(draft)
-    _counters(draft)
+    _counters(draft, schedule)
     _acknowledgements(draft, schedule)
-    _memory(draft)
+    _memory(draft, schedule)
     _agreement(draft, schedule)
     _knowledge(draft, schedule)
 
@@ -359,7 +359,7 @@ def _phases(draft: Draft) -> None:
         )
 
 
-def _epochs(draft: Draft) -> None:
+def _epochs(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def older_keys_are_issued(j: Key, k: Key) -> Formula:
         """Epoch numbers are given to issued keys."""
@@ -394,7 +394,11 @@ def _epochs(draft: Draft) -> None:
     def pending_order_out_is_now(g: Gpu, k: Key) -> Formula:
         """A rotation out that the GPU would still take is the one under way, or a corrupt holder forged its end."""
         return implies(
-            attested_live(g) & rotate_out_order(session, k) & ~stale(g, k) & (phase != Phase.SETUP),
+            attested_live(g)
+            & rotate_out_order(session, k)
+            & ~stale(g, k)
+            & (phase != Phase.SETUP)
+            & schedule.calm(session),
             ((phase == Phase.ROTATING_OUT) & (k == pending)) | (during(*OUT) & (k == link_h2d) & corrupt(owner(k))),
         )
 
@@ -402,7 +406,11 @@ def _epochs(draft: Draft) -> None:
     def pending_order_in_is_now(g: Gpu, k: Key) -> Formula:
         """A rotation in that the GPU would still take is the one under way."""
         return implies(
-            attested_live(g) & rotate_in_order(session, k) & ~stale(g, k) & (phase != Phase.SETUP),
+            attested_live(g)
+            & rotate_in_order(session, k)
+            & ~stale(g, k)
+            & (phase != Phase.SETUP)
+            & schedule.calm(session),
             (phase == Phase.ROTATING_IN) & (k == pending),
         )
 
@@ -416,7 +424,7 @@ def _epochs(draft: Draft) -> None:
     def pending_out_finds_it_clean(g: Gpu, s: Session, k: Key, m: Data) -> Formula:
         """While a GPU would still take a rotation out, its regions are empty and nothing is planted."""
         return implies(
-            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k),
+            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & schedule.calm(s),
             ~resident(g, m) & ~planted(g) & ~context(g),
         )
 
@@ -431,7 +439,7 @@ def _epochs(draft: Draft) -> None:
     def live_key_is_the_link(g: Gpu, k: Key) -> Formula:
         """The live key is the link key, or the pending one, or a corrupt holder's rotation has not happened yet."""
         return implies(
-            attested_live(g) & live_h2d(g, k) & (phase != Phase.SETUP),
+            attested_live(g) & live_h2d(g, k) & (phase != Phase.SETUP) & schedule.calm(session),
             (k == link_h2d)
             | (during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & (k == pending))
             | (during(*OUT) & corrupt(owner(link_h2d)) & (owner(k) == orchestrator)),
@@ -440,7 +448,7 @@ def _epochs(draft: Draft) -> None:
     @draft.lemma
     def link_is_live_at_home(g: Gpu) -> Formula:
         """At home, while the session lives, the link key is live."""
-        return implies(attested_live(g) & during(Phase.OPENED, *HOME), live_h2d(g, link_h2d))
+        return implies(attested_live(g) & during(Phase.OPENED, *HOME) & schedule.calm(session), live_h2d(g, link_h2d))
 
     @draft.lemma
     def link_is_live_out(g: Gpu) -> Formula:
@@ -537,7 +545,7 @@ def _grants(draft: Draft) -> None:
         return implies(spent(a, k, v), accepted(a, orchestrator, k, first) & implies(before(u, v), spent(a, k, u)))
 
 
-def _counters(draft: Draft) -> None:
+def _counters(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def orders_are_counted(k: Key, v: Slot, o: Order) -> Formula:
         """The orchestrator sends orders under its own keys and counts them."""
@@ -551,7 +559,10 @@ def _counters(draft: Draft) -> None:
     @draft.lemma
     def sent_under_accepted_keys(g: Gpu, k: Key, v: Slot) -> Formula:
         """The orchestrator sends under keys of its own that the GPU took."""
-        return implies(consumed(k, v) & (owner(k) == orchestrator) & in_session(g, key_session(k)), stale(g, k))
+        return implies(
+            consumed(k, v) & (owner(k) == orchestrator) & in_session(g, key_session(k)) & schedule.calm(key_session(k)),
+            stale(g, k),
+        )
 
     @draft.lemma
     def replies_are_counted(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
@@ -604,25 +615,28 @@ def _acknowledgements(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def fenced_first(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
         """Every order but the fence comes after the fence was done."""
-        return implies(ordered(k, v, o) & (o != Order.FENCE) & live_h2d(g, k), done(k, Order.FENCE))
+        return implies(
+            ordered(k, v, o) & (o != Order.FENCE) & live_h2d(g, k) & schedule.calm(key_session(k)), done(k, Order.FENCE)
+        )
 
     @draft.lemma
     def fenced_at_home(g: Gpu) -> Formula:
         """From the acknowledged fence on, the fence was done."""
         later = (Phase.FENCED, Phase.UPLOADED, Phase.CHECKING, *CHECKED)
-        return implies(attested_live(g) & during(*later), done(link_h2d, Order.FENCE))
+        return implies(attested_live(g) & during(*later) & schedule.calm(session), done(link_h2d, Order.FENCE))
 
     @draft.lemma
     def checked_at_home(g: Gpu) -> Formula:
         """From the check on, code and model were good."""
         return implies(
-            attested_live(g) & during(*CHECKED), done(link_h2d, Order.CODE_GOOD) & done(link_h2d, Order.MODEL_GOOD)
+            attested_live(g) & during(*CHECKED) & schedule.calm(session),
+            done(link_h2d, Order.CODE_GOOD) & done(link_h2d, Order.MODEL_GOOD),
         )
 
     @draft.lemma
     def scrubbed_at_home(g: Gpu) -> Formula:
         """Clean means that the scrub was done."""
-        return implies(attested_live(g) & (phase == Phase.CLEAN), done(link_h2d, Order.SCRUB))
+        return implies(attested_live(g) & (phase == Phase.CLEAN) & schedule.calm(session), done(link_h2d, Order.SCRUB))
 
     @draft.lemma
     def not_scrubbed_yet(v: Slot) -> Formula:
@@ -641,17 +655,28 @@ def _acknowledgements(draft: Draft, schedule: Schedule) -> None:
         return implies(done(k, Order.SCRUB) & live_h2d(g, k) & ordered(k, v, Order.TRAIN), received(g, k, v))
 
 
-def _memory(draft: Draft) -> None:
+def _memory(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def fence_holds(g: Gpu, k: Key) -> Formula:
         """After the fence, and while that key is live, nothing else runs."""
-        return implies(done(k, Order.FENCE) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k), ~context(g))
+        return implies(
+            done(k, Order.FENCE)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~context(g),
+        )
 
     @draft.lemma
     def code_stays_good(g: Gpu, k: Key) -> Formula:
         """After the check, and while that key is live, no code is planted."""
         return implies(
-            done(k, Order.CODE_GOOD) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k),
+            done(k, Order.CODE_GOOD)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
             ~planted(g) & done(k, Order.FENCE),
         )
 
@@ -659,13 +684,25 @@ def _memory(draft: Draft) -> None:
     def model_stays_good(g: Gpu, k: Key) -> Formula:
         """After the check, and while that key is live, the model is not altered."""
         return implies(
-            done(k, Order.MODEL_GOOD) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k), ~tampered(g)
+            done(k, Order.MODEL_GOOD)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~tampered(g),
         )
 
     @draft.lemma
     def scrub_holds(g: Gpu, k: Key, m: Data) -> Formula:
         """After the scrub, and while that key is live, buffer and workspace are empty."""
-        return implies(done(k, Order.SCRUB) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k), ~resident(g, m))
+        return implies(
+            done(k, Order.SCRUB)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~resident(g, m),
+        )
 
     @draft.lemma
     def honest_epochs_are_clean(g: Gpu, k: Key) -> Formula:
@@ -695,9 +732,14 @@ def _memory(draft: Draft) -> None:
     @draft.lemma
     def model_is_in_attested_sessions(g: Gpu, s: Session) -> Formula:
         """The model is on a GPU only in a session that was attested."""
-        return implies(holds_model(g), occupied(g) & genuine(g)) & implies(
+        return implies(holds_model(g), occupied(g) & genuine(g) & confidential(g)) & implies(
             holds_model(g) & in_session(g, s), attested(s)
         )
+
+    @draft.lemma
+    def implants_beside_the_model(g: Gpu) -> Formula:
+        """Beside the model only a corrupt holder can have planted anything."""
+        return implies(holds_model(g) & (planted(g) | context(g)), some_holder_corrupt)
 
     @draft.lemma
     def implants_come_from_corrupt_holders(g: Gpu, s: Session) -> Formula:
@@ -717,7 +759,12 @@ def _agreement(draft: Draft, schedule: Schedule) -> None:
     def counters_were_read(g: Gpu, j: Key, c: Key, n: Slot, u: Slot) -> Formula:
         """A counter read under the live home key was the GPU's, and it does not go back."""
         return implies(
-            counted(j, c, n) & live_h2d(g, j) & (owner(j) == orchestrator) & guarded(j) & before(u, n),
+            counted(j, c, n)
+            & live_h2d(g, j)
+            & (owner(j) == orchestrator)
+            & guarded(j)
+            & schedule.calm(key_session(j))
+            & before(u, n),
             received(g, c, u),
         )
 
@@ -746,7 +793,10 @@ def _agreement(draft: Draft, schedule: Schedule) -> None:
         """Messages not by honest senders were made by corrupt agents under corrupt agents' keys, or unprotected."""
         return implies(
             made_by(k, x),
-            corrupt(x) & used(k) & answered(key_session(k)) & (corrupt(owner(k)) | ~protected(key_session(k))),
+            corrupt(x)
+            & used(k)
+            & answered(key_session(k))
+            & (corrupt(owner(k)) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
         )
 
 

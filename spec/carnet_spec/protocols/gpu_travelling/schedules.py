@@ -6,7 +6,7 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Expression, Formula, Kind, Step, implies, relation, used
+from carnet_spec.language import Draft, Expression, Formula, Kind, Step, implies, relation, true, used
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -18,9 +18,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     answered,
+    attested,
+    buffer,
     carried,
     corrupt,
+    data_owner,
+    dataset,
     ends_at,
+    enrolled,
     exposed,
     genuine,
     in_session,
@@ -31,15 +36,19 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     link_h2d,
     live_d2h,
     live_h2d,
+    orchestrator,
     owner,
     past_keys_leak,
     phase,
     platform,
     revealed,
+    rotate_in_order,
     session,
-    session_lent,
     stale,
     tenant,
+    tenanted,
+    traffic,
+    workspace,
 )
 
 follows = relation(
@@ -112,6 +121,10 @@ class Schedule:
     def secret(self, key: Key) -> Formula:
         """Whether nobody who is corrupt ever had a right to the key, nor was given it."""
         return ~corrupt(owner(key)) & ~self.leaked(key)
+
+    def calm(self, of: Session) -> Formula:
+        """Whether nobody who is corrupt can follow the keys of the session; where keys are independent, always."""
+        return true
 
     def carried(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent under the key or resident during its epoch."""
@@ -268,12 +281,58 @@ class ResetOut(Ratchet):
         def reset_before_travel(step: Step, g: Gpu) -> None:
             """A lent session is never lent again: fresh keys cost the model's residence."""
             step.actor(g, genuine(g))
-            step.given("ordered", (phase == Phase.CLEAN) & session_lent & in_session(g, session))
+            step.given("ordered", (phase == Phase.CLEAN) & tenanted(session) & in_session(g, session))
             wipe(step, g)
 
     def secret(self, key: Key) -> Formula:
         """Whether the one holder of the session is honest too, since it can compute what follows its own key."""
-        return ~corrupt(owner(key)) & ~corrupt(tenant(key_session(key))) & ~self.leaked(key)
+        return super().secret(key) & self.calm(key_session(key))
+
+    def calm(self, of: Session) -> Formula:
+        """Whether the session's one holder, if it was lent, is honest."""
+        return implies(tenanted(of), ~corrupt(tenant(of)))
+
+    def lemmas(self, draft: Draft) -> None:
+        """Add that a session has one holder, and what follows from what stays in it."""
+        super().lemmas(draft)
+
+        @draft.lemma
+        def tenants_are_holders(s: Session) -> Formula:
+            """A session is lent to an enrolled holder."""
+            return implies(tenanted(s), attested(s) & enrolled(tenant(s)))
+
+        @draft.lemma
+        def home_orders_come_after_the_journey(k: Key) -> Formula:
+            """No order to rotate in is out before the session's one return."""
+            away = (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING) | (phase == Phase.AWAY)
+            before_return = away | (phase == Phase.BACK)
+            return implies(rotate_in_order(session, k), tenanted(session)) & implies(
+                before_return, ~rotate_in_order(session, k)
+            )
+
+        @draft.lemma
+        def one_tenant_per_session(k: Key) -> Formula:
+            """A session's keys are the orchestrator's and its one holder's."""
+            home = key_session(k)
+            lent = tenanted(home) & (owner(k) == tenant(home))
+            return implies(issued(k), (owner(k) == orchestrator) | lent)
+
+        @draft.lemma
+        def keys_follow_in_sessions(j: Key, k: Key) -> Formula:
+            """A key follows another of its own session."""
+            return implies(follows(j, k), issued(j) & issued(k) & (key_session(j) == key_session(k)))
+
+        @draft.lemma
+        def data_stays_with_its_session(g: Gpu, s: Session, m: Data) -> Formula:
+            """Honest data is only where its owner is the session's one holder."""
+            there = in_session(g, s) & (buffer(g, m) | workspace(g, m)) & dataset(m) & ~corrupt(data_owner(m))
+            return implies(there, tenanted(s) & (tenant(s) == data_owner(m)))
+
+        @draft.lemma
+        def traffic_stays_with_its_session(k: Key, m: Data) -> Formula:
+            """So with training traffic."""
+            honest = traffic(k, m) & dataset(m) & ~corrupt(data_owner(m))
+            return implies(honest, tenanted(key_session(k)) & (tenant(key_session(k)) == data_owner(m)))
 
 
 class WrappedUnderOld(Schedule):

@@ -61,7 +61,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     report_inside,
     responder,
     session,
-    session_lent,
     stale,
 )
 
@@ -104,7 +103,6 @@ def _open_session(draft: Draft) -> None:
         ask(step, s, k)
         step.set(lent_key, k)
         step.set(custody, Custody.NONE)
-        step.remove(session_lent)
         step.set(phase, Phase.OPENED)
 
     @draft.action(

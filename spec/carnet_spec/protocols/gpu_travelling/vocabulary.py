@@ -13,7 +13,6 @@ from carnet_spec.language import (
     Kind,
     Role,
     constant,
-    flag,
     function,
     member,
     relation,
@@ -143,7 +142,7 @@ pending = variable("pending", Key, of=ORCHESTRATOR, says="the key a rotation is 
 lent_key = variable("lent_key", Key, of=ORCHESTRATOR, says="the key last granted to a holder")
 next_holder = variable("next_holder", Agent, of=ORCHESTRATOR, says="the holder the GPU goes to")
 count = variable("count", Slot, of=ORCHESTRATOR, says="the message count that the holder returned")
-session_lent = flag("session_lent", of=ORCHESTRATOR, says="the session's GPU was lent already")
+tenanted = relation("tenanted", Session, kind=Kind.STATE, of=ORCHESTRATOR, says="the session's GPU was lent already")
 consumed = relation(
     "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
 )
