@@ -8,6 +8,7 @@ goals, threat models and defences into a :class:`Protocol`.
 from __future__ import annotations
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Step, Update
+from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
@@ -40,7 +41,6 @@ from carnet_spec.language.protocol import (
     Axiom,
     Claim,
     Defence,
-    Draft,
     Eventually,
     Goal,
     Initial,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.instance import Instance
-from carnet_spec.language.protocol import Draft, Protocol
+from carnet_spec.language.protocol import Protocol
 
 Scale = Mapping[str, int]
 """Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""

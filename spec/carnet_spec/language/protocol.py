@@ -1,31 +1,20 @@
-"""Protocols: what is specified, claimed and assumed, collected by a :class:`Draft` and fixed in a :class:`Protocol`.
+"""Protocols: what is specified, claimed and assumed, fixed in an immutable :class:`Protocol`.
 
-A draft holds everything a design may contain, the named defences and the shortcuts that exist only without one of
-them. ``draft.protocol(without=…)`` resolves it into an immutable protocol value; nothing is global.
+Every engine reads these values and nothing else; a :class:`~carnet_spec.language.draft.Draft` makes them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from carnet_spec.language.actions import Action, Effect, Guard, Step, Update
-from carnet_spec.language.errors import MisuseError, SpecificationError
-from carnet_spec.language.expressions import (
-    Expression,
-    Formula,
-    Function,
-    Individual,
-    Relation,
-    formula_term,
-    parameters,
-)
-from carnet_spec.language.terms import Apply, Forall, Role, Sort, Symbol, Term, Var, sort_of, subterms
+from carnet_spec.language.actions import Action
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.terms import Forall, Sort, Symbol, Term, Var
 
 _Named = TypeVar("_Named", Action, "Claim")
-_Part = TypeVar("_Part", Guard, Update)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +168,7 @@ class Protocol:
         for threat in self.threats:
             if threat.id == id:
                 return threat
-        raise SpecificationError(f"no threat model '{id}' in {self.id}; known: {_list(t.id for t in self.threats)}")
+        raise SpecificationError(f"no threat model '{id}' in {self.id}; known: {listed(t.id for t in self.threats)}")
 
     @property
     def invariants(self) -> tuple[Invariant, ...]:
@@ -193,276 +182,16 @@ class Protocol:
 
 
 def _named(things: Iterable[_Named], name: str, what: str) -> _Named:
-    listed = tuple(things)
-    for thing in listed:
+    known = tuple(things)
+    for thing in known:
         if thing.name == name:
             return thing
-    raise SpecificationError(f"no {what} '{name}'; known: {_list(thing.name for thing in listed)}")
+    raise SpecificationError(f"no {what} '{name}'; known: {listed(thing.name for thing in known)}")
 
 
-def _list(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return ``names`` in words."""
     return ", ".join(names) or "none"
-
-
-class Draft:
-    """A protocol being written down."""
-
-    def __init__(self, id: str, title: str, variant: str = "main") -> None:
-        self.id = id
-        self.title = title
-        self.variant = variant
-        self._actions: list[Action] = []
-        self._axioms: list[Axiom] = []
-        self._initial: list[Initial] = []
-        self._claims: list[Claim] = []
-        self._lemmas: list[Invariant] = []
-        self._goals: list[Goal] = []
-        self._liveness: list[Eventually] = []
-        self._threats: list[Threat] = []
-        self._assumptions: list[Assumption] = []
-        self._defences: list[Defence] = []
-
-    # -- what may happen ------------------------------------------------------------------------------------------
-
-    def action(
-        self,
-        *,
-        by: Role,
-        says: str,
-        source: str,
-        message: str = "",
-        enforces: str | tuple[str, ...] = (),
-        cost: int = 0,
-        shortcut_of: str | None = None,
-    ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function into an action.
-
-        ``says`` is a sentence with ``{parameter}`` places, ``message`` reads ``sender -> receiver: text`` and draws the
-        arrow of a sequence diagram. ``cost`` is what the step counts against an adversary budget.
-        """
-        return self._traced(by, says, source, message, enforces, cost, False, shortcut_of)
-
-    def rule(
-        self,
-        *,
-        by: Role,
-        says: str,
-        source: str,
-        message: str = "",
-        enforces: str | tuple[str, ...] = (),
-        shortcut_of: str | None = None,
-    ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function into a rule: insert-only, free, and taken as early as engines like.
-
-        What adversaries deduce is a rule; so is what an honest party does whenever it can and that only ever helps.
-        """
-        return self._traced(by, says, source, message, enforces, 0, True, shortcut_of)
-
-    def _traced(
-        self,
-        by: Role,
-        says: str,
-        source: str,
-        message: str,
-        enforces: str | tuple[str, ...],
-        cost: int,
-        deduction: bool,
-        shortcut_of: str | None,
-    ) -> Callable[[Callable[..., None]], Action]:
-        def trace(function: Callable[..., None]) -> Action:
-            params = parameters(function, skip=1)
-            step = Step(function.__name__, params, by, deduction)
-            function(step, *params)
-            action = Action(
-                name=function.__name__,
-                by=by,
-                params=tuple(_variable(param) for param in params),
-                guards=tuple(step.guards),
-                updates=tuple(step.updates),
-                says=says,
-                source=source,
-                message=message,
-                enforces=(enforces,) if isinstance(enforces, str) else enforces,
-                cost=cost,
-                deduction=deduction,
-                actor=step.acting,
-                shortcut_of=shortcut_of,
-                why=" ".join((function.__doc__ or "").split()),
-            )
-            if any(other.name == action.name for other in self._actions):
-                raise SpecificationError(f"two actions are called '{action.name}'")
-            self._actions.append(action)
-            return action
-
-        return trace
-
-    # -- what is claimed and assumed ------------------------------------------------------------------------------
-
-    def claim(
-        self,
-        *,
-        name: str,
-        sentence: str,
-        requirement: str,
-        source: str,
-        under: tuple[str, ...],
-        fails_under: tuple[str, ...] = (),
-    ) -> Callable[[Callable[..., Formula]], Claim]:
-        """State the decorated function, over all its parameters, as a claim."""
-
-        def state(function: Callable[..., Formula]) -> Claim:
-            invariant = _invariant(function, name)
-            claim = Claim(name, invariant, sentence, requirement, source, under, fails_under)
-            self._claims.append(claim)
-            return claim
-
-        return state
-
-    def declare_claim(
-        self, name: str, *, sentence: str, requirement: str, source: str, under: tuple[str, ...]
-    ) -> Claim:
-        """Name a claim of a layer that is not built yet; it is listed and never counted as established."""
-        claim = Claim(name, None, sentence, requirement, source, under, declared=True)
-        self._claims.append(claim)
-        return claim
-
-    def lemma(self, function: Callable[..., Formula]) -> Invariant:
-        """State the decorated function as a lemma; its docstring says it in words."""
-        invariant = _invariant(function, function.__name__)
-        self._lemmas.append(invariant)
-        return invariant
-
-    def lemma_under(self, *threats: str) -> Callable[[Callable[..., Formula]], Invariant]:
-        """State the decorated function as a lemma that holds under the named threat models only."""
-
-        def state(function: Callable[..., Formula]) -> Invariant:
-            invariant = replace(_invariant(function, function.__name__), under=threats)
-            self._lemmas.append(invariant)
-            return invariant
-
-        return state
-
-    def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
-        """State the decorated function, for some parameters, as something that must be reachable."""
-
-        def state(function: Callable[..., Formula]) -> Goal:
-            traced = _invariant(function, function.__name__.replace("_", "-"))
-            goal = Goal(traced.name, traced.params, traced.body, sentence, rounds)
-            self._goals.append(goal)
-            return goal
-
-        return state
-
-    def eventually(
-        self, name: str, trigger: Formula, response: Formula, *, sentence: str, fair: tuple[str, ...] = ()
-    ) -> None:
-        """State a liveness property under fairness of the named actions."""
-        self._liveness.append(Eventually(name, trigger.term, response.term, sentence, fair))
-
-    def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
-        """Assume ``formula``, over rigid symbols only, and name the assumption it states."""
-        self._axioms.append(Axiom(name, formula.term, assumption, says))
-
-    def threat(self, id: str, title: str, **axioms: Formula) -> Threat:
-        """Declare a threat model by its axioms."""
-        threat = Threat(id, title, tuple(Axiom(f"{id}: {n}", f.term) for n, f in axioms.items()))
-        self._threats.append(threat)
-        return threat
-
-    def assumption(self, id: str, sentence: str) -> None:
-        """Declare an assumption."""
-        self._assumptions.append(Assumption(id, sentence))
-
-    def defence(self, id: str, title: str, *, base: str = "", timed: bool = False) -> None:
-        """Declare a defence that can be removed."""
-        self._defences.append(Defence(id, title, base, timed))
-
-    def initially(
-        self, what: Expression | Relation | Function[Any], value: Expression | Callable[..., Expression]
-    ) -> None:
-        """Give a variable, relation or function its value in the first state."""
-        params: tuple[Individual, ...] = ()
-        if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
-            symbol, given = what.term.symbol, value
-        elif isinstance(what, Relation | Function) and not isinstance(value, Expression):
-            params = parameters(value)
-            symbol, given = what.symbol, value(*params)
-        else:
-            raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
-        if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
-            raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {given!r}")
-        self._initial.append(Initial(symbol, tuple(_variable(param) for param in params), given.term))
-
-    # -- the protocol ---------------------------------------------------------------------------------------------
-
-    def protocol(self, without: Iterable[str] = ()) -> Protocol:
-        """Resolve the draft into a protocol, with the named defences removed.
-
-        Raises:
-            SpecificationError: a defence is unknown, or belongs to a layer that is not built yet.
-        """
-        removed = tuple(sorted(set(without)))
-        known = {defence.id: defence for defence in self._defences}
-        for id in removed:
-            if id not in known:
-                raise SpecificationError(f"no defence '{id}' in {self.id}; known: {_list(known)}")
-            if known[id].timed:
-                raise SpecificationError(f"defence '{id}' belongs to the timed layer and cannot be removed yet")
-        actions = tuple(
-            _resolved(action, removed)
-            for action in self._actions
-            if action.shortcut_of is None or action.shortcut_of in removed
-        )
-        return self._built(actions, removed)
-
-    def whole(self) -> Protocol:
-        """Return everything the draft may contain, as the lints read it.
-
-        Shortcuts, and parts that exist only with or only without a defence, stand side by side.
-        """
-        return self._built(tuple(self._actions), ())
-
-    def _built(self, actions: tuple[Action, ...], removed: tuple[str, ...]) -> Protocol:
-        protocol = Protocol(
-            id=self.id,
-            title=self.title,
-            variant=self.variant,
-            without=removed,
-            actions=actions,
-            axioms=tuple(self._axioms),
-            initial=tuple(self._initial),
-            claims=tuple(self._claims),
-            lemmas=tuple(self._lemmas),
-            goals=tuple(self._goals),
-            liveness=tuple(self._liveness),
-            threats=tuple(self._threats),
-            assumptions=tuple(self._assumptions),
-            defences=tuple(self._defences),
-        )
-        symbols = _symbols(protocol)
-        return replace(protocol, symbols=symbols, sorts=_sorts(protocol, symbols))
-
-
-def _variable(param: Individual) -> Var:
-    if not isinstance(param.term, Var):
-        raise SpecificationError(f"{param!r} is not a parameter")
-    return param.term
-
-
-def _invariant(function: Callable[..., Formula], name: str) -> Invariant:
-    params = parameters(function)
-    body = formula_term(function(*params), f"the body of {name}")
-    says = " ".join((function.__doc__ or "").split())
-    return Invariant(name, tuple(_variable(param) for param in params), body, says)
-
-
-def _resolved(action: Action, removed: tuple[str, ...]) -> Action:
-    def kept(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
-        return tuple(
-            part for part in parts if part.defence not in removed and (part.unless is None or part.unless in removed)
-        )
-
-    return replace(action, guards=kept(action.guards), updates=kept(action.updates))
 
 
 def terms_of_action(action: Action) -> tuple[Term, ...]:
@@ -473,67 +202,3 @@ def terms_of_action(action: Action) -> tuple[Term, ...]:
         if update.value is not None:
             found.append(update.value)
     return tuple(found)
-
-
-def _symbols(protocol: Protocol) -> tuple[Symbol, ...]:
-    """Collect the symbols in order of first appearance, so that every reader sees the same order."""
-    found: dict[Symbol, None] = {}
-
-    def visit(term: Term) -> None:
-        for sub in subterms(term):
-            if isinstance(sub, Apply):
-                found.setdefault(sub.symbol)
-
-    for axiom in protocol.axioms:
-        visit(axiom.formula)
-    for action in protocol.actions:
-        for term in terms_of_action(action):
-            visit(term)
-        for update in action.updates:
-            found.setdefault(update.symbol)
-    for threat in protocol.threats:
-        for axiom in threat.axioms:
-            visit(axiom.formula)
-    for invariant in protocol.invariants:
-        visit(invariant.body)
-    for goal in protocol.goals:
-        visit(goal.body)
-    for live in protocol.liveness:
-        visit(live.trigger)
-        visit(live.response)
-    for initial in protocol.initial:
-        found.setdefault(initial.symbol)
-        visit(initial.value)
-    names = [symbol.name for symbol in found]
-    clashes = sorted({name for name in names if names.count(name) > 1})
-    if clashes:
-        raise SpecificationError(f"symbols declared twice with different meaning: {_list(clashes)}")
-    return tuple(found)
-
-
-def _sorts(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
-    found: dict[Sort, None] = {}
-    for symbol in symbols:
-        for sort in (*symbol.domain, symbol.result):
-            found.setdefault(sort)
-    for action in protocol.actions:
-        for param in action.params:
-            found.setdefault(sort_of(param))
-    return tuple(sort for sort in found if sort.name != "Bool")
-
-
-__all__ = [
-    "Assumption",
-    "Axiom",
-    "Claim",
-    "Defence",
-    "Draft",
-    "Effect",
-    "Eventually",
-    "Goal",
-    "Initial",
-    "Invariant",
-    "Protocol",
-    "Threat",
-    "terms_of_action",
-]

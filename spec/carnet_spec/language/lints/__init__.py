@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
 from carnet_spec.language.lints.common import Found, at, one_of
@@ -43,7 +44,7 @@ from carnet_spec.language.lints.wording import (
     source,
     threats,
 )
-from carnet_spec.language.protocol import Draft, Protocol
+from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.stratify import stratification
 from carnet_spec.language.terms import BOOL, Apply, Kind, Symbol, conjunction
 
