@@ -1,6 +1,8 @@
 """GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
 
-Modules, in reading order: vocabulary, setup, custody, training, adversary, schedules, claims, lemmas, design.
+Modules, in reading order: the words (vocabulary, counters, orders), what honest parties do (setup, rotation, handover,
+homecoming, training, schedules), what the adversary does and deduces (adversary, deductions), what holds (claims,
+goals, lemmas), and the whole (design, instances).
 """
 
 from __future__ import annotations

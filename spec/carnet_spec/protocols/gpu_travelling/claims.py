@@ -1,4 +1,4 @@
-"""What is claimed: the properties of every reachable state, the goals, and what must happen eventually."""
+"""Claims: the properties of every reachable state, with the threat models under which each is claimed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     accepted_twice,
     attested,
     attested_live,
-    buffer,
     confidential,
     context,
     corrupt,
@@ -64,7 +63,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     taken,
     tampered,
     the_model,
-    workspace,
 )
 from carnet_spec.requirements import requirements
 
@@ -82,7 +80,9 @@ _ANALYSIS = "deck, Security Analysis"
 
 def state_claims(draft: Draft, schedule: Schedule, *, confined: bool = False) -> None:
     """Add the claims to ``draft``."""
-    _secrecy(draft, schedule, confined)
+    _secrecy(draft)
+    _forward_secrecy(draft, schedule)
+    _model_secrecy(draft, confined)
     _freshness(draft)
     _memory(draft)
     _agreement(draft)
@@ -90,7 +90,7 @@ def state_claims(draft: Draft, schedule: Schedule, *, confined: bool = False) ->
     _timed(draft)
 
 
-def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
+def _secrecy(draft: Draft) -> None:
     @draft.claim(
         name="confidentiality",
         sentence=said("CLAIM-CONFIDENTIALITY"),
@@ -128,6 +128,8 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
         )
         return known & opens
 
+
+def _forward_secrecy(draft: Draft, schedule: Schedule) -> None:
     @draft.claim(
         name="forward-isolation",
         sentence=said("CLAIM-FORWARD-ISOLATION"),
@@ -153,6 +155,8 @@ def _secrecy(draft: Draft, schedule: Schedule, confined: bool) -> None:
         )
         return keys_kept & data_kept
 
+
+def _model_secrecy(draft: Draft, confined: bool) -> None:
     @draft.claim(
         name="model-confidentiality",
         sentence=said("CLAIM-MODEL-CONFIDENTIALITY"),
@@ -360,41 +364,4 @@ def _timed(draft: Draft) -> None:
         requirement="CLAIM-BOUNDED-CUSTODY",
         source="Carnet (attack 32)",
         under=ALL,
-    )
-
-
-def state_goals(draft: Draft) -> None:
-    """Add what must be reachable, and what must happen eventually, to ``draft``."""
-
-    @draft.goal(sentence="An honest holder's data is resident.")
-    def data_resident(g: Gpu, m: Data) -> Formula:
-        return buffer(g, m) & honest_data(m)
-
-    @draft.goal(sentence="The model was trained on an honest holder's data.")
-    def trained(g: Gpu, m: Data) -> Formula:
-        return (phase == Phase.TRAINED) & workspace(g, m) & honest_data(m)
-
-    @draft.goal(sentence="A second holder has the GPU.", rounds=2)
-    def second_holder(a: Agent, b: Agent, j: Key, k: Key, v: Slot, w: Slot) -> Formula:
-        return granted(a, j, v) & granted(b, k, w) & (a != b)
-
-    @draft.goal(sentence="The same holder has the GPU twice.", rounds=2)
-    def same_holder_twice(a: Agent, j: Key, k: Key, v: Slot, w: Slot) -> Formula:
-        return granted(a, j, v) & granted(a, k, w) & (j != k)
-
-    @draft.goal(sentence="A third round begins.", rounds=3)
-    def third_round(a: Agent, b: Agent, c: Agent, i: Key, j: Key, k: Key, u: Slot, v: Slot, w: Slot) -> Formula:
-        three = granted(a, i, u) & granted(b, j, v) & granted(c, k, w)
-        return three & (i != j) & (j != k) & (i != k)
-
-    @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
-    def eviction() -> Formula:
-        return (custody == Custody.EVICTED) & (phase == Phase.CLEAN)
-
-    draft.eventually(
-        "grant-ends",
-        phase == Phase.AWAY,
-        phase != Phase.AWAY,
-        sentence="Every grant is followed by return, eviction or fail-stop.",
-        fair=("evict",),
     )

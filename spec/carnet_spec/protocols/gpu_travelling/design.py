@@ -5,9 +5,13 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
-from carnet_spec.protocols.gpu_travelling.claims import state_claims, state_goals
-from carnet_spec.protocols.gpu_travelling.custody import specify_custody
+from carnet_spec.protocols.gpu_travelling.claims import state_claims
+from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
+from carnet_spec.protocols.gpu_travelling.goals import state_goals
+from carnet_spec.protocols.gpu_travelling.handover import specify_handover
+from carnet_spec.protocols.gpu_travelling.homecoming import specify_homecoming
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
+from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
 from carnet_spec.protocols.gpu_travelling.training import specify_training
@@ -95,9 +99,13 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     _defences(draft)
     _start(draft)
     specify_setup(draft)
-    specify_custody(draft, schedule)
+    specify_rotation_out(draft, schedule)
+    specify_handover(draft, schedule)
+    specify_rotation_in(draft, schedule)
+    specify_homecoming(draft)
     specify_training(draft, schedule)
     specify_adversary(draft, confined=confined)
+    specify_deductions(draft, confined=confined)
     schedule.rules(draft)
     state_claims(draft, schedule, confined=confined)
     state_lemmas(draft, schedule)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
 
 DEFAULTS = {
@@ -33,56 +36,21 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``rounds`` hand-overs;
     ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw.
     """
-    unknown = sorted(set(scale) - set(DEFAULTS))
-    if unknown:
-        raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
-    size = DEFAULTS | dict(scale)
-    if threat == "outsider":
-        size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
-    enrolled_corrupt = threat not in ("outsider", "hypervisor")
-    honest = _HONEST[: size["holders"]]
-    rogue = _CORRUPT[: size["corrupt"]]
-    strays = tuple(f"instance{number}" for number in range(2, 2 + size["instances"]))
-    agents = ("orchestrator", "platform", *honest, *rogue, *strays)
-    genuine = tuple(f"gpu{number}" for number in range(1, 1 + size["gpus"]))
-    outside = tuple(f"gpu{number}" for number in range(1 + size["gpus"], 1 + size["gpus"] + size["elsewhere"]))
-    fakes = tuple(f"fake{number}" for number in range(1, 1 + size["fakes"]))
-    chunks = {holder: tuple(f"{holder}'s chunk {n}" for n in range(1, 1 + size["chunks"])) for holder in honest}
-    if enrolled_corrupt:
-        chunks |= {each: tuple(f"{each}'s chunk {n}" for n in range(1, 1 + size["corrupt_chunks"])) for each in rogue}
-    platform_corrupt = threat not in ("outsider", "holder")
-    corrupt = (*(("platform",) if platform_corrupt else ()), *rogue, *strays)
-    enrolled = (*honest, *(rogue if enrolled_corrupt else ()))
+    size = _sizes(scale, threat)
+    cast = _Cast.of(size, threat)
     keys, pools = _keys(size)
     slots = tuple(f"{n}" for n in range(max(5, size["chunks"] + 1)))
-    relations: dict[str, frozenset[Row]] = {
-        "corrupt": _unary(corrupt),
-        "enrolled": _unary(enrolled),
-        "measured": _unary(("orchestrator", *strays)),
-        "job_manifest": _unary(("orchestrator",)),
-        "genuine": _unary((*genuine, *outside)),
-        "certified": _unary((*genuine, *outside)),
-        "elsewhere": _unary(outside),
-        "installed": _unary(genuine[:1]),
-        "dataset": _unary(tuple(chunk for owned in chunks.values() for chunk in owned)),
-        "before": frozenset((slots[i], slots[j]) for j in range(len(slots)) for i in range(j)),
-        "precedes": frozenset(
-            (owned[i], owned[j]) for owned in chunks.values() for j in range(len(owned)) for i in range(j)
-        ),
-        "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
-        "some_holder_corrupt": frozenset({()}) if enrolled_corrupt and rogue else frozenset(),
-    }
-    owners = {(chunk,): holder for holder, owned in chunks.items() for chunk in owned}
+    owners: dict[Row, str] = {(chunk,): holder for holder, owned in cast.chunks.items() for chunk in owned}
     return Instance(
         elements={
-            "Agent": agents,
-            "Gpu": (*genuine, *outside, *fakes),
+            "Agent": cast.agents,
+            "Gpu": (*cast.genuine, *cast.outside, *cast.fakes),
             "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
             "Key": keys,
-            "Data": (*(chunk for owned in chunks.values() for chunk in owned), "the model"),
+            "Data": (*cast.datasets, "the model"),
             "Slot": slots,
         },
-        relations=relations,
+        relations=_relations(cast, slots, threat),
         functions={
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
@@ -91,8 +59,99 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "data_owner": owners | {("the model",): "orchestrator"},
         },
         pools=pools,
-        describes=_describe(size, enrolled_corrupt),
+        describes=_describe(size, _rogues_enrolled(threat)),
     )
+
+
+def _sizes(scale: Scale, threat: str) -> dict[str, int]:
+    unknown = sorted(set(scale) - set(DEFAULTS))
+    if unknown:
+        raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
+    size = DEFAULTS | dict(scale)
+    if threat == "outsider":
+        size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
+    return size
+
+
+def _rogues_enrolled(threat: str) -> bool:
+    return threat not in ("outsider", "hypervisor")
+
+
+@dataclass(frozen=True)
+class _Cast:
+    """Who and what takes part: agents and GPUs by what they are, and each holder's chunks."""
+
+    honest: Row
+    rogue: Row
+    strays: Row
+    enrolled: Row
+    corrupt: Row
+    genuine: Row
+    outside: Row
+    fakes: Row
+    chunks: Mapping[str, Row]
+
+    @classmethod
+    def of(cls, size: Mapping[str, int], threat: str) -> _Cast:
+        """Name everybody, and say who is corrupt under ``threat``."""
+        honest = _HONEST[: size["holders"]]
+        rogue = _CORRUPT[: size["corrupt"]]
+        strays = _numbered("instance", 2, size["instances"])
+        chunks = {holder: _chunks(holder, size["chunks"]) for holder in honest}
+        if _rogues_enrolled(threat):
+            chunks |= {each: _chunks(each, size["corrupt_chunks"]) for each in rogue}
+        platform_corrupt = threat not in ("outsider", "holder")
+        return cls(
+            honest=honest,
+            rogue=rogue,
+            strays=strays,
+            enrolled=(*honest, *(rogue if _rogues_enrolled(threat) else ())),
+            corrupt=(*(("platform",) if platform_corrupt else ()), *rogue, *strays),
+            genuine=_numbered("gpu", 1, size["gpus"]),
+            outside=_numbered("gpu", 1 + size["gpus"], size["elsewhere"]),
+            fakes=_numbered("fake", 1, size["fakes"]),
+            chunks=chunks,
+        )
+
+    @property
+    def agents(self) -> Row:
+        """Every agent."""
+        return ("orchestrator", "platform", *self.honest, *self.rogue, *self.strays)
+
+    @property
+    def datasets(self) -> Row:
+        """Every holder's chunks."""
+        return tuple(chunk for owned in self.chunks.values() for chunk in owned)
+
+
+def _relations(cast: _Cast, slots: Row, threat: str) -> dict[str, frozenset[Row]]:
+    return {
+        "corrupt": _unary(cast.corrupt),
+        "enrolled": _unary(cast.enrolled),
+        "measured": _unary(("orchestrator", *cast.strays)),
+        "job_manifest": _unary(("orchestrator",)),
+        "genuine": _unary((*cast.genuine, *cast.outside)),
+        "certified": _unary((*cast.genuine, *cast.outside)),
+        "elsewhere": _unary(cast.outside),
+        "installed": _unary(cast.genuine[:1]),
+        "dataset": _unary(cast.datasets),
+        "before": _in_line(slots),
+        "precedes": frozenset(pair for owned in cast.chunks.values() for pair in _in_line(owned)),
+        "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
+        "some_holder_corrupt": frozenset({()}) if _rogues_enrolled(threat) and cast.rogue else frozenset(),
+    }
+
+
+def _chunks(holder: str, count: int) -> Row:
+    return tuple(f"{holder}'s chunk {n}" for n in range(1, 1 + count))
+
+
+def _numbered(what: str, start: int, count: int) -> Row:
+    return tuple(f"{what}{number}" for number in range(start, start + count))
+
+
+def _in_line(elements: Row) -> frozenset[Row]:
+    return frozenset((elements[i], elements[j]) for j in range(len(elements)) for i in range(j))
 
 
 def _unary(names: Row) -> frozenset[Row]:

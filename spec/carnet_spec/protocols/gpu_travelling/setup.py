@@ -70,27 +70,30 @@ _DECK = "deck, How it works: Setup"
 def specify_setup(draft: Draft) -> None:
     """Add the setup steps to ``draft``."""
     _open_session(draft)
+    _answer_session(draft)
     _attest_gpu(draft)
     _attest_orchestrator(draft)
     _enrol(draft)
     _route(draft)
 
 
-def _open_session(draft: Draft) -> None:
-    def ask(step: Step, s: Session, k: Key) -> None:
-        step.fresh(s)
-        step.fresh(k)
-        step.set(session, s)
-        step.set(link_h2d, k)
-        step.set(link_d2h, k)
-        step.set(key_session(k), s)
-        step.set(owner(k), orchestrator)
-        step.insert(key_exchange(s, k))
-        step.insert(orchestrated(s))
-        step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
-        step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
-        step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
+def _ask(step: Step, s: Session, k: Key) -> None:
+    """Ask for a session and draw its first link key."""
+    step.fresh(s)
+    step.fresh(k)
+    step.set(session, s)
+    step.set(link_h2d, k)
+    step.set(link_d2h, k)
+    step.set(key_session(k), s)
+    step.set(owner(k), orchestrator)
+    step.insert(key_exchange(s, k))
+    step.insert(orchestrated(s))
+    step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
+    step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
+    step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
 
+
+def _open_session(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
@@ -100,7 +103,7 @@ def _open_session(draft: Draft) -> None:
     )
     def open_session(step: Step, s: Session, k: Key) -> None:
         """Fail-stop is starting again from nothing: a session that failed is never continued."""
-        ask(step, s, k)
+        _ask(step, s, k)
         step.set(lent_key, k)
         step.set(custody, Custody.NONE)
         step.set(phase, Phase.OPENED)
@@ -115,9 +118,11 @@ def _open_session(draft: Draft) -> None:
     def reattach(step: Step, s: Session, k: Key) -> None:
         """What a driver does that reconnects by itself."""
         step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
-        ask(step, s, k)
+        _ask(step, s, k)
         step.insert(issued(k))
 
+
+def _answer_session(draft: Draft) -> None:
     @draft.action(
         by=GPU,
         says="{g} answers the key exchange of {s}.",

@@ -1,0 +1,280 @@
+"""The adversary's deductions: what follows, at no cost, from what it knows and has seen.
+
+Corrupt agents pool what they know, whoever knows a key forges under it, and every ciphertext that crossed unprotected
+memory is on record until its key is known.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU, reaches
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    ADVERSARY,
+    Agent,
+    Data,
+    Gpu,
+    Key,
+    Mode,
+    Order,
+    Session,
+    Slot,
+    acknowledged,
+    answered,
+    buffer,
+    confidential,
+    context,
+    corrupt,
+    counted,
+    ends_at,
+    genuine,
+    holds_model,
+    in_session,
+    issued,
+    key_exchange,
+    key_session,
+    knows_d2h,
+    knows_h2d,
+    knows_master,
+    learned,
+    ordered,
+    planted,
+    platform,
+    replied,
+    report,
+    report_inside,
+    sealed,
+    semaphore,
+    stash,
+    the_model,
+    traffic,
+    workspace,
+)
+
+
+def specify_deductions(draft: Draft, *, confined: bool = False) -> None:
+    """Add the adversary's deductions; ``confined`` hardware limits a link key to the dataset buffer."""
+    _pooling(draft)
+    _forgery(draft)
+    _masters(draft)
+    _decryption(draft)
+    _reused_ivs(draft)
+    _reading(draft, confined)
+
+
+def responder_is(s: Session, gpu: Gpu) -> Formula:
+    """Whether ``gpu`` really is at the far end of a session that was opened."""
+    return answered(s) & (ends_at(s) == gpu)
+
+
+def _pooling(draft: Draft) -> None:
+    for relation, what in ((knows_h2d, "h2d"), (knows_d2h, "d2h")):
+
+        def pool(step: Step, x: Agent, y: Agent, k: Key) -> None:
+            """Corrupt agents share what they know."""
+            step.given("collude", corrupt(x) & corrupt(y) & relation(x, k))  # noqa: B023  # traced at once
+            step.insert(relation(y, k))  # noqa: B023  # traced at once
+
+        pool.__name__ = f"pool_{what}"
+        draft.rule(by=ADVERSARY, says=f"{{x}} tells {{y}} the {what} half of {{k}}.", source="deck, Collusion")(pool)
+
+    @draft.rule(by=ADVERSARY, says="{x} tells {y} the data {m}.", source="deck, Collusion")
+    def pool_data(step: Step, x: Agent, y: Agent, m: Data) -> None:
+        """Corrupt agents share what they have learned."""
+        step.given("collude", corrupt(x) & corrupt(y) & learned(x, m))
+        step.insert(learned(y, m))
+
+
+def _forgery(draft: Draft) -> None:
+    @draft.rule(by=ADVERSARY, says="A fake {q} signs what it likes.", source="deck: fake GPU (attack 21)")
+    def fake_reports(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
+        """A fake GPU has no certified key, but signs any report."""
+        step.given("fake", ~genuine(q))
+        step.insert(report(q, n, mode))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The far end of {s} shows the report of {q} inside it.",
+        source="nvtrust: the report is not bound to the session (attack 22)",
+    )
+    def relay_report(step: Step, s: Session, e: Gpu, q: Gpu, n: Session, mode: Mode) -> None:
+        """Whoever holds the session's secrets, a fake or the platform of a GPU in open mode, can show any report."""
+        step.given("the session's far end", responder_is(s, e))
+        step.given("in the adversary's hands", ~genuine(e) | (in_session(e, s) & ~confidential(e) & corrupt(platform)))
+        step.given("has it", report(q, n, mode))
+        step.insert(report_inside(s, q, n, mode))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the acknowledgement {o} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+    )
+    def forge_acknowledgement(step: Step, x: Agent, k: Key, o: Order) -> None:
+        """An acknowledgement proves that somebody knows the d2h half, no more."""
+        step.given("knows the half", corrupt(x) & knows_d2h(x, k))
+        step.insert(acknowledged(k, o))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges a counter of {c} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+    )
+    def forge_count(step: Step, x: Agent, k: Key, c: Key, n: Slot) -> None:
+        """So with counters read through the link."""
+        step.given("knows the half", corrupt(x) & knows_d2h(x, k))
+        step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform sets the plain semaphore {o}.",
+        source="DEMY finding 5: the completion semaphore is in unprotected memory (attack 17)",
+    )
+    def forge_semaphore(step: Step, o: Order) -> None:
+        """Plain host-visible memory says what the host wants."""
+        step.given("on the bus", corrupt(platform))
+        step.insert(semaphore(o))
+
+
+def _masters(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform has the master of {s}, whose far end {e} is not protected.",
+        source="deck: fake GPU; nvtrust mode flags (attacks 21, 35)",
+    )
+    def master_leaks(step: Step, s: Session, e: Gpu) -> None:
+        """A fake GPU hands its secrets over; outside confidential mode the host reads them."""
+        step.given("the session's far end", responder_is(s, e))
+        step.given("the adversary's", corrupt(platform) & (~genuine(e) | (in_session(e, s) & ~confidential(e))))
+        step.insert(knows_master(platform, s))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform derives or unwraps {k} with the master of {s}.",
+        source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: every key hangs on the session's master",
+    )
+    def master_opens_keys(step: Step, s: Session, k: Key) -> None:
+        """Whoever has the master has every key of the session, early or late."""
+        step.given("keys of the session", key_exchange(s, k) | (issued(k) & (key_session(k) == s)))
+        step.given("has the master", corrupt(platform) & knows_master(platform, s))
+        step.insert(knows_h2d(platform, k))
+        step.insert(knows_d2h(platform, k))
+
+
+def _decryption(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform decrypts {m}, which {a} sent under {k}.",
+        message="platform -> platform: decrypts {m} with {k}",
+        source="open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory",
+    )
+    def decrypt(step: Step, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """The platform records every ciphertext."""
+        step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & knows_h2d(platform, k))
+        step.insert(learned(platform, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform decrypts training traffic derived from {m} under {k}.",
+        source="open-gpu-kernel-modules cc_drv.h: the d2h half (attack 5)",
+    )
+    def decrypt_traffic(step: Step, k: Key, m: Data) -> None:
+        """What training sends home is derived from data."""
+        step.given("recorded", corrupt(platform) & traffic(k, m) & knows_d2h(platform, k))
+        step.insert(learned(platform, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform decrypts the upload of the model under {k}.",
+        source="open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory",
+    )
+    def decrypt_upload(step: Step, k: Key, v: Slot) -> None:
+        """The upload holds the model."""
+        step.given("recorded", corrupt(platform) & ordered(k, v, Order.UPLOAD) & knows_h2d(platform, k))
+        step.insert(learned(platform, the_model))
+
+
+def _reused_ivs(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="Two chunks under {k} share the IV {v}: the platform has both plaintexts.",
+        source="RFC 5116 section 5.1.1; SP 800-38D (attack 7)",
+    )
+    def two_time_pad(step: Step, a: Agent, b: Agent, k: Key, v: Slot, m: Data, n: Data) -> None:
+        """One key stream twice gives the difference; the spec counts both as lost."""
+        step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & sealed(b, k, v, n) & (m != n))
+        step.insert(learned(platform, m), name="learn m")
+        step.insert(learned(platform, n), name="learn n")
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="A chunk and an order under {k} share the IV {v}: the platform has {m}.",
+        source="RFC 5116 section 5.1.1; SP 800-38D (attack 7)",
+    )
+    def known_plaintext_pad(step: Step, a: Agent, k: Key, v: Slot, m: Data, o: Order) -> None:
+        """What an order says is no secret, so its key stream is known."""
+        step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & ordered(k, v, o))
+        step.insert(learned(platform, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Training traffic and an acknowledgement under {k} share the IV {v}: the platform has {m}.",
+        source="RFC 5116 section 5.1.1; SP 800-38D (attack 9)",
+    )
+    def reply_pad(step: Step, k: Key, v: Slot, o: Order, m: Data) -> None:
+        """The same in the other direction."""
+        step.given("recorded", corrupt(platform) & replied(k, v, Order.TRAIN) & replied(k, v, o) & (o != Order.TRAIN))
+        step.given("derived from it", traffic(k, m))
+        step.insert(learned(platform, m))
+
+
+def _there(gpu: Gpu, data: Data, confined: bool) -> Formula:
+    """Whether ``data`` is where whoever reaches the GPU's memory finds it."""
+    held = buffer(gpu, data) | workspace(gpu, data) | stash(gpu, data)
+    return held if confined else held | (holds_model(gpu) & (data == the_model))
+
+
+def _reading(draft: Draft, confined: bool) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} reads {m} from {g} through the link, under {k}.",
+        message="{g} -> {x}: {m}, read under {k}",
+        source=f"{WHOLE_GPU} (attacks 18 and 20)",
+    )
+    def read_gpu(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
+        """Whichever half was lent, its owner can make the GPU write out what is in memory."""
+        step.given("access", reaches(x, g, k))
+        step.given("there", _there(g, m, confined))
+        step.insert(learned(x, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Code planted on {g} copies {m} to where no scrub looks.",
+        source=f"{WHOLE_GPU} (attack 15)",
+    )
+    def hide_copy(step: Step, g: Gpu, m: Data) -> None:
+        """Planted code waits for the next turn of whoever planted it."""
+        step.given("runs", (planted(g) | context(g)) & (buffer(g, m) | workspace(g, m)))
+        step.insert(stash(g, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Code planted on {g} writes {m} to plain host memory.",
+        message="{g} -> platform: {m}, in the clear",
+        source=f"{WHOLE_GPU} (attack 15)",
+    )
+    def write_out(step: Step, g: Gpu, m: Data) -> None:
+        """Code on the GPU can write unprotected host memory without any key."""
+        step.given("runs", corrupt(platform) & (planted(g) | context(g)))
+        step.given("there", _there(g, m, confined))
+        step.insert(learned(platform, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform reads {m} from {g}, which is out of confidential mode.",
+        message="{g} -> platform: {m}, read in open mode",
+        source="nvtrust mode flags (attack 35)",
+    )
+    def read_in_open_mode(step: Step, g: Gpu, m: Data) -> None:
+        """Outside confidential mode, memory is the platform's."""
+        step.given("open mode", corrupt(platform) & genuine(g) & ~confidential(g))
+        step.given("there", _there(g, m, confined))
+        step.insert(learned(platform, m))

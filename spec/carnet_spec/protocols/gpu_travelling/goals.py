@@ -1,0 +1,57 @@
+"""Goals: what must be reachable, or every claim would be empty, and what must happen eventually."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
+    Custody,
+    Data,
+    Gpu,
+    Key,
+    Phase,
+    Slot,
+    buffer,
+    custody,
+    granted,
+    honest_data,
+    phase,
+    workspace,
+)
+
+
+def state_goals(draft: Draft) -> None:
+    """Add what must be reachable, and what must happen eventually, to ``draft``."""
+
+    @draft.goal(sentence="An honest holder's data is resident.")
+    def data_resident(g: Gpu, m: Data) -> Formula:
+        return buffer(g, m) & honest_data(m)
+
+    @draft.goal(sentence="The model was trained on an honest holder's data.")
+    def trained(g: Gpu, m: Data) -> Formula:
+        return (phase == Phase.TRAINED) & workspace(g, m) & honest_data(m)
+
+    @draft.goal(sentence="A second holder has the GPU.", rounds=2)
+    def second_holder(a: Agent, b: Agent, j: Key, k: Key, v: Slot, w: Slot) -> Formula:
+        return granted(a, j, v) & granted(b, k, w) & (a != b)
+
+    @draft.goal(sentence="The same holder has the GPU twice.", rounds=2)
+    def same_holder_twice(a: Agent, j: Key, k: Key, v: Slot, w: Slot) -> Formula:
+        return granted(a, j, v) & granted(a, k, w) & (j != k)
+
+    @draft.goal(sentence="A third round begins.", rounds=3)
+    def third_round(a: Agent, b: Agent, c: Agent, i: Key, j: Key, k: Key, u: Slot, v: Slot, w: Slot) -> Formula:
+        three = granted(a, i, u) & granted(b, j, v) & granted(c, k, w)
+        return three & (i != j) & (j != k) & (i != k)
+
+    @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
+    def eviction() -> Formula:
+        return (custody == Custody.EVICTED) & (phase == Phase.CLEAN)
+
+    draft.eventually(
+        "grant-ends",
+        phase == Phase.AWAY,
+        phase != Phase.AWAY,
+        sentence="Every grant is followed by return, eviction or fail-stop.",
+        fair=("evict",),
+    )

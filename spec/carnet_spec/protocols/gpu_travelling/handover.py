@@ -1,0 +1,272 @@
+"""Hand-over: the link is granted to one holder, takes in its data, and is given back or taken away.
+
+A grant goes to the one holder whose key it is; a return comes from that holder and states how many counter values it
+used, so that neither side uses one twice.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Step, forall, implies
+from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    ADVERSARY,
+    GPU,
+    HOLDER,
+    ORCHESTRATOR,
+    Agent,
+    Custody,
+    Data,
+    Gpu,
+    Key,
+    Phase,
+    Session,
+    Slot,
+    accepted,
+    accepted_twice,
+    admitted,
+    before,
+    buffer,
+    channel,
+    consumed,
+    corrupt,
+    count,
+    custody,
+    data_owner,
+    dataset,
+    finished,
+    first,
+    gave_back,
+    genuine,
+    granted,
+    issued,
+    key_session,
+    knows_d2h,
+    knows_h2d,
+    knows_launch,
+    lent_key,
+    link_h2d,
+    live_h2d,
+    mux,
+    mux_request,
+    next_holder,
+    offer,
+    orchestrator,
+    phase,
+    platform,
+    precedes,
+    received,
+    replayed,
+    returned,
+    sealed,
+    session,
+    spent,
+    stray,
+    supplied,
+    taken,
+    taken_slot,
+    took_grant,
+)
+
+_PROVISIONING = "deck, How it works: Data Provisioning"
+
+
+def specify_handover(draft: Draft, schedule: Schedule) -> None:
+    """Add grant, acceptance, provisioning, return and eviction."""
+    _grant(draft)
+    _keep_what_was_lent(draft)
+    _accept(draft)
+    _provision(draft, schedule)
+    _give_back(draft)
+    _take_back(draft)
+
+
+def _grant(draft: Draft) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator grants the link to {a}, over the channel of {p}, counting from {v}.",
+        message="orchestrator -> {p}: grant for {a}: h2d half, IV start {v}, buffer address",
+        source="deck, System Architecture: manages GPU sharing with the data buffer address",
+        enforces=("REQ-GRANT-01", "REQ-GRANT-02", "REQ-GRANT-03"),
+    )
+    def grant(step: Step, a: Agent, p: Agent, v: Slot) -> None:
+        """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is."""
+        step.require("phase", phase == Phase.GRANTING)
+        step.require("addressee", a == next_holder, defence="grant-addressee")
+        step.require("its channel", admitted(a, p))
+        step.require("counter handed over", next_free(lambda u: consumed(link_h2d, u), v), defence="count-handover")
+        step.require("counter from the start", v == first, unless="count-handover")
+        step.insert(granted(a, link_h2d, v))
+        step.insert(offer(orchestrator, p, link_h2d, v))
+        step.set(lent_key, link_h2d)
+        step.remove(mux_request(step.each(Agent)), name="withdraw route")
+        step.insert(mux_request(p), name="ask for route")
+        step.set(phase, Phase.AWAY)
+
+
+def _keep_what_was_lent(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="{p} keeps the lent key {k}.",
+        source="open-gpu-kernel-modules cc_drv.h: the bundle holds raw keys",
+    )
+    def keep_lent_key(step: Step, p: Agent, k: Key, v: Slot) -> None:
+        """A corrupt grantee keeps the key for good and passes it on."""
+        step.given("granted", corrupt(p) & offer(orchestrator, p, k, v))
+        step.insert(knows_h2d(p, k))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{p} keeps the device-to-host half of {k} too.",
+        source="open-gpu-kernel-modules cc_drv.h: the bundle holds both directions (attack 5)",
+        shortcut_of="h2d-half-only",
+    )
+    def keep_whole_bundle(step: Step, p: Agent, k: Key, v: Slot) -> None:
+        """The driver's own bundle carries both halves."""
+        step.given("granted", corrupt(p) & offer(orchestrator, p, k, v))
+        step.insert(knows_d2h(p, k))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{p} is lent the launch key of {s} as well.",
+        source="open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user",
+        shortcut_of="launch-key-kept",
+    )
+    def keep_launch_key(step: Step, p: Agent, k: Key, v: Slot, s: Session) -> None:
+        """Whoever holds the launch key may submit work for as long as the session lives."""
+        step.given("granted", corrupt(p) & offer(orchestrator, p, k, v) & (key_session(k) == s))
+        step.insert(knows_launch(p, s))
+
+
+def _accept(draft: Draft) -> None:
+    @draft.action(
+        by=HOLDER,
+        says="Holder {a} accepts the grant of {k} that came from {p}, counting from {v}.",
+        message="{p} -> {a}: grant of {k}",
+        source=_PROVISIONING,
+        enforces=("REQ-GRANT-04", "REQ-GRANT-05"),
+    )
+    def accept_grant(step: Step, a: Agent, p: Agent, k: Key, v: Slot) -> None:
+        """Accept a grant only on the attested channel, and only once."""
+        step.actor(a, ~corrupt(a))
+        step.require("attested channel", channel(a, p))
+        step.require("granted", offer(p, a, k, v))
+        step.require("once", forall(lambda u: ~accepted(a, p, k, u), Slot), defence="grant-once")
+        step.insert(accepted_twice(a, k), when=took_grant(a, k))
+        step.insert(took_grant(a, k))
+        step.insert(accepted(a, p, k, v))
+        step.remove(spent(a, k, step.each(Slot)), unless="grant-once", name="start counting again")
+        step.insert(knows_h2d(a, k))
+
+
+def _provision(draft: Draft, schedule: Schedule) -> None:
+    @draft.action(
+        by=HOLDER,
+        says="Holder {a} encrypts {m} under {k} with IV {v}.",
+        message="{a} -> platform: {m} sealed under {k}, IV {v}",
+        source=_PROVISIONING,
+        enforces=("REQ-IV-01", "REQ-DATA-01"),
+    )
+    def provision(step: Step, a: Agent, p: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
+        """Encrypt own data, once, under the next IV of the granted epoch."""
+        step.actor(a, ~corrupt(a))
+        step.require("accepted grant", accepted(a, p, k, s))
+        step.require("not returned", ~finished(a, k))
+        step.require("own data", dataset(m) & (data_owner(m) == a))
+        step.require("not sent yet", ~supplied(a, k, m))
+        step.require(
+            "in order", forall(lambda n: implies(precedes(n, m) & (data_owner(n) == a), supplied(a, k, n)), Data)
+        )
+        step.require("IV unused", ~spent(a, k, v), defence="sender-iv-monotonic")
+        step.require("from the start", ~before(v, s))
+        step.require("next IV", forall(lambda u: implies(before(u, v) & ~before(u, s), spent(a, k, u)), Slot))
+        step.insert(spent(a, k, v))
+        step.insert(supplied(a, k, m))
+        step.insert(sealed(a, k, v, m))
+        schedule.carries(step, k, m)
+
+    @draft.action(
+        by=GPU,
+        says="{g} verifies {m} from {a} under {k} at its own counter {v} and stores it in the buffer.",
+        message="platform -> gpu: {m} sealed under {k}",
+        source="open-gpu-kernel-modules uvm_hopper_ce.c: the IV is never sent, the GPU uses its own next one",
+        enforces=("REQ-IV-02", "REQ-DATA-02"),
+    )
+    def gpu_receive(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """Decrypt under the live key with the implicit next IV; anything else fails authentication."""
+        step.actor(g, genuine(g))
+        step.require("live key", live_h2d(g, k))
+        step.require("verifies", sealed(a, k, v, m))
+        step.given("carried", corrupt(platform) | (mux == a))
+        step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
+        step.insert(received(g, k, v))
+        step.insert(buffer(g, m))
+        step.insert(replayed(k, v), when=taken_slot(k, v))
+        step.insert(taken_slot(k, v))
+        step.insert(taken(k, v, m))
+        in_epoch = (lent_key == k) & ((phase == Phase.AWAY) | (phase == Phase.BACK) | (phase == Phase.ROTATING_IN))
+        step.insert(stray(k), when=issued(k) & (key_session(k) == session) & ~in_epoch)
+
+
+def _give_back(draft: Draft) -> None:
+    @draft.action(
+        by=HOLDER,
+        says="Holder {a} gives the GPU back and says it used {n} counter values of {k}.",
+        message="{a} -> orchestrator: return of {k}, count {n}",
+        source=_PROVISIONING,
+        enforces="REQ-RETURN-01",
+    )
+    def give_back(step: Step, a: Agent, p: Agent, k: Key, s: Slot, n: Slot) -> None:
+        """Return with the count used, and send nothing more."""
+        step.actor(a, ~corrupt(a))
+        step.require("accepted grant", accepted(a, p, k, s))
+        step.require("not returned", ~finished(a, k))
+        step.require("count from", ~before(n, s) & ~spent(a, k, n))
+        step.require("count to", forall(lambda u: implies(before(u, n) & ~before(u, s), spent(a, k, u)), Slot))
+        step.insert(finished(a, k))
+        step.insert(gave_back(a, k, n))
+        step.insert(returned(a, k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Corrupt holder {a} says that it used {n} counter values of {k}.",
+        source="Carnet: a corrupt holder lies in its return",
+    )
+    def lie_about_count(step: Step, a: Agent, k: Key, n: Slot) -> None:
+        """A corrupt holder may return whenever it likes, with any count."""
+        step.given("has a key to return", corrupt(a) & knows_h2d(a, k))
+        step.insert(returned(a, k, n))
+
+
+def _take_back(draft: Draft) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator takes the GPU back from {a}, count {n}.",
+        message="orchestrator -> platform: route back",
+        source="deck, System Architecture: returning the GPU to the orchestrator",
+        enforces=("REQ-RETURN-02", "REQ-IV-03"),
+    )
+    def take_back(step: Step, a: Agent, n: Slot) -> None:
+        """Accept a return from the holder the GPU was lent to, and learn which counter values are gone."""
+        step.require("phase", phase == Phase.AWAY)
+        step.require("holder", a == next_holder)
+        step.require("returned", returned(a, lent_key, n), defence="return-authenticated")
+        step.set(count, n)
+        step.set(custody, Custody.RETURNED)
+        gone = step.each(Slot)
+        step.insert(consumed(link_h2d, gone), when=before(gone, n), name="count handed back", defence="count-handover")
+        step.set(phase, Phase.BACK)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The lease of {a} is over: the orchestrator evicts it.",
+        message="orchestrator -> platform: route back, the lease is over",
+        source="Carnet (attack 32: a holder that keeps the GPU)",
+        enforces="REQ-RETURN-03",
+    )
+    def evict(step: Step, a: Agent) -> None:
+        """Accept nothing more under the grant; what is in the buffer will be scrubbed untrained."""
+        step.require("phase", phase == Phase.AWAY)
+        step.require("holder", a == next_holder)
+        step.set(custody, Custody.EVICTED)
+        step.set(phase, Phase.BACK)

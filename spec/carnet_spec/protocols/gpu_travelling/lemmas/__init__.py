@@ -1,0 +1,39 @@
+"""Lemmas: what makes the claims inductive, for any number of parties, GPUs, sessions, keys, messages and rounds.
+
+They are stated without any axiom about who is corrupt, so that one proof serves every threat model. The argument, in
+the order of the modules: an attested session ends at a genuine GPU in confidential mode (sessions); its keys are the
+orchestrator's or an enrolled holder's (keys); each phase says which key the link has (phases); of the orders to rotate
+the GPU takes at most the newest (epochs); so a key is known to its owner and the orchestrator only (keys). Grants reach
+that owner and nobody else (handover), counters have no gaps (counters), hence an acknowledgement under a secret key
+means that the GPU did what it was ordered (acknowledgements), and memory is as the last check left it (memory). Returns
+and counters agree with what was sent (handover), and honest data is learned by nobody else (knowledge).
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft
+from carnet_spec.protocols.gpu_travelling.lemmas.acknowledgements import acknowledgement_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.counters import counter_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.epochs import epoch_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.handover import agreement_lemmas, grant_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.keys import key_lemmas, secrecy_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.knowledge import knowledge_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.memory import memory_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.phases import phase_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.sessions import session_lemmas
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+
+
+def state_lemmas(draft: Draft, schedule: Schedule) -> None:
+    """Add the lemmas to ``draft``."""
+    session_lemmas(draft)
+    key_lemmas(draft, schedule)
+    phase_lemmas(draft)
+    epoch_lemmas(draft, schedule)
+    secrecy_lemmas(draft, schedule)
+    grant_lemmas(draft)
+    counter_lemmas(draft, schedule)
+    acknowledgement_lemmas(draft, schedule)
+    memory_lemmas(draft, schedule)
+    agreement_lemmas(draft, schedule)
+    knowledge_lemmas(draft, schedule)

@@ -1,0 +1,164 @@
+"""Hand-over: whom a grant goes to, what its holder sends, and what a return proves."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.gpu_travelling.lemmas.words import during, guarded
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
+    Custody,
+    Data,
+    Gpu,
+    Key,
+    Phase,
+    Slot,
+    accepted,
+    accepted_twice,
+    admitted,
+    answered,
+    attested_live,
+    before,
+    channel,
+    corrupt,
+    count,
+    counted,
+    custody,
+    data_owner,
+    dataset,
+    enrolled,
+    enrolment_proof,
+    finished,
+    first,
+    gave_back,
+    granted,
+    in_session,
+    issued,
+    key_session,
+    lent_key,
+    link_d2h,
+    live_h2d,
+    made_by,
+    offer,
+    orchestrator,
+    owner,
+    protected,
+    received,
+    returned,
+    sealed,
+    spent,
+    stale,
+    supplied,
+    taken,
+    took_grant,
+)
+
+
+def grant_lemmas(draft: Draft) -> None:
+    """Add whom grants go to, and what is sent under them."""
+
+    @draft.lemma
+    def channels_end_at_the_orchestrator(a: Agent, p: Agent) -> Formula:
+        """A channel that an honest holder attested ends at the orchestrator."""
+        return implies(channel(a, p), (p == orchestrator) & ~corrupt(a) & enrolled(a))
+
+    @draft.lemma
+    def admitted_ends(a: Agent, p: Agent) -> Formula:
+        """An admitted channel ends at the holder, or both ends are corrupt."""
+        theirs = (p == a) | (corrupt(a) & corrupt(p))
+        return implies(enrolment_proof(a, p), theirs) & implies(admitted(a, p), theirs & enrolled(a))
+
+    @draft.lemma
+    def grants(a: Agent, b: Agent, k: Key, v: Slot, w: Slot) -> Formula:
+        """A key is granted to its owner, once, from the first counter value."""
+        return implies(granted(a, k, v), (owner(k) == a) & issued(k) & enrolled(a) & (v == first))
+
+    @draft.lemma
+    def offers(p: Agent, q: Agent, k: Key, v: Slot) -> Formula:
+        """What the orchestrator offers was granted to whom it goes to, or both are corrupt; others are corrupt."""
+        theirs = granted(owner(k), k, v) & ((q == owner(k)) | (corrupt(q) & corrupt(owner(k))))
+        return implies(offer(p, q, k, v), ((p == orchestrator) & theirs) | corrupt(p))
+
+    @draft.lemma
+    def acceptances(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
+        """An honest holder accepts what was granted to it, on its attested channel."""
+        return implies(accepted(a, p, k, v), ~corrupt(a) & offer(p, a, k, v) & channel(a, p) & took_grant(a, k))
+
+    @draft.lemma
+    def accepted_once(a: Agent, k: Key) -> Formula:
+        """A grant is accepted once."""
+        return implies(took_grant(a, k), accepted(a, orchestrator, k, first)) & ~accepted_twice(a, k)
+
+    @draft.lemma
+    def senders(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        """A holder sends its own data under keys granted to it, one chunk for each counter value."""
+        return implies(
+            sealed(a, k, v, m),
+            ~corrupt(a)
+            & (owner(k) == a)
+            & granted(a, k, first)
+            & spent(a, k, v)
+            & supplied(a, k, m)
+            & (data_owner(m) == a)
+            & dataset(m),
+        )
+
+    @draft.lemma
+    def spenders(a: Agent, k: Key, u: Slot, v: Slot) -> Formula:
+        """Counter values are spent in order, under accepted grants."""
+        return implies(spent(a, k, v), accepted(a, orchestrator, k, first) & implies(before(u, v), spent(a, k, u)))
+
+
+def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
+    """Add what a return, and the counter read at home, prove."""
+
+    @draft.lemma
+    def honest_returns(a: Agent, k: Key, n: Slot, u: Slot) -> Formula:
+        """An honest holder's return states exactly what it sent, and it sends nothing more."""
+        return implies(
+            gave_back(a, k, n), finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
+        ) & implies(returned(a, k, n) & ~corrupt(a), gave_back(a, k, n))
+
+    @draft.lemma
+    def counters_were_read(g: Gpu, j: Key, c: Key, n: Slot, u: Slot) -> Formula:
+        """A counter read under the live home key was the GPU's, and it does not go back."""
+        return implies(
+            counted(j, c, n)
+            & live_h2d(g, j)
+            & (owner(j) == orchestrator)
+            & guarded(j)
+            & schedule.calm(key_session(j))
+            & before(u, n),
+            received(g, c, u),
+        )
+
+    @draft.lemma
+    def counters_were_read_under_accepted_keys(g: Gpu, j: Key, c: Key, n: Slot) -> Formula:
+        """Counters read under a secret key were read when the GPU had taken it."""
+        return implies(counted(j, c, n), used(j) & (answered(key_session(j)) | corrupt(owner(j)))) & implies(
+            counted(j, c, n) & guarded(j) & schedule.secret(j) & in_session(g, key_session(j)), stale(g, j)
+        )
+
+    @draft.lemma
+    def count_was_compared(g: Gpu) -> Formula:
+        """Training starts after the count was compared."""
+        return implies(
+            attested_live(g) & during(Phase.VERIFIED, Phase.TRAINING) & (custody == Custody.RETURNED),
+            counted(link_d2h, lent_key, count),
+        )
+
+    @draft.lemma
+    def received_was_taken(g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        """What the counter passed is what was taken."""
+        return implies(received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k)), taken(k, v, m))
+
+    @draft.lemma
+    def makers(k: Key, x: Agent) -> Formula:
+        """Messages not by honest senders were made by corrupt agents under corrupt agents' keys, or unprotected."""
+        return implies(
+            made_by(k, x),
+            corrupt(x)
+            & used(k)
+            & answered(key_session(k))
+            & (corrupt(owner(k)) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
+        )

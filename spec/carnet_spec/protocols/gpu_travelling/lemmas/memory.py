@@ -1,0 +1,137 @@
+"""Memory: what stays true of it after a check, where data can be, and who can have planted anything."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.protocols.gpu_travelling.lemmas.words import guarded
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Data,
+    Gpu,
+    Key,
+    Order,
+    Session,
+    attested,
+    confidential,
+    context,
+    corrupt,
+    data_owner,
+    dataset,
+    done,
+    genuine,
+    holds_model,
+    honest_data,
+    in_session,
+    issued,
+    key_session,
+    live_h2d,
+    occupied,
+    orchestrator,
+    owner,
+    planted,
+    protected,
+    resident,
+    some_holder_corrupt,
+    stash,
+    tampered,
+)
+
+
+def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
+    """Add what is in memory, and what is not."""
+    _kept_after_checks(draft, schedule)
+    _residents(draft)
+
+
+def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
+    @draft.lemma
+    def fence_holds(g: Gpu, k: Key) -> Formula:
+        """After the fence, and while that key is live, nothing else runs."""
+        return implies(
+            done(k, Order.FENCE)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~context(g),
+        )
+
+    @draft.lemma
+    def code_stays_good(g: Gpu, k: Key) -> Formula:
+        """After the check, and while that key is live, no code is planted."""
+        return implies(
+            done(k, Order.CODE_GOOD)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~planted(g) & done(k, Order.FENCE),
+        )
+
+    @draft.lemma
+    def model_stays_good(g: Gpu, k: Key) -> Formula:
+        """After the check, and while that key is live, the model is not altered."""
+        return implies(
+            done(k, Order.MODEL_GOOD)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~tampered(g),
+        )
+
+    @draft.lemma
+    def scrub_holds(g: Gpu, k: Key, m: Data) -> Formula:
+        """After the scrub, and while that key is live, buffer and workspace are empty."""
+        return implies(
+            done(k, Order.SCRUB)
+            & live_h2d(g, k)
+            & (owner(k) == orchestrator)
+            & guarded(k)
+            & schedule.calm(key_session(k)),
+            ~resident(g, m),
+        )
+
+
+def _residents(draft: Draft) -> None:
+    @draft.lemma
+    def honest_epochs_are_clean(g: Gpu, k: Key) -> Formula:
+        """While an honest holder's key is live, nothing is planted and nothing left running."""
+        return implies(
+            live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & ~corrupt(owner(k)), ~planted(g) & ~context(g)
+        )
+
+    @draft.lemma
+    def resident_with_whose_key(g: Gpu, k: Key, m: Data) -> Formula:
+        """Where honest data is resident, the live key is the orchestrator's or its owner's."""
+        return implies(
+            resident(g, m) & honest_data(m) & live_h2d(g, k),
+            issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
+        )
+
+    @draft.lemma
+    def resident_is_data(g: Gpu, m: Data) -> Formula:
+        """Only datasets are in the regions, and nothing honest in hiding."""
+        return implies(resident(g, m) | stash(g, m), dataset(m)) & ~(stash(g, m) & honest_data(m))
+
+    @draft.lemma
+    def idle_memory_is_clean(g: Gpu) -> Formula:
+        """A GPU in confidential mode without a session holds nothing."""
+        return implies(confidential(g) & ~occupied(g), ~planted(g) & ~context(g))
+
+    @draft.lemma
+    def model_is_in_attested_sessions(g: Gpu, s: Session) -> Formula:
+        """The model is on a GPU only in a session that was attested."""
+        return implies(holds_model(g), occupied(g) & genuine(g) & confidential(g)) & implies(
+            holds_model(g) & in_session(g, s), attested(s)
+        )
+
+    @draft.lemma
+    def implants_beside_the_model(g: Gpu) -> Formula:
+        """Beside the model only a corrupt holder can have planted anything."""
+        return implies(holds_model(g) & (planted(g) | context(g)), some_holder_corrupt)
+
+    @draft.lemma
+    def implants_come_from_corrupt_holders(g: Gpu, s: Session) -> Formula:
+        """In an attested session only a corrupt holder can have planted anything."""
+        return implies((planted(g) | context(g)) & in_session(g, s) & protected(s), some_holder_corrupt)

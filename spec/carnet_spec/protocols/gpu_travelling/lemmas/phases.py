@@ -1,0 +1,139 @@
+"""Phases: what the orchestrator knows of its session and its link key in each of them."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.gpu_travelling.lemmas.words import HOME, OUT, UNREACHED, active, during
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
+    Custody,
+    Gpu,
+    Phase,
+    Session,
+    Slot,
+    attested,
+    consumed,
+    custody,
+    enrolled,
+    granted,
+    issued,
+    key_exchange,
+    key_session,
+    lent_key,
+    link_d2h,
+    link_h2d,
+    next_holder,
+    orchestrated,
+    orchestrator,
+    owner,
+    pending,
+    phase,
+    rotate_in_order,
+    rotate_out_order,
+    session,
+)
+
+
+def phase_lemmas(draft: Draft) -> None:
+    """Add what each phase of the orchestrator means."""
+    _session_of_phase(draft)
+    _link_key_of_phase(draft)
+    _pending_key_of_phase(draft)
+
+
+def _session_of_phase(draft: Draft) -> None:
+    @draft.lemma
+    def only_these_phases() -> Formula:
+        """The phases of weakened designs are never reached."""
+        return ~during(*UNREACHED)
+
+    @draft.lemma
+    def setup_is_first(s: Session) -> Formula:
+        """Before the first session there is none."""
+        return implies(phase == Phase.SETUP, ~orchestrated(s))
+
+    @draft.lemma
+    def opened_session(g: Gpu, u: Slot) -> Formula:
+        """In a session just opened the link key is the orchestrator's, and nothing was sent."""
+        return implies(
+            phase == Phase.OPENED,
+            used(session)
+            & orchestrated(session)
+            & key_exchange(session, link_h2d)
+            & used(link_h2d)
+            & (link_h2d == link_d2h)
+            & (key_session(link_h2d) == session)
+            & (owner(link_h2d) == orchestrator)
+            & ~attested(session)
+            & ~consumed(link_h2d, u)
+            & (custody == Custody.NONE),
+        )
+
+    @draft.lemma
+    def active_session() -> Formula:
+        """An active session is attested, and its link key issued in it."""
+        return implies(
+            active(),
+            attested(session)
+            & used(session)
+            & issued(link_h2d)
+            & (link_h2d == link_d2h)
+            & (key_session(link_h2d) == session),
+        )
+
+
+def _link_key_of_phase(draft: Draft) -> None:
+    @draft.lemma
+    def home_key() -> Formula:
+        """At home the link key is the orchestrator's."""
+        return implies(during(*HOME, Phase.ROTATING_OUT), owner(link_h2d) == orchestrator)
+
+    @draft.lemma
+    def holder_key() -> Formula:
+        """Away from home the link key is the next holder's, and it is the one lent."""
+        return implies(during(*OUT), (owner(link_h2d) == next_holder) & enrolled(next_holder)) & implies(
+            during(Phase.AWAY, Phase.BACK, Phase.ROTATING_IN), lent_key == link_h2d
+        )
+
+    @draft.lemma
+    def lent_key_is_issued() -> Formula:
+        """After a custody the lent key is known, and in the phases before the next one whose it was."""
+        return implies(
+            active() & (custody != Custody.NONE) & (phase != Phase.AWAY),
+            issued(lent_key) & (key_session(lent_key) == session) & enrolled(owner(lent_key)),
+        )
+
+
+def _pending_key_of_phase(draft: Draft) -> None:
+    @draft.lemma
+    def pending_out(a: Agent, v: Slot) -> Formula:
+        """The key a rotation out goes to is the next holder's and ungranted."""
+        return implies(
+            phase == Phase.ROTATING_OUT,
+            issued(pending)
+            & (key_session(pending) == session)
+            & (owner(pending) == next_holder)
+            & enrolled(next_holder)
+            & rotate_out_order(session, pending)
+            & ~granted(a, pending, v)
+            & ~consumed(pending, v),
+        )
+
+    @draft.lemma
+    def pending_in(v: Slot) -> Formula:
+        """The key a rotation in goes to is the orchestrator's and unused."""
+        return implies(
+            phase == Phase.ROTATING_IN,
+            issued(pending)
+            & (key_session(pending) == session)
+            & (owner(pending) == orchestrator)
+            & rotate_in_order(session, pending)
+            & ~consumed(pending, v),
+        )
+
+    @draft.lemma
+    def unsent_at_first(v: Slot, a: Agent) -> Formula:
+        """A key that was just rotated to has protected no message of the orchestrator's, and is not granted yet."""
+        return implies(during(Phase.ROTATED_IN, Phase.GRANTING), ~consumed(link_h2d, v)) & implies(
+            phase == Phase.GRANTING, ~granted(a, link_h2d, v)
+        )

@@ -1,0 +1,27 @@
+"""Words that the lemmas share: groups of phases, and keys of protected sessions."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Formula, any_of
+from carnet_spec.protocols.gpu_travelling.vocabulary import Key, Phase, key_session, orchestrated, phase, protected
+
+BEFORE_CHECK = (Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED, Phase.CHECKING)
+CHECKED = (Phase.VERIFIED, Phase.TRAINING, Phase.TRAINED, Phase.SCRUBBING, Phase.CLEAN)
+HOME = BEFORE_CHECK + CHECKED
+OUT = (Phase.GRANTING, Phase.AWAY, Phase.BACK, Phase.ROTATING_IN)
+UNREACHED = (Phase.CHECKED, Phase.ROTATING_LATE, Phase.FENCING_EARLY, Phase.FENCED_EARLY)
+
+
+def during(*phases: Phase) -> Formula:
+    """Whether the orchestrator is in one of ``phases``."""
+    return any_of(*(phase == each for each in phases))
+
+
+def active() -> Formula:
+    """Whether the orchestrator has attested its session."""
+    return (phase != Phase.SETUP) & (phase != Phase.OPENED)
+
+
+def guarded(key: Key) -> Formula:
+    """Whether the key is of a session that the orchestrator opened with a protected GPU."""
+    return protected(key_session(key)) & orchestrated(key_session(key))
