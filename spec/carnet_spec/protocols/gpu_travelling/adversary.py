@@ -113,11 +113,11 @@ def _platform_moves(draft: Draft) -> None:
         by=ADVERSARY,
         says="The platform wires the orchestrator's slot to {g}.",
         message="adversary -> platform: slot to {g}",
-        source="deck, Enabler: the MUX is under the host's control (attacks 21, 22)",
+        source="deck, Enabler: the MUX is under the host's control",
         cost=1,
     )
     def rewire(step: Step, g: Gpu) -> None:
-        """Before a session any GPU can be put there; rerouting a live session only breaks it (attack 29)."""
+        """Before a session any GPU can be put there; rerouting a live session only breaks it."""
         step.given("power over it", corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
         step.given("before a session", phase == Phase.SETUP, defence="fail-stop-on-reset")
         step.remove(in_slot(step.each(Gpu)), name="unplug")
@@ -156,7 +156,7 @@ def _moves_with_gpus(draft: Draft) -> None:
         by=ADVERSARY,
         says="The adversary obtains a report of {g}, mode {mode}, for the nonce {n}.",
         message="{g} -> adversary: MEASUREMENTS (nonce {n}, {mode})",
-        source="nvtrust: the signed bytes hold no session id (attack 22: cuckoo)",
+        source="nvtrust: the signed bytes hold no session id (cuckoo attack)",
         cost=1,
     )
     def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
@@ -171,7 +171,7 @@ def _moves_with_gpus(draft: Draft) -> None:
         by=ADVERSARY,
         says="The platform plants code on {g}, which is out of confidential mode.",
         message="adversary -> {g}: planted code",
-        source="nvtrust mode flags: outside confidential mode the host reaches all memory (attack 35)",
+        source="nvtrust mode flags: outside confidential mode the host reaches all memory",
         cost=1,
     )
     def plant_in_open_mode(step: Step, g: Gpu) -> None:
@@ -185,7 +185,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         by=ADVERSARY,
         says="{x} plants code on {g} through the link, under {k}.",
         message="{x} -> {g}: planted code, under {k}",
-        source=f"{WHOLE_GPU} (attack 15)",
+        source=WHOLE_GPU,
         cost=1,
     )
     def plant(step: Step, x: Agent, g: Gpu, k: Key) -> None:
@@ -198,7 +198,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         by=ADVERSARY,
         says="{x} leaves a kernel running on {g}, started under {k}.",
         message="{x} -> {g}: a kernel that keeps running, under {k}",
-        source=f"{WHOLE_GPU} (attack 13)",
+        source=f"{WHOLE_GPU} (left running)",
         cost=1,
     )
     def leave_context(step: Step, x: Agent, g: Gpu, k: Key) -> None:
@@ -211,7 +211,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         by=ADVERSARY,
         says="{x} alters the model on {g} through the link, under {k}.",
         message="{x} -> {g}: altered model, under {k}",
-        source=f"{WHOLE_GPU} (attack 19)",
+        source=f"{WHOLE_GPU} (altered model)",
         cost=1,
     )
     def tamper(step: Step, x: Agent, g: Gpu, k: Key) -> None:
@@ -224,7 +224,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         by=ADVERSARY,
         says="The kernel left on {g} plants code again.",
         message="{g} -> {g}: the kernel left behind plants code",
-        source="Carnet (attack 13): why contexts are fenced",
+        source="Carnet (late write): why contexts are fenced",
         cost=1,
     )
     def context_plants(step: Step, g: Gpu) -> None:
@@ -238,7 +238,7 @@ def _moves_on_buffer(draft: Draft) -> None:
         by=ADVERSARY,
         says="{x} writes {m} into the buffer of {g}, under {k}.",
         message="{x} -> {g}: {m}, under {k}",
-        source="deck, How it works: Data Provisioning, by a corrupt holder (attack 12)",
+        source="deck, How it works: Data Provisioning, by a corrupt holder",
         cost=1,
     )
     def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
@@ -254,7 +254,7 @@ def _impersonation(draft: Draft) -> None:
         by=ADVERSARY,
         says="{p} offers {a} the key {k}, which it knows.",
         message="{p} -> {a}: grant of {k}",
-        source="Carnet (attacks 26 and 27: impersonated orchestrator, relay and diversion)",
+        source="Carnet (impersonated orchestrator, relay and diversion)",
         cost=1,
     )
     def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot) -> None:
@@ -267,7 +267,7 @@ def _impersonation(draft: Draft) -> None:
         by=ADVERSARY,
         says="{p} offers {a} a key of its own, {k}.",
         message="{p} -> {a}: grant of {k}",
-        source="Carnet (attacks 26 and 27); for a genuine instance with the attacker's inputs, its training code leaks",
+        source="Carnet (impersonated orchestrator); a genuine instance with the attacker's inputs: its code leaks",
         cost=1,
     )
     def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, s: Session) -> None:
@@ -287,7 +287,7 @@ def _shortcut_moves(draft: Draft) -> None:
         by=ADVERSARY,
         says="The platform omits half of a rotation on {g}: counters restart under {k}.",
         message="adversary -> {g}: half a rotation of {k}",
-        source="DEMY finding 1: orders can be omitted; attack 9: half-done rotation",
+        source="DEMY (arXiv 2507.02770): requests can be omitted; Carnet (half-done rotation)",
         cost=1,
         shortcut_of="atomic-rotation",
     )
@@ -301,7 +301,7 @@ def _shortcut_moves(draft: Draft) -> None:
         by=ADVERSARY,
         says="{x} submits work to {g} with the launch key of {s}.",
         message="{x} -> {g}: a kernel, under the launch key of {s}",
-        source="open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user; DEMY finding 4",
+        source="open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user; DEMY (arXiv 2507.02770): SEC2 channel",
         cost=1,
         shortcut_of="launch-key-kept",
     )
@@ -314,7 +314,7 @@ def _shortcut_moves(draft: Draft) -> None:
         by=ADVERSARY,
         says="A copy engine of {g} is loaded again and takes {k} back.",
         message="adversary -> {g}: engine re-load, {k} again",
-        source="open-gpu-kernel-modules conf_compute_gh100.c:103 (attack 45; feasibility not established)",
+        source="open-gpu-kernel-modules conf_compute_gh100.c (feasibility not established)",
         cost=1,
         shortcut_of="no-engine-reload",
     )

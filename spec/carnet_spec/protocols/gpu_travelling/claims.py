@@ -195,7 +195,7 @@ def _freshness(draft: Draft) -> None:
         name="no-replay",
         sentence=said("CLAIM-NO-REPLAY"),
         requirement="CLAIM-NO-REPLAY",
-        source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV (attacks 10, 11)",
+        source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV",
         under=EVERYWHERE,
     )
     def no_replay() -> Formula:
@@ -266,7 +266,7 @@ def _agreement(draft: Draft) -> None:
         name="data-agreement",
         sentence=said("CLAIM-DATA-AGREEMENT"),
         requirement="CLAIM-DATA-AGREEMENT",
-        source="Carnet (dropped tail; attacks 10 to 12)",
+        source="Carnet (dropped tail, replay, injection)",
         under=EVERYWHERE,
     )
     def data_agreement(g: Gpu, v: Slot, m: Data) -> Formula:
@@ -336,7 +336,7 @@ def _authenticity(draft: Draft) -> None:
         name="no-silent-reset",
         sentence=said("CLAIM-NO-SILENT-RESET"),
         requirement="CLAIM-NO-SILENT-RESET",
-        source="Carnet (attack 24: attest, reset, re-attach)",
+        source="Carnet (attest, reset, re-attach)",
         under=EVERYWHERE,
     )
     def no_silent_reset() -> Formula:
@@ -362,6 +362,6 @@ def _timed(draft: Draft) -> None:
         "bounded-custody",
         sentence=said("CLAIM-BOUNDED-CUSTODY"),
         requirement="CLAIM-BOUNDED-CUSTODY",
-        source="Carnet (attack 32)",
+        source="Carnet (a holder that keeps the GPU)",
         under=ALL,
     )

@@ -85,7 +85,9 @@ def _pooling(draft: Draft) -> None:
 
 
 def _forgery(draft: Draft) -> None:
-    @draft.rule(by=ADVERSARY, says="A fake {q} signs what it likes.", source="deck: fake GPU (attack 21)")
+    @draft.rule(
+        by=ADVERSARY, says="A fake {q} signs what it likes.", source="deck, Security Analysis: fake or malicious GPU"
+    )
     def fake_reports(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
         """A fake GPU has no certified key, but signs any report."""
         step.given("fake", ~genuine(q))
@@ -94,7 +96,7 @@ def _forgery(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="The far end of {s} shows the report of {q} inside it.",
-        source="nvtrust: the report is not bound to the session (attack 22)",
+        source="nvtrust: the report is not bound to the session (cuckoo attack)",
     )
     def relay_report(step: Step, s: Session, e: Gpu, q: Gpu, n: Session, mode: Mode) -> None:
         """Whoever holds the session's secrets, a fake or the platform of a GPU in open mode, can show any report."""
@@ -126,7 +128,7 @@ def _forgery(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="The platform sets the plain semaphore {o}.",
-        source="DEMY finding 5: the completion semaphore is in unprotected memory (attack 17)",
+        source="DEMY (arXiv 2507.02770): the completion semaphore is in unprotected memory",
     )
     def forge_semaphore(step: Step, o: Order) -> None:
         """Plain host-visible memory says what the host wants."""
@@ -138,7 +140,7 @@ def _masters(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="The platform has the master of {s}, whose far end {e} is not protected.",
-        source="deck: fake GPU; nvtrust mode flags (attacks 21, 35)",
+        source="deck, Security Analysis: fake or malicious GPU; nvtrust mode flags (open mode)",
     )
     def master_leaks(step: Step, s: Session, e: Gpu) -> None:
         """A fake GPU hands its secrets over; outside confidential mode the host reads them."""
@@ -174,7 +176,7 @@ def _decryption(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="The platform decrypts training traffic derived from {m} under {k}.",
-        source="open-gpu-kernel-modules cc_drv.h: the d2h half (attack 5)",
+        source="open-gpu-kernel-modules cc_drv.h: the d2h half",
     )
     def decrypt_traffic(step: Step, k: Key, m: Data) -> None:
         """What training sends home is derived from data."""
@@ -196,7 +198,7 @@ def _reused_ivs(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="Two chunks under {k} share the IV {v}: the platform has both plaintexts.",
-        source="RFC 5116 section 5.1.1; SP 800-38D (attack 7)",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (two writers)",
     )
     def two_time_pad(step: Step, a: Agent, b: Agent, k: Key, v: Slot, m: Data, n: Data) -> None:
         """One key stream twice gives the difference; the spec counts both as lost."""
@@ -207,7 +209,7 @@ def _reused_ivs(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="A chunk and an order under {k} share the IV {v}: the platform has {m}.",
-        source="RFC 5116 section 5.1.1; SP 800-38D (attack 7)",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (two writers)",
     )
     def known_plaintext_pad(step: Step, a: Agent, k: Key, v: Slot, m: Data, o: Order) -> None:
         """What an order says is no secret, so its key stream is known."""
@@ -217,7 +219,7 @@ def _reused_ivs(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="Training traffic and an acknowledgement under {k} share the IV {v}: the platform has {m}.",
-        source="RFC 5116 section 5.1.1; SP 800-38D (attack 9)",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (half-done rotation)",
     )
     def reply_pad(step: Step, k: Key, v: Slot, o: Order, m: Data) -> None:
         """The same in the other direction."""
@@ -237,7 +239,7 @@ def _reading(draft: Draft, confined: bool) -> None:
         by=ADVERSARY,
         says="{x} reads {m} from {g} through the link, under {k}.",
         message="{g} -> {x}: {m}, read under {k}",
-        source=f"{WHOLE_GPU} (attacks 18 and 20)",
+        source=f"{WHOLE_GPU} (residue)",
     )
     def read_gpu(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
         """Whichever half was lent, its owner can make the GPU write out what is in memory."""
@@ -248,7 +250,7 @@ def _reading(draft: Draft, confined: bool) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="Code planted on {g} copies {m} to where no scrub looks.",
-        source=f"{WHOLE_GPU} (attack 15)",
+        source=WHOLE_GPU,
     )
     def hide_copy(step: Step, g: Gpu, m: Data) -> None:
         """Planted code waits for the next turn of whoever planted it."""
@@ -259,7 +261,7 @@ def _reading(draft: Draft, confined: bool) -> None:
         by=ADVERSARY,
         says="Code planted on {g} writes {m} to plain host memory.",
         message="{g} -> platform: {m}, in the clear",
-        source=f"{WHOLE_GPU} (attack 15)",
+        source=WHOLE_GPU,
     )
     def write_out(step: Step, g: Gpu, m: Data) -> None:
         """Code on the GPU can write unprotected host memory without any key."""
@@ -271,7 +273,7 @@ def _reading(draft: Draft, confined: bool) -> None:
         by=ADVERSARY,
         says="The platform reads {m} from {g}, which is out of confidential mode.",
         message="{g} -> platform: {m}, read in open mode",
-        source="nvtrust mode flags (attack 35)",
+        source="nvtrust mode flags (open mode)",
     )
     def read_in_open_mode(step: Step, g: Gpu, m: Data) -> None:
         """Outside confidential mode, memory is the platform's."""

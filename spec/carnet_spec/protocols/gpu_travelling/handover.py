@@ -118,7 +118,7 @@ def _keep_what_was_lent(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="{p} keeps the device-to-host half of {k} too.",
-        source="open-gpu-kernel-modules cc_drv.h: the bundle holds both directions (attack 5)",
+        source="open-gpu-kernel-modules cc_drv.h: the bundle holds both directions",
         shortcut_of="h2d-half-only",
     )
     def keep_whole_bundle(step: Step, p: Agent, k: Key, v: Slot) -> None:
@@ -261,7 +261,7 @@ def _take_back(draft: Draft) -> None:
         by=ORCHESTRATOR,
         says="The lease of {a} is over: the orchestrator evicts it.",
         message="orchestrator -> platform: route back, the lease is over",
-        source="Carnet (attack 32: a holder that keeps the GPU)",
+        source="Carnet (a holder that keeps the GPU)",
         enforces="REQ-RETURN-03",
     )
     def evict(step: Step, a: Agent) -> None:

@@ -49,7 +49,7 @@ def _order_fence(draft: Draft) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator orders the GPU to fence what still runs (IV {v}).",
         message="orchestrator -> gpu: FENCE, IV {v}",
-        source="Carnet (attack 13: a late write; contexts left running)",
+        source="Carnet (a late write; contexts left running)",
         enforces=("REQ-HOME-01", "REQ-IV-01"),
     )
     def send_fence(step: Step, v: Slot) -> None:
@@ -61,7 +61,7 @@ def _order_fence(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator relies on nothing having been left running.",
-        source="Carnet (attack 13)",
+        source="Carnet (contexts left running)",
         shortcut_of="fence",
     )
     def skip_fence(step: Step) -> None:
@@ -114,7 +114,7 @@ def _carry_out_fence(draft: Draft) -> None:
         by=GPU,
         says="{g} stops every resident context and acknowledges.",
         message="gpu -> orchestrator: fenced, under {j}",
-        source="Carnet (attack 13)",
+        source="Carnet (contexts left running)",
         enforces="REQ-HOME-01",
     )
     def exec_fence(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot) -> None:
@@ -128,7 +128,7 @@ def _carry_out_fence(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator sees the fence acknowledged under its own key.",
-        source="Carnet (attack 17: plain semaphores are forged)",
+        source="Carnet (plain semaphores are forged)",
         enforces="REQ-HOME-02",
     )
     def fenced(step: Step) -> None:

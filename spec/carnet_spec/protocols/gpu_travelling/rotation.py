@@ -157,7 +157,7 @@ def _take_key_out(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator sees the rotation acknowledged under the new key.",
-        source="Carnet (attack 16: omitted or repeated orders; 9: half-done rotation)",
+        source="Carnet (omitted or repeated orders, half-done rotation)",
         enforces="REQ-KEY-05",
     )
     def rotated_out(step: Step) -> None:
@@ -182,7 +182,7 @@ def _order_rotation_in(draft: Draft, schedule: Schedule) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator orders {k}, a key of its own, at return.",
         message="orchestrator -> gpu: rotate to {k}, in the session",
-        source="Carnet (attacks 13 and 14: late write after a check; the deck rotates before travelling only)",
+        source="Carnet (late write after a check; the deck rotates before travelling only)",
         enforces=("REQ-KEY-06", "REQ-KEY-01"),
     )
     def rotate_in(step: Step, k: Key) -> None:
@@ -210,7 +210,7 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator starts to check memory before it rotates.",
-        source="Carnet (attack 14: check, then use)",
+        source="Carnet (check, then use)",
         shortcut_of="rotation-before-check",
     )
     def check_first(step: Step) -> None:
@@ -222,7 +222,7 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator orders {k}, a key of its own, after the check.",
         message="orchestrator -> gpu: rotate to {k}, in the session",
-        source="Carnet (attack 14: check, then use)",
+        source="Carnet (check, then use)",
         shortcut_of="rotation-before-check",
     )
     def rotate_late(step: Step, k: Key) -> None:
@@ -269,7 +269,7 @@ def _acknowledge_rotation_in(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator sees the rotation acknowledged under its own key.",
-        source="Carnet (attack 16: omitted or repeated orders)",
+        source="Carnet (omitted or repeated orders)",
         enforces=("REQ-KEY-05", "REQ-KEY-06"),
     )
     def rotated_in(step: Step) -> None:
@@ -283,7 +283,7 @@ def _acknowledge_rotation_in(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator sees the late rotation acknowledged.",
-        source="Carnet (attack 14: check, then use)",
+        source="Carnet (check, then use)",
         shortcut_of="rotation-before-check",
     )
     def rotated_late(step: Step) -> None:

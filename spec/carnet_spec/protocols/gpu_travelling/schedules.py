@@ -241,7 +241,7 @@ class Ratchet(Schedule):
         @draft.rule(
             by=ADVERSARY,
             says="{x} computes {k} from {j}.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c:397: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
+            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
         )
         def ratchet_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Rotation is deterministic: no secret enters but the old key."""
@@ -251,7 +251,7 @@ class Ratchet(Schedule):
         @draft.rule(
             by=ADVERSARY,
             says="{x} computes the d2h half of {k} from that of {j}.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c:397",
+            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c",
         )
         def ratchet_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The halves are ratcheted apart, each by its own label."""

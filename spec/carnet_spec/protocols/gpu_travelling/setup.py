@@ -1,4 +1,4 @@
-"""Setup: the orchestrator attests the GPU inside its session, holders attest the orchestrator, holders prove themselves.
+"""Setup: the orchestrator attests the GPU in its session, holders attest the orchestrator and prove who they are.
 
 One-way attestation is what makes GPU Travelling possible (deck, Proposal: "Single-way attestation"): a CVM attests a
 GPU, never the reverse. Nothing here is secret to outsiders; everything is *bound*: the report to the session it
@@ -112,7 +112,7 @@ def _open_session(draft: Draft) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator re-attaches to what is in its slot, in session {s}, and goes on where it was.",
         message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
-        source="Carnet (attack 24: attest, reset, re-attach without attestation)",
+        source="Carnet (attest, reset, re-attach without attestation)",
         shortcut_of="fail-stop-on-reset",
     )
     def reattach(step: Step, s: Session, k: Key) -> None:
@@ -151,7 +151,7 @@ def _answer_session(draft: Draft) -> None:
         by=ADVERSARY,
         says="The fake {g} answers the key exchange of {s}.",
         message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
-        source="deck, Security Analysis: fake or malicious GPU (attack 21)",
+        source="deck, Security Analysis: fake or malicious GPU",
         cost=1,
     )
     def fake_answers(step: Step, g: Gpu, s: Session, k: Key) -> None:
@@ -190,7 +190,7 @@ def _attest_gpu(draft: Draft) -> None:
         enforces=("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-SETUP-07"),
     )
     def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
-        """Appraise evidence: certificate, nonce, mode, arrival inside the session, and that its signer is the responder."""
+        """Appraise evidence: certificate, nonce, mode, arrival inside the session, and the responder as its signer."""
         step.require("phase", phase == Phase.OPENED)
         step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
         step.require("report anywhere", report(q, n, mode), unless="report-in-session")
@@ -227,7 +227,7 @@ def _enrol(draft: Draft) -> None:
         by=HOLDER,
         says="Holder {a} proves its enrolment key in the attested channel.",
         message="{a} -> orchestrator: enrolment proof",
-        source="Carnet (attack 28: impersonated holder)",
+        source="Carnet (impersonated holder)",
         enforces="REQ-SETUP-11",
     )
     def prove_enrolment(step: Step, a: Agent) -> None:
@@ -250,7 +250,7 @@ def _enrol(draft: Draft) -> None:
     @draft.rule(
         by=ORCHESTRATOR,
         says="The orchestrator takes the channel of {p} for holder {a}'s.",
-        source="Carnet (attack 28: impersonated holder)",
+        source="Carnet (impersonated holder)",
         enforces="REQ-SETUP-12",
     )
     def admit(step: Step, a: Agent, p: Agent) -> None:

@@ -59,7 +59,7 @@ def _train(draft: Draft, schedule: Schedule) -> None:
         enforces="REQ-TRAIN-02",
     )
     def exec_train(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot) -> None:
-        """Training is the one declassifier, from data to model; everything else it leaves behind is as secret as data."""
+        """Training is the one declassifier, from data to model; all else that it leaves behind is as secret as data."""
         carry_out(step, g, k, v, Order.TRAIN)
         reply(step, g, j, w, Order.TRAIN)
         derived = step.each(Data)
@@ -114,7 +114,7 @@ def _scrub(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator sees the scrub acknowledged under its own key.",
-        source="Carnet (attack 17: the completion semaphore is in unprotected memory); DEMY finding 5",
+        source="DEMY (arXiv 2507.02770): the completion semaphore is in unprotected memory",
         enforces="REQ-SCRUB-03",
     )
     def scrubbed(step: Step) -> None:
