@@ -164,6 +164,7 @@ def _upload(draft: Draft) -> None:
         carry_out(step, g, k, v, Order.UPLOAD)
         step.remove(planted(g), defence="code-reupload")
         step.insert(holds_model(g))
+        step.insert(done(k, Order.UPLOAD))
 
 
 def _read_back(draft: Draft) -> None:

@@ -14,6 +14,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Slot,
     acknowledged,
+    asked,
     before,
     consumed,
     genuine,
@@ -33,6 +34,7 @@ def send(step: Step, order: Order, at: Slot) -> None:
     step.require("any IV up to the next", contiguous(at), unless="sender-iv-monotonic")
     step.insert(consumed(link_h2d, at))
     step.insert(ordered(link_h2d, at, order))
+    step.insert(asked(link_h2d, order))
 
 
 def contiguous(at: Slot) -> Formula:

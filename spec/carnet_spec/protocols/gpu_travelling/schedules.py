@@ -55,16 +55,9 @@ follows = relation(
     "follows", Key, Key, kind=Kind.TRUTH, says="the second key is derived from the first by a public step"
 )
 wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
-engine_revealed = relation(
-    "engine_revealed", Session, Agent, kind=Kind.GHOST, says="the agent's engine key leaked, late"
-)
-engine_carried = relation(
-    "engine_carried",
-    Session,
-    Agent,
-    Data,
-    kind=Kind.GHOST,
-    says="the data was sent under, or resident during, its epochs",
+session_revealed = relation("session_revealed", Session, kind=Kind.GHOST, says="the session's keys leaked, late")
+session_carried = relation(
+    "session_carried", Session, Data, kind=Kind.GHOST, says="the data was sent under, or resident during, its epochs"
 )
 
 
@@ -175,53 +168,53 @@ class EnginePerHolder(Schedule):
         self.reveal(draft)
 
     def reveal(self, draft: Draft) -> None:
-        """An engine key is past only when its session is: until then the GPU would accept it again."""
+        """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
 
         @draft.action(
             by=ADVERSARY,
-            says="{x} is given {k} of a session that is over.",
+            says="{x} is given every link key of {s}, which is over.",
             source="Carnet: threat model past-keys",
         )
-        def reveal_past_key(step: Step, x: Agent, k: Key, s: Session, o: Agent) -> None:
-            """The adversary gets the engine's key once its session is over, but never the master."""
+        def reveal_past_keys(step: Step, x: Agent, s: Session) -> None:
+            """The adversary gets the engines' keys once their session is over, but never the master."""
             step.given("past keys leak", past_keys_leak & corrupt(x))
-            step.given("whose", issued(k) & (key_session(k) == s) & (owner(k) == o))
             step.given("session over", answered(s) & ~in_session(ends_at(s), s))
-            step.insert(knows_h2d(x, k))
-            step.insert(knows_d2h(x, k))
-            step.insert(engine_revealed(s, o))
+            past = step.each(Key)
+            step.insert(knows_h2d(x, past), when=issued(past) & (key_session(past) == s))
+            step.insert(knows_d2h(x, past), when=issued(past) & (key_session(past) == s))
+            step.insert(session_revealed(s))
             lost = step.each(Data)
-            step.insert(exposed(lost), when=engine_carried(s, o, lost))
+            step.insert(exposed(lost), when=session_carried(s, lost))
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what a revealed engine means."""
+        """Add what a revealed session means."""
 
         @draft.lemma
-        def revealed_engines_are_dead(s: Session, o: Agent, g: Gpu, m: Data) -> Formula:
-            """An engine is revealed when its session is over, and what it carried is exposed."""
-            return implies(engine_revealed(s, o), answered(s) & past_keys_leak & ~in_session(g, s)) & implies(
-                engine_revealed(s, o) & engine_carried(s, o, m), exposed(m)
+        def revealed_sessions_are_dead(s: Session, g: Gpu, m: Data) -> Formula:
+            """A session's keys are revealed when it is over, and what it carried is exposed."""
+            return implies(session_revealed(s), answered(s) & past_keys_leak & ~in_session(g, s)) & implies(
+                session_revealed(s) & session_carried(s, m), exposed(m)
             )
 
         @draft.lemma
-        def engines_carry_for_sessions(s: Session, o: Agent, m: Data) -> Formula:
-            """Only engines of drawn sessions carry anything."""
-            return implies(engine_carried(s, o, m), used(s))
+        def drawn_sessions_carry(s: Session, m: Data) -> Formula:
+            """Only sessions that were drawn carry anything."""
+            return implies(session_carried(s, m), used(s))
 
     def _same_engine(self, left: Key, right: Key) -> Formula:
         return issued(left) & issued(right) & (owner(left) == owner(right)) & (key_session(left) == key_session(right))
 
     def leaked(self, key: Key) -> Formula:
-        """Whether the engine's key was given to the adversary after its session."""
-        return engine_revealed(key_session(key), owner(key))
+        """Whether the keys of its session were given to the adversary when it was over."""
+        return session_revealed(key_session(key))
 
     def carried(self, key: Key, data: Data) -> Formula:
-        """Whether the data was sent under the engine or resident during its epochs."""
-        return engine_carried(key_session(key), owner(key), data)
+        """Whether the data was sent, or resident, in the key's session."""
+        return session_carried(key_session(key), data)
 
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
-        """Record that the engine of ``key`` carries ``data``."""
-        step.insert(engine_carried(key_session(key), owner(key), data), when=when, name="carried")
+        """Record that the session of ``key`` carries ``data``."""
+        step.insert(session_carried(key_session(key), data), when=when, name="carried")
         late = self.leaked(key) if when is None else self.leaked(key) & when
         step.insert(exposed(data), when=late, name="carried under a leaked key")
 

@@ -251,6 +251,7 @@ tenant = function("tenant", Session, to=Agent, kind=Kind.GHOST, says="the only h
 orchestrated = relation("orchestrated", Session, kind=Kind.GHOST, says="the orchestrator opened the session")
 protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a genuine GPU in confidential mode")
 attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
+asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent under the key")
 done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out under the key")
 taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
 taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")

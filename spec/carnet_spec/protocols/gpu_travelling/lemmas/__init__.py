@@ -7,6 +7,7 @@ the GPU takes at most the newest (epochs); so a key is known to its owner and th
 that owner and nobody else (handover), counters have no gaps (counters), hence an acknowledgement under a secret key
 means that the GPU did what it was ordered (acknowledgements), and memory is as the last check left it (memory). Returns
 and counters agree with what was sent (handover), and honest data is learned by nobody else (knowledge).
+Second lines show which single defences could be left out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from carnet_spec.protocols.gpu_travelling.lemmas.keys import key_lemmas, secrecy
 from carnet_spec.protocols.gpu_travelling.lemmas.knowledge import knowledge_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.memory import memory_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.phases import phase_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.second_lines import second_lines
 from carnet_spec.protocols.gpu_travelling.lemmas.sessions import session_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
@@ -37,3 +39,4 @@ def state_lemmas(draft: Draft, schedule: Schedule) -> None:
     memory_lemmas(draft, schedule)
     agreement_lemmas(draft, schedule)
     knowledge_lemmas(draft, schedule)
+    second_lines(draft, schedule)
