@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ def _proof_row(campaign: Campaign, plan: Plan, proof: ClaimProof, threat: Threat
         expected=Verdict.PROVED,
         detail=detail,
         seconds=seconds,
-        assumptions=proof.assumptions,
+        assumptions=_resting_on(plan.protocol, proof.assumptions),
         defences=proof.defences,
     )
 
@@ -198,12 +198,18 @@ def _within(goal: Goal, profile: Profile) -> bool:
     return goal.rounds <= profile.scale.get("rounds", goal.rounds)
 
 
+def _resting_on(protocol: Protocol, used: Iterable[str]) -> tuple[str, ...]:
+    """Return the assumptions built into every step, and those among ``used``, in the order they are declared."""
+    stated = set(used)
+    return tuple(each.id for each in protocol.assumptions if each.built_in or each.id in stated)
+
+
 def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
     task = found.search
     if task.directed and not found.problems:
         return
     plan = next(plan for plan in campaign.plans if plan.protocol.variant == task.variant)
-    assumptions = tuple(assumption.id for assumption in plan.protocol.assumptions)
+    assumptions = _resting_on(plan.protocol, (axiom.assumption for axiom in plan.protocol.axioms))
     for claim in task.claims or task.goals:
         verdict, bound = _verdict(found, claim)
         trace = found.violations.get(claim)

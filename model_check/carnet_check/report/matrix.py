@@ -111,12 +111,12 @@ def _assumptions(plan: Plan, rows: Sequence[Result]) -> list[str]:
     lines = []
     if used:
         indent = max(len(claim) for claim in used) + 4
-        lines.append("assumptions used by the proofs")
+        lines.append("assumptions that the proofs rest on")
         for claim, ids in used.items():
             lines += wrapped(f"  {claim}", " ".join(_sorted(ids)) or "none", indent)
-    declared = [assumption.id for assumption in plan.protocol.assumptions]
-    if declared and any(row.engine == EXPLICIT for row in rows):
-        lines += wrapped("explored instances take for granted ", " ".join(declared), 36)
+    explored = {id for row in rows if row.engine == EXPLICIT for id in row.assumptions}
+    if explored:
+        lines += wrapped("explored instances take for granted ", " ".join(_sorted(explored)), 36)
     return [*lines, ""] if lines else []
 
 

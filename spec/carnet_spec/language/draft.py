@@ -205,9 +205,9 @@ class Draft:
         self._threats.append(threat)
         return threat
 
-    def assumption(self, id: str, sentence: str) -> None:
-        """Declare an assumption."""
-        self._assumptions.append(Assumption(id, sentence))
+    def assumption(self, id: str, sentence: str, *, built_in: bool = False) -> None:
+        """Declare an assumption; ``built_in`` if it is in the shape of the steps rather than in an axiom."""
+        self._assumptions.append(Assumption(id, sentence, built_in))
 
     def defence(self, id: str, title: str, *, base: str = "", timed: bool = False) -> None:
         """Declare a defence that can be removed."""

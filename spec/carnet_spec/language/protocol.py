@@ -19,10 +19,15 @@ _Named = TypeVar("_Named", Action, "Claim")
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something taken for granted, printed with every verdict that uses it."""
+    """Something taken for granted, printed with every verdict that uses it.
+
+    ``built_in`` assumptions are in the very shape of the steps, so every verdict rests on them; the others are stated by
+    axioms, and a proof rests on those it used.
+    """
 
     id: str
     sentence: str
+    built_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
