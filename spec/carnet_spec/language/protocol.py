@@ -21,8 +21,8 @@ _Named = TypeVar("_Named", Action, "Claim")
 class Assumption:
     """Something taken for granted, printed with every verdict that uses it.
 
-    ``built_in`` assumptions are in the very shape of the steps, so every verdict rests on them; the others are stated by
-    axioms, and a proof rests on those it used.
+    ``built_in`` assumptions are in the very shape of the steps, so every verdict rests on them; the others are stated
+    by axioms, and a proof rests on those it used.
     """
 
     id: str

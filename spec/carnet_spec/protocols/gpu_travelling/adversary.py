@@ -32,6 +32,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     holds_model,
     in_session,
     in_slot,
+    interferes,
     issued,
     key_session,
     knows_d2h,
@@ -87,11 +88,11 @@ def wipe(step: Step, gpu: Gpu) -> None:
 
 def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
     """Whether corrupt ``x`` reaches the GPU's memory: it knows the live key and the bus leads there."""
-    return corrupt(x) & knows_h2d(x, key) & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
+    return interferes & corrupt(x) & knows_h2d(x, key) & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
 
 
 def _holds_gpu(gpu: Gpu) -> Formula:
-    return corrupt(platform) | elsewhere(gpu)
+    return interferes & (corrupt(platform) | elsewhere(gpu))
 
 
 def _platform_moves(draft: Draft) -> None:
@@ -118,7 +119,7 @@ def _platform_moves(draft: Draft) -> None:
     )
     def rewire(step: Step, g: Gpu) -> None:
         """Before a session any GPU can be put there; rerouting a live session only breaks it."""
-        step.given("power over it", corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
+        step.given("power over it", interferes & corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
         step.given("before a session", phase == Phase.SETUP, defence="fail-stop-on-reset")
         step.remove(in_slot(step.each(Gpu)), name="unplug")
         step.insert(in_slot(g), name="plug in")
@@ -259,7 +260,7 @@ def _impersonation(draft: Draft) -> None:
     )
     def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot) -> None:
         """At the end of a channel that a holder attested, anything can be offered."""
-        step.given("at the far end", corrupt(p) & ~corrupt(a) & channel(a, p))
+        step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("knows it", knows_h2d(p, k))
         step.insert(offer(p, a, k, v))
 
@@ -272,7 +273,7 @@ def _impersonation(draft: Draft) -> None:
     )
     def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, s: Session) -> None:
         """An instance started with hostile inputs is the adversary's, whatever its quote measures."""
-        step.given("at the far end", corrupt(p) & ~corrupt(a) & channel(a, p))
+        step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("some session", answered(s))
         step.fresh(k)
         step.set(owner(k), p)
@@ -293,7 +294,7 @@ def _shortcut_moves(draft: Draft) -> None:
     )
     def half_rotation(step: Step, g: Gpu, k: Key) -> None:
         """The counters are cleared, the key is not changed."""
-        step.given("power over it", corrupt(platform) & live_h2d(g, k))
+        step.given("power over it", interferes & corrupt(platform) & live_h2d(g, k))
         step.remove(received(g, k, step.each(Slot)))
         step.remove(transmitted(g, k, step.each(Slot)))
 
@@ -307,7 +308,8 @@ def _shortcut_moves(draft: Draft) -> None:
     )
     def submit_work(step: Step, x: Agent, g: Gpu, s: Session) -> None:
         """The launch key does not rotate with the link."""
-        step.given("has it", corrupt(x) & knows_launch(x, s) & in_session(g, s) & (corrupt(platform) | (mux == x)))
+        step.given("has it", interferes & corrupt(x) & knows_launch(x, s))
+        step.given("reaches it", in_session(g, s) & (corrupt(platform) | (mux == x)))
         step.insert(context(g))
 
     @draft.action(
@@ -320,7 +322,7 @@ def _shortcut_moves(draft: Draft) -> None:
     )
     def reload_engine(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """Deriving keys again from the resident export master secret brings an earlier epoch back."""
-        step.given("power over it", corrupt(platform) & in_session(g, s))
+        step.given("power over it", interferes & corrupt(platform) & in_session(g, s))
         step.given("an earlier key", issued(k) & (key_session(k) == s) & stale(g, k))
         step.remove(live_h2d(g, step.each(Key)), name="forget h2d")
         step.insert(live_h2d(g, k), name="reload h2d")

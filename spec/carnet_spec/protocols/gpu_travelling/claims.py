@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -78,25 +80,44 @@ def said(id: str) -> str:
 _ANALYSIS = "deck, Security Analysis"
 
 
-def state_claims(draft: Draft, schedule: Schedule, *, confined: bool = False) -> None:
-    """Add the claims to ``draft``."""
-    _secrecy(draft)
-    _forward_secrecy(draft, schedule)
-    _model_secrecy(draft, confined)
-    _freshness(draft)
-    _memory(draft)
-    _agreement(draft)
-    _authenticity(draft)
-    _timed(draft)
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Under which threat models the claims are made, and where they are expected to fall."""
+
+    all: tuple[str, ...] = ALL
+    everywhere: tuple[str, ...] = EVERYWHERE
+    past: tuple[str, ...] = ("past-keys",)
+    falls: tuple[str, ...] = ()
+    model: tuple[str, ...] = ("outsider", "hypervisor")
+    model_falls: tuple[str, ...] = ("holder", "collusion")
 
 
-def _secrecy(draft: Draft) -> None:
+USUAL = Scope()
+CONFINED = Scope(model=("outsider", "hypervisor", "holder"), model_falls=("collusion",))
+RECORDING = Scope(("recording",), ("recording",), (), ("collusion",), (), ())
+"""What an inner key is for: the adversary records everything, and does nothing else."""
+
+
+def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
+    """Add the claims to ``draft``, under the threat models of ``made``."""
+    _secrecy(draft, made)
+    _forward_secrecy(draft, schedule, made)
+    _model_secrecy(draft, made)
+    _freshness(draft, made)
+    _memory(draft, made)
+    _agreement(draft, made)
+    _authenticity(draft, made)
+    _timed(draft, made)
+
+
+def _secrecy(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="confidentiality",
         sentence=said("CLAIM-CONFIDENTIALITY"),
         requirement="CLAIM-CONFIDENTIALITY",
         source="deck, Threat Model: each data holder's dataset is protected",
-        under=ALL,
+        under=made.all,
+        fails_under=made.falls,
     )
     def confidentiality(x: Agent, m: Data) -> Formula:
         others = honest_data(m) & (x != data_owner(m)) & (x != orchestrator)
@@ -107,7 +128,7 @@ def _secrecy(draft: Draft) -> None:
         sentence=said("CLAIM-KEY-ISOLATION"),
         requirement="CLAIM-KEY-ISOLATION",
         source=f"{_ANALYSIS}, Collusion: no way for a holder to intercept the next one's traffic",
-        under=ALL,
+        under=made.all,
     )
     def key_isolation() -> Formula:
         known = forall(
@@ -129,13 +150,13 @@ def _secrecy(draft: Draft) -> None:
         return known & opens
 
 
-def _forward_secrecy(draft: Draft, schedule: Schedule) -> None:
+def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="forward-isolation",
         sentence=said("CLAIM-FORWARD-ISOLATION"),
         requirement="CLAIM-FORWARD-ISOLATION",
         source="Carnet: what rotation is for, beyond the deck",
-        under=("past-keys",),
+        under=made.past,
     )
     def forward_isolation() -> Formula:
         keys_kept = forall(
@@ -156,26 +177,26 @@ def _forward_secrecy(draft: Draft, schedule: Schedule) -> None:
         return keys_kept & data_kept
 
 
-def _model_secrecy(draft: Draft, confined: bool) -> None:
+def _model_secrecy(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="model-confidentiality",
         sentence=said("CLAIM-MODEL-CONFIDENTIALITY"),
         requirement="CLAIM-MODEL-CONFIDENTIALITY",
         source="deck, Threat Model: the model is not protected against a malicious data holder",
-        under=("outsider", "hypervisor", "holder") if confined else ("outsider", "hypervisor"),
-        fails_under=("collusion",) if confined else ("holder", "collusion"),
+        under=made.model,
+        fails_under=made.model_falls,
     )
     def model_confidentiality(x: Agent) -> Formula:
         return implies(learned(x, the_model) & ~past_keys_leak, (x == orchestrator) | (enrolled(x) & ~corrupt(x)))
 
 
-def _freshness(draft: Draft) -> None:
+def _freshness(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="iv-unique",
         sentence=said("CLAIM-IV-UNIQUE"),
         requirement="CLAIM-IV-UNIQUE",
         source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def iv_unique() -> Formula:
         chunks = forall(
@@ -196,19 +217,19 @@ def _freshness(draft: Draft) -> None:
         sentence=said("CLAIM-NO-REPLAY"),
         requirement="CLAIM-NO-REPLAY",
         source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def no_replay() -> Formula:
         return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
 
 
-def _memory(draft: Draft) -> None:
+def _memory(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="clean-handoff",
         sentence=said("CLAIM-CLEAN-HANDOFF"),
         requirement="CLAIM-CLEAN-HANDOFF",
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def clean_handoff(g: Gpu, m: Data) -> Formula:
         leaving = (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
@@ -221,7 +242,7 @@ def _memory(draft: Draft) -> None:
         sentence=said("CLAIM-NO-IMPLANT"),
         requirement="CLAIM-NO-IMPLANT",
         source=f"{_ANALYSIS}: code is reuploaded each time",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def no_implant(g: Gpu, m: Data) -> Formula:
         return implies(resident(g, m) & honest_data(m), ~planted(g) & ~context(g))
@@ -231,7 +252,7 @@ def _memory(draft: Draft) -> None:
         sentence=said("CLAIM-TRAINS-VERIFIED"),
         requirement="CLAIM-TRAINS-VERIFIED",
         source="deck, System Architecture: verification of the integrity of code and model",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def trains_verified(g: Gpu) -> Formula:
         return implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g) & ~tampered(g))
@@ -241,7 +262,7 @@ def _memory(draft: Draft) -> None:
         sentence=said("CLAIM-GPU-GENUINE"),
         requirement="CLAIM-GPU-GENUINE",
         source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def gpu_genuine() -> Formula:
         sent = forall(
@@ -261,13 +282,13 @@ def _memory(draft: Draft) -> None:
         return sent & kept
 
 
-def _agreement(draft: Draft) -> None:
+def _agreement(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="data-agreement",
         sentence=said("CLAIM-DATA-AGREEMENT"),
         requirement="CLAIM-DATA-AGREEMENT",
         source="Carnet (dropped tail, replay, injection)",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def data_agreement(g: Gpu, v: Slot, m: Data) -> Formula:
         begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
@@ -279,7 +300,7 @@ def _agreement(draft: Draft) -> None:
         sentence=said("CLAIM-HANDOFF-AGREEMENT"),
         requirement="CLAIM-HANDOFF-AGREEMENT",
         source="deck, System Architecture; Lowe's injective agreement",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def handoff_agreement() -> Formula:
         grants = forall(
@@ -304,7 +325,7 @@ def _agreement(draft: Draft) -> None:
         sentence=said("CLAIM-SINGLE-CUSTODY"),
         requirement="CLAIM-SINGLE-CUSTODY",
         source="deck, Enabler: sharing the key is sharing the GPU",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def single_custody() -> Formula:
         one = forall(
@@ -321,13 +342,13 @@ def _agreement(draft: Draft) -> None:
         return one & made & exclusive & owned
 
 
-def _authenticity(draft: Draft) -> None:
+def _authenticity(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="orchestrator-genuine",
         sentence=said("CLAIM-ORCHESTRATOR-GENUINE"),
         requirement="CLAIM-ORCHESTRATOR-GENUINE",
         source="deck, Threat Model: a holder trusts the orchestrator",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
         return implies(accepted(a, p, k, v) & ~corrupt(a), measured(p) & job_manifest(p) & (p == orchestrator))
@@ -337,31 +358,31 @@ def _authenticity(draft: Draft) -> None:
         sentence=said("CLAIM-NO-SILENT-RESET"),
         requirement="CLAIM-NO-SILENT-RESET",
         source="Carnet (attest, reset, re-attach)",
-        under=EVERYWHERE,
+        under=made.everywhere,
     )
     def no_silent_reset() -> Formula:
         return implies((phase != Phase.SETUP) & (phase != Phase.OPENED), attested(session))
 
 
-def _timed(draft: Draft) -> None:
+def _timed(draft: Draft, made: Scope) -> None:
     draft.declare_claim(
         "key-lifetime",
         sentence=said("CLAIM-KEY-LIFETIME"),
         requirement="CLAIM-KEY-LIFETIME",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
-        under=ALL,
+        under=made.all,
     )
     draft.declare_claim(
         "fresh-attestation",
         sentence=said("CLAIM-FRESH-ATTESTATION"),
         requirement="CLAIM-FRESH-ATTESTATION",
         source="RFC 9334 section 10",
-        under=ALL,
+        under=made.all,
     )
     draft.declare_claim(
         "bounded-custody",
         sentence=said("CLAIM-BOUNDED-CUSTODY"),
         requirement="CLAIM-BOUNDED-CUSTODY",
         source="Carnet (a holder that keeps the GPU)",
-        under=ALL,
+        under=made.all,
     )

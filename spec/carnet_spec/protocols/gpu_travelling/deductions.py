@@ -29,6 +29,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     genuine,
     holds_model,
     in_session,
+    interferes,
     issued,
     key_exchange,
     key_session,
@@ -51,13 +52,18 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def specify_deductions(draft: Draft, *, confined: bool = False) -> None:
-    """Add the adversary's deductions; ``confined`` hardware limits a link key to the dataset buffer."""
+def specify_deductions(draft: Draft, *, confined: bool = False, inner_key: bool = False) -> None:
+    """Add the adversary's deductions.
+
+    ``confined`` hardware limits a link key to the dataset buffer; with an ``inner_key`` of the holder and verified code
+    on the GPU, out of an authenticated key exchange, the link key alone opens no chunk.
+    """
     _pooling(draft)
     _forgery(draft)
     _masters(draft)
-    _decryption(draft)
-    _reused_ivs(draft)
+    if not inner_key:
+        _opening_chunks(draft)
+    _opening_the_rest(draft)
     _reading(draft, confined)
 
 
@@ -112,7 +118,7 @@ def _forgery(draft: Draft) -> None:
     )
     def forge_acknowledgement(step: Step, x: Agent, k: Key, o: Order) -> None:
         """An acknowledgement proves that somebody knows the d2h half, no more."""
-        step.given("knows the half", corrupt(x) & knows_d2h(x, k))
+        step.given("knows the half", interferes & corrupt(x) & knows_d2h(x, k))
         step.insert(acknowledged(k, o))
 
     @draft.rule(
@@ -122,7 +128,7 @@ def _forgery(draft: Draft) -> None:
     )
     def forge_count(step: Step, x: Agent, k: Key, c: Key, n: Slot) -> None:
         """So with counters read through the link."""
-        step.given("knows the half", corrupt(x) & knows_d2h(x, k))
+        step.given("knows the half", interferes & corrupt(x) & knows_d2h(x, k))
         step.insert(counted(k, c, n))
 
     @draft.rule(
@@ -132,7 +138,7 @@ def _forgery(draft: Draft) -> None:
     )
     def forge_semaphore(step: Step, o: Order) -> None:
         """Plain host-visible memory says what the host wants."""
-        step.given("on the bus", corrupt(platform))
+        step.given("on the bus", interferes & corrupt(platform))
         step.insert(semaphore(o))
 
 
@@ -161,7 +167,7 @@ def _masters(draft: Draft) -> None:
         step.insert(knows_d2h(platform, k))
 
 
-def _decryption(draft: Draft) -> None:
+def _opening_chunks(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="The platform decrypts {m}, which {a} sent under {k}.",
@@ -173,28 +179,6 @@ def _decryption(draft: Draft) -> None:
         step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & knows_h2d(platform, k))
         step.insert(learned(platform, m))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform decrypts training traffic derived from {m} under {k}.",
-        source="open-gpu-kernel-modules cc_drv.h: the d2h half",
-    )
-    def decrypt_traffic(step: Step, k: Key, m: Data) -> None:
-        """What training sends home is derived from data."""
-        step.given("recorded", corrupt(platform) & traffic(k, m) & knows_d2h(platform, k))
-        step.insert(learned(platform, m))
-
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform decrypts the upload of the model under {k}.",
-        source="open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory",
-    )
-    def decrypt_upload(step: Step, k: Key, v: Slot) -> None:
-        """The upload holds the model."""
-        step.given("recorded", corrupt(platform) & ordered(k, v, Order.UPLOAD) & knows_h2d(platform, k))
-        step.insert(learned(platform, the_model))
-
-
-def _reused_ivs(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="Two chunks under {k} share the IV {v}: the platform has both plaintexts.",
@@ -215,6 +199,28 @@ def _reused_ivs(draft: Draft) -> None:
         """What an order says is no secret, so its key stream is known."""
         step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & ordered(k, v, o))
         step.insert(learned(platform, m))
+
+
+def _opening_the_rest(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform decrypts training traffic derived from {m} under {k}.",
+        source="open-gpu-kernel-modules cc_drv.h: the d2h half",
+    )
+    def decrypt_traffic(step: Step, k: Key, m: Data) -> None:
+        """What training sends home is derived from data."""
+        step.given("recorded", corrupt(platform) & traffic(k, m) & knows_d2h(platform, k))
+        step.insert(learned(platform, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The platform decrypts the upload of the model under {k}.",
+        source="open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory",
+    )
+    def decrypt_upload(step: Step, k: Key, v: Slot) -> None:
+        """The upload holds the model."""
+        step.given("recorded", corrupt(platform) & ordered(k, v, Order.UPLOAD) & knows_h2d(platform, k))
+        step.insert(learned(platform, the_model))
 
     @draft.rule(
         by=ADVERSARY,

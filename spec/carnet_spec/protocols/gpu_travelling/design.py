@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
-from carnet_spec.protocols.gpu_travelling.claims import state_claims
+from carnet_spec.protocols.gpu_travelling.claims import CONFINED, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
@@ -35,6 +35,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     genuine,
     in_slot,
     installed,
+    interferes,
     job_manifest,
     measured,
     mux,
@@ -79,23 +80,24 @@ VARIANTS = {
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
+        Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
         Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
         Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
     )
 }
 
-_BASE = {"engine-per-holder": "engine-per-holder", "ratchet": "ratchet", "reset": "reset"} | {
-    "wrapped-under-old": "wrapped-under-old"
-}
+_SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet"}
+"""Key schedules of the variants that do not build on ``sealed-under-master``."""
 
 
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
-    schedule = SCHEDULES[_BASE.get(variant, "sealed-under-master")]()
+    schedule = SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]()
     confined = variant == "confined-holder"
+    inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
     _assume(draft)
-    _threats(draft)
+    _threats(draft, recording=inner_key)
     _defences(draft)
     _start(draft)
     specify_setup(draft)
@@ -105,16 +107,16 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     specify_homecoming(draft)
     specify_training(draft, schedule)
     specify_adversary(draft, confined=confined)
-    specify_deductions(draft, confined=confined)
+    specify_deductions(draft, confined=confined, inner_key=inner_key)
     schedule.rules(draft)
-    state_claims(draft, schedule, confined=confined)
+    state_claims(draft, schedule, CONFINED if confined else RECORDING if inner_key else USUAL)
     state_lemmas(draft, schedule)
     state_goals(draft)
     return draft
 
 
 BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8")
-"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. A9 is for the timed layer."""
+"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. A9 is for timed claims."""
 
 
 def _assume(draft: Draft) -> None:
@@ -150,7 +152,7 @@ def _assume(draft: Draft) -> None:
     draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot))
 
 
-def _threats(draft: Draft) -> None:
+def _threats(draft: Draft, *, recording: bool) -> None:
     holders_honest = ~some_holder_corrupt
     keys_kept = ~past_keys_leak
     draft.threat(
@@ -174,6 +176,13 @@ def _threats(draft: Draft) -> None:
     )
     draft.threat("collusion", "anybody but the orchestrator may be corrupt", past_keys_kept=keys_kept)
     draft.threat("past-keys", "collusion, and the adversary is given every link key the GPU no longer accepts")
+    if recording:
+        draft.threat(
+            "recording",
+            "collusion that records and computes, but sends, resets and plants nothing",
+            only_records=~interferes,
+            past_keys_kept=keys_kept,
+        )
 
 
 def _defences(draft: Draft) -> None:

@@ -137,6 +137,7 @@ def _relations(cast: _Cast, slots: Row, threat: str) -> dict[str, frozenset[Row]
         "dataset": _unary(cast.datasets),
         "before": _in_line(slots),
         "precedes": frozenset(pair for owned in cast.chunks.values() for pair in _in_line(owned)),
+        "interferes": frozenset() if threat == "recording" else frozenset({()}),
         "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
         "some_holder_corrupt": frozenset({()}) if _rogues_enrolled(threat) and cast.rogue else frozenset(),
     }

@@ -253,6 +253,15 @@ class Ratchet(Schedule):
 
         self.reveal(draft)
 
+    def lemmas(self, draft: Draft) -> None:
+        """Add that derivation stays within a session."""
+        super().lemmas(draft)
+
+        @draft.lemma
+        def keys_follow_in_sessions(j: Key, k: Key) -> Formula:
+            """A key follows another of its own session."""
+            return implies(follows(j, k), issued(j) & issued(k) & (key_session(j) == key_session(k)))
+
 
 class ResetOut(Ratchet):
     """A new session and key exchange before every journey; on the way in the stock ratchet."""
@@ -309,11 +318,6 @@ class ResetOut(Ratchet):
             home = key_session(k)
             lent = tenanted(home) & (owner(k) == tenant(home))
             return implies(issued(k), (owner(k) == orchestrator) | lent)
-
-        @draft.lemma
-        def keys_follow_in_sessions(j: Key, k: Key) -> Formula:
-            """A key follows another of its own session."""
-            return implies(follows(j, k), issued(j) & issued(k) & (key_session(j) == key_session(k)))
 
         @draft.lemma
         def data_stays_with_its_session(g: Gpu, s: Session, m: Data) -> Formula:

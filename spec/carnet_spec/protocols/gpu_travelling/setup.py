@@ -35,6 +35,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     genuine,
     in_session,
     in_slot,
+    interferes,
     issued,
     job_manifest,
     key_exchange,
@@ -156,7 +157,7 @@ def _answer_session(draft: Draft) -> None:
     )
     def fake_answers(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """A fake in the slot completes the exchange under its own name."""
-        step.given("fake in the slot", ~genuine(g) & in_slot(g))
+        step.given("fake in the slot", interferes & ~genuine(g) & in_slot(g))
         step.given("one end", ~answered(s))
         step.given("asked", key_exchange(s, k))
         step.insert(answered(s))

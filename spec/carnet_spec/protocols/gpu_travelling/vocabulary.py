@@ -129,6 +129,7 @@ the_model = constant("the_model", Data, says="the model being trained")
 before = rigid_relation("before", Slot, Slot, says="the first counter value is smaller")
 first = constant("first", Slot, says="where every message counter starts")
 some_holder_corrupt = rigid_flag("some_holder_corrupt", says="at least one enrolled holder is corrupt")
+interferes = rigid_flag("interferes", says="the corrupt do more than record and compute")
 past_keys_leak = rigid_flag("past_keys_leak", says="the adversary is given link keys the GPU no longer accepts")
 
 # -- the orchestrator's state ------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     holds_model,
     honest_data,
     in_session,
+    interferes,
     issued,
     key_session,
     live_h2d,
@@ -130,6 +131,11 @@ def _residents(draft: Draft) -> None:
     def implants_beside_the_model(g: Gpu) -> Formula:
         """Beside the model only a corrupt holder can have planted anything."""
         return implies(holds_model(g) & (planted(g) | context(g)), some_holder_corrupt)
+
+    @draft.lemma
+    def implants_need_interference(g: Gpu) -> Formula:
+        """Nothing is planted, left running or altered by those who only record."""
+        return implies(planted(g) | context(g) | tampered(g), interferes)
 
     @draft.lemma
     def implants_come_from_corrupt_holders(g: Gpu, s: Session) -> Formula:

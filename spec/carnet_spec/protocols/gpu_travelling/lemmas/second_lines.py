@@ -125,7 +125,8 @@ def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def reply_halves_stay_home(x: Agent, k: Key) -> Formula:
         """Nobody but the orchestrator knows a device-to-host half of a protected session."""
-        safe = issued(k) & ~schedule.leaked(k) & schedule.calm(key_session(k))
+        own = issued(k) | (owner(k) == orchestrator)
+        safe = own & guarded(k) & ~schedule.leaked(k) & schedule.calm(key_session(k))
         return implies(knows_d2h(x, k) & safe, x == orchestrator)
 
     @draft.lemma
