@@ -88,21 +88,25 @@ class Scope:
     everywhere: tuple[str, ...] = EVERYWHERE
     past: tuple[str, ...] = ("past-keys",)
     falls: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ALL
+    keys_fall: tuple[str, ...] = ()
     model: tuple[str, ...] = ("outsider", "hypervisor")
     model_falls: tuple[str, ...] = ("holder", "collusion")
 
 
 USUAL = Scope()
 CONFINED = Scope(model=("outsider", "hypervisor", "holder"), model_falls=("collusion",))
-RECORDING = Scope(("recording",), ("recording",), (), ("collusion",), (), ())
+RECORDING = Scope(("recording",), ("recording",), (), ("collusion",), (), ("recording",), (), ())
 """What an inner key is for: the adversary records everything, and does nothing else."""
 
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     """Add the claims to ``draft``, under the threat models of ``made``."""
     _secrecy(draft, made)
-    _forward_secrecy(draft, schedule, made)
-    _model_secrecy(draft, made)
+    if made.past:
+        _forward_secrecy(draft, schedule, made)
+    if made.model:
+        _model_secrecy(draft, made)
     _freshness(draft, made)
     _memory(draft, made)
     _agreement(draft, made)
@@ -128,7 +132,8 @@ def _secrecy(draft: Draft, made: Scope) -> None:
         sentence=said("CLAIM-KEY-ISOLATION"),
         requirement="CLAIM-KEY-ISOLATION",
         source=f"{_ANALYSIS}, Collusion: no way for a holder to intercept the next one's traffic",
-        under=made.all,
+        under=made.keys,
+        fails_under=made.keys_fall,
     )
     def key_isolation() -> Formula:
         known = forall(

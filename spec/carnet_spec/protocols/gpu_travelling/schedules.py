@@ -55,7 +55,7 @@ follows = relation(
     "follows", Key, Key, kind=Kind.TRUTH, says="the second key is derived from the first by a public step"
 )
 wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
-session_revealed = relation("session_revealed", Session, kind=Kind.GHOST, says="the session's keys leaked, late")
+session_revealed = relation("session_revealed", Session, kind=Kind.TRUTH, says="the session's keys leaked, late")
 session_carried = relation(
     "session_carried", Session, Data, kind=Kind.GHOST, says="the data was sent under, or resident during, its epochs"
 )
@@ -172,19 +172,28 @@ class EnginePerHolder(Schedule):
 
         @draft.action(
             by=ADVERSARY,
-            says="{x} is given every link key of {s}, which is over.",
+            says="The link keys of {s}, which is over, leak.",
             source="Carnet: threat model past-keys",
         )
-        def reveal_past_keys(step: Step, x: Agent, s: Session) -> None:
-            """The adversary gets the engines' keys once their session is over, but never the master."""
-            step.given("past keys leak", past_keys_leak & corrupt(x))
+        def reveal_session(step: Step, s: Session) -> None:
+            """The engines' keys leak once their session is over, but never the master."""
+            step.given("past keys leak", past_keys_leak)
             step.given("session over", answered(s) & ~in_session(ends_at(s), s))
-            past = step.each(Key)
-            step.insert(knows_h2d(x, past), when=issued(past) & (key_session(past) == s))
-            step.insert(knows_d2h(x, past), when=issued(past) & (key_session(past) == s))
             step.insert(session_revealed(s))
             lost = step.each(Data)
             step.insert(exposed(lost), when=session_carried(s, lost))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{x} is given {k} of {s}, which is over.",
+            source="Carnet: threat model past-keys",
+        )
+        def take_past_key(step: Step, x: Agent, s: Session, k: Key) -> None:
+            """Whoever is corrupt gets every key of the session that leaked."""
+            step.given("leaked", corrupt(x) & session_revealed(s))
+            step.given("its key", issued(k) & (key_session(k) == s))
+            step.insert(knows_h2d(x, k))
+            step.insert(knows_d2h(x, k))
 
     def lemmas(self, draft: Draft) -> None:
         """Add what a revealed session means."""
