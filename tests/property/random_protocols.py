@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from hypothesis.vendor.pretty import RepresentationPrinter
 
 from carnet_spec.language import (
     Action,
@@ -94,6 +95,10 @@ class Sample:
             repr(self.instance),
         ]
         return "\n".join(["", *parts])
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
+        """Keep Hypothesis from printing every field of every term."""
+        printer.text(repr(self))
 
 
 @st.composite

@@ -1,126 +1,138 @@
-"""Saturation: the deductions that a step makes possible, worked out once for everything they depend on.
+"""Saturation: the deductions that a step makes possible, taken right after it.
 
-States are kept saturated, so after a step only deductions matter whose premises read what the step wrote, and those
-that read what these conclude, and so on. All of them together depend on a few bits of the state only: the conclusions
-are remembered for each value of those bits.
+States are kept saturated, so after a step only those rules matter that read what the step wrote, or whose conclusions
+it took away, and then those that read what these conclude. What one rule concludes depends on few bits, and so does
+what all of them conclude after one kind of step: both are remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
-from carnet_check.explicit.formulas import Formula, Test, conjunction, conjuncts_of, tests_of
-from carnet_check.explicit.generate import Predicate, predicate
-from carnet_check.explicit.layout import Layout
-from carnet_check.explicit.lowering import GroundStep
+from carnet_check.explicit.layout import Layout, Pattern, Place, Value, matches
+from carnet_check.explicit.memory import Memo
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One ground deduction, or one insertion of it that has a condition of its own."""
-
-    name: str
-    mask: int
-    value: int
-    rest: Predicate | None
-    """What masks cannot test."""
-    adds: int
-    reads: int
-    wakes_set: int
-    """Bits whose setting may make the premises true."""
-    wakes_cleared: int
-    """Bits whose clearing may do so, or takes away what the rule concludes."""
-
-    def holds(self, s: int) -> bool:
-        """Whether the premises hold."""
-        return s & self.mask == self.value and (self.rest is None or self.rest(s))
+Writes = dict[Place, Value]
+Change = tuple[int, int] | None
+"""Masks such that ``(s | first) ^ second`` is the state changed; nothing, if it stays as it is."""
 
 
-class Closure(dict[int, int]):
-    """The conclusions of some rules, for each value of the bits they read."""
+def changed(s: int, change: Change) -> int:
+    """Return a state after a change."""
+    return s if change is None else (s | change[0]) ^ change[1]
 
-    def __init__(self, rules: Sequence[Rule], fired: set[str]) -> None:
-        super().__init__()
-        self.reads = 0
-        for rule in rules:
-            self.reads |= rule.reads
-        self._rules = rules
-        self._inserting = [rule for rule in rules if rule.adds & ~rule.value]
-        self._fired = fired
 
-    def __missing__(self, bits: int) -> int:
-        known = bits
-        before = -1
-        while known != before:
-            before = known
-            for rule in self._inserting:
-                if rule.holds(known):
-                    known |= rule.adds
-        for rule in self._rules:
-            if rule.name not in self._fired and rule.holds(known):
-                self._fired.add(rule.name)
-        self[bits] = known & ~bits
-        return self[bits]
+class Rule(Memo[Change]):
+    """What one deduction concludes, taken as often as it adds something.
+
+    ``asserted`` are the symbols whose facts may make its premises true by beginning to hold, and ``denied`` those whose
+    facts may do so by ceasing to; a function is among both.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        conclusions: Callable[[int], list[Writes]],
+        layout: Layout,
+        asserted: frozenset[str],
+        denied: frozenset[str],
+        concludes: Sequence[tuple[str, Pattern]],
+    ) -> None:
+        super().__init__(self._conclude)
+        self.name = name
+        self.fired = False
+        self.concludes = concludes
+        self._conclusions = conclusions
+        self._layout = layout
+        self._asserted = asserted
+        self._denied = denied
+        self._patterns: list[tuple[str, Pattern]] = []
+
+    def read(self, reads: Iterable[tuple[str, Pattern]]) -> None:
+        """Take note of what the premises read."""
+        for symbol, pattern in reads:
+            self._patterns.append((symbol, pattern))
+            self._layout.on_growth(symbol, pattern, self.grow)
+
+    def woken_by(self, place: Place, value: Value) -> bool:
+        """Whether writing the value may make the premises true, or take a conclusion away."""
+        name = place.symbol.name
+        if value is False and any(symbol == name and matches(row, place.row) for symbol, row in self.concludes):
+            return True
+        if name not in (self._denied if value is False else self._asserted):
+            return False
+        return any(symbol == name and matches(row, place.row) for symbol, row in self._patterns)
+
+    def fed_by(self, other: Rule) -> bool:
+        """Whether a conclusion of the other rule may make the premises true."""
+        return any(symbol in self._asserted for symbol, _ in other.concludes)
+
+    def _conclude(self, bits: int) -> Change:
+        s = bits
+        touched = cleared = 0
+        while True:
+            written: Writes = {}
+            for writes in self._conclusions(s):
+                self.fired = True
+                written |= writes
+            change = self._layout.written(written.items(), self.forget)
+            after = changed(s, change)
+            touched, cleared = touched | change[0], cleared | change[1]
+            if after == s:
+                return (touched, cleared) if touched else None
+            s = after
 
 
 class Saturation:
-    """All ground deductions of a protocol; ``fired`` collects those whose premises ever held."""
+    """All deductions of a protocol."""
 
-    def __init__(self, layout: Layout, deductions: Mapping[str, Sequence[GroundStep]]) -> None:
-        self.fired: set[str] = set()
-        self.rules = [rule for group in deductions.values() for step in group for rule in _rules(layout, step)]
-        self._closures: dict[tuple[int, int], Closure | None] = {}
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = rules
+        self._feeds = [[number for number, other in enumerate(rules) if other.fed_by(rule)] for rule in rules]
+        self._closures: dict[frozenset[int], Memo[Change]] = {}
 
-    def after(self, set_bits: int, cleared_bits: int) -> Closure | None:
-        """Return the deductions that matter after a step that wrote these bits; nothing, if none does."""
-        key = (set_bits, cleared_bits)
-        if key not in self._closures:
-            rules = self._woken(set_bits, cleared_bits)
-            self._closures[key] = Closure(rules, self.fired) if rules else None
-        return self._closures[key]
+    def after(self, writes: Writes) -> Memo[Change] | None:
+        """Return what deductions change after a step that wrote this; nothing, if none can."""
+        woken = frozenset(
+            number
+            for number, rule in enumerate(self.rules)
+            if any(rule.woken_by(place, value) for place, value in writes.items())
+        )
+        return self._closure(woken) if woken else None
 
-    def close(self, s: int) -> int:
-        """Saturate a state about which nothing is known."""
-        return s | Closure(self.rules, self.fired)[s]
+    def start(self) -> int:
+        """Return the first state, saturated."""
+        return changed(0, self._closure(frozenset(range(len(self.rules)))).answer(0))
 
-    def _woken(self, set_bits: int, cleared_bits: int) -> list[Rule]:
-        woken: dict[int, Rule] = {}
-        grew = True
-        while grew:
-            grew = False
-            for number, rule in enumerate(self.rules):
-                if number not in woken and (rule.wakes_set & set_bits or rule.wakes_cleared & cleared_bits):
-                    woken[number] = rule
-                    set_bits |= rule.adds
-                    grew = True
-        return [woken[number] for number in sorted(woken)]
+    def _closure(self, woken: frozenset[int]) -> Memo[Change]:
+        if woken not in self._closures:
+            closure: Memo[Change] = Memo(lambda bits: self._close(bits, sorted(woken)))
+            for number in sorted(self._reachable(woken)):
+                self.rules[number].used_by(closure)
+            self._closures[woken] = closure
+        return self._closures[woken]
 
+    def _reachable(self, woken: Iterable[int]) -> set[int]:
+        reached = set(woken)
+        waiting = list(reached)
+        while waiting:
+            for number in self._feeds[waiting.pop()]:
+                if number not in reached:
+                    reached.add(number)
+                    waiting.append(number)
+        return reached
 
-def _rules(layout: Layout, step: GroundStep) -> list[Rule]:
-    """One rule for the guard, with what it inserts for certain, and one for each insertion with a condition."""
-    certain = [write for write in step.writes if not conjuncts_of(write.condition)]
-    rules = [_rule(layout, step, step.guard, sum({layout.bits_of(write.place, write.value) for write in certain}))]
-    for write in step.writes:
-        if conjuncts_of(write.condition):
-            premises = conjuncts_of(conjunction((*step.guard, write.condition)))
-            rules.append(_rule(layout, step, premises, layout.bits_of(write.place, write.value)))
-    return rules
-
-
-def _rule(layout: Layout, step: GroundStep, premises: Sequence[Formula], adds: int) -> Rule:
-    exact = [part for part in premises if isinstance(part, Test) and part.wanted]
-    rest = [part for part in premises if not (isinstance(part, Test) and part.wanted)]
-    tests = [test for part in premises for test in tests_of(part)]
-    mask, value = layout.cube(exact)
-    wide = layout.mask(test.place for test in tests if not layout.is_bit(test.place))
-    return Rule(
-        step.action.name,
-        mask,
-        value,
-        predicate(layout, [rest]) if rest else None,
-        adds,
-        layout.mask(test.place for test in tests),
-        wide | layout.mask(test.place for test in tests if test.value == 1),
-        wide | layout.mask(test.place for test in tests if test.value == 0) | adds,
-    )
+    def _close(self, bits: int, waiting: list[int]) -> Change:
+        s = bits
+        touched = cleared = 0
+        while waiting:
+            number = waiting.pop(0)
+            change = self.rules[number].answer(s)
+            if change is None:
+                continue
+            after = changed(s, change)
+            touched, cleared = touched | change[0], cleared | change[1]
+            if after != s:
+                s = after
+                waiting += [fed for fed in self._feeds[number] if fed not in waiting]
+        return (touched, cleared) if touched else None

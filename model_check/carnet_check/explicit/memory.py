@@ -1,0 +1,98 @@
+"""Memory: what was worked out for a state holds for every state that agrees on the bits that were read.
+
+A :class:`Memo` keeps answers by these bits. Several memos can be joined under one that keeps their joint answers, so
+that most states need one look-up instead of one for each; which ones to join is read off a sample of states.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+Answer = TypeVar("Answer")
+
+WORTHWHILE = 0.5
+"""A joint memo pays if at most this share of a sample needs answers of its own."""
+
+
+class Memo(dict[int, Answer], Generic[Answer]):
+    """Answers by the bits they depend on; ``reads`` grows as the places read get fields."""
+
+    def __init__(
+        self, work_out: Callable[[int], Answer], before_forgetting: Callable[[Memo[Answer]], None] | None = None
+    ) -> None:
+        super().__init__()
+        self.reads = 0
+        self._work_out = work_out
+        self.before_forgetting = before_forgetting
+        self._forgotten = 0
+        self._users: list[Memo[Answer]] = []
+
+    def __missing__(self, bits: int) -> Answer:
+        while True:
+            known = self._forgotten
+            answer = self._work_out(bits)
+            if known == self._forgotten:
+                self[bits] = answer
+                return answer
+
+    def forget(self) -> None:
+        """Drop all answers, and those that rest on them."""
+        if self.before_forgetting is not None:
+            self.before_forgetting(self)
+        self._forgotten += 1
+        self.clear()
+        for user in self._users:
+            user.forget()
+
+    def answer(self, s: int) -> Answer:
+        """Return the answer for a state."""
+        return self[s & self.reads]
+
+    def grow(self, mask: int) -> None:
+        """Read more bits. Answers kept so far hold where these are 0, and only there will they be found."""
+        self.reads |= mask
+        for user in self._users:
+            user.grow(mask)
+
+    def abandon(self) -> None:
+        """Forget who uses this memo."""
+        self._users.clear()
+
+    def used_by(self, user: Memo[Answer]) -> None:
+        """Let another memo, whose answers rest on this one's, read what this one reads."""
+        self._users.append(user)
+        user.grow(self.reads)
+
+
+def joined(parts: Sequence[Memo[Answer]], combine: Callable[[list[Answer]], Answer]) -> Memo[Answer]:
+    """Return a memo of the joint answers of several."""
+    memo = Memo(lambda bits: combine([part[bits & part.reads] for part in parts]), parts[0].before_forgetting)
+    for part in parts:
+        part.used_by(memo)
+    return memo
+
+
+def arranged(
+    leaves: Sequence[Memo[Answer]], sample: Sequence[int], combine: Callable[[list[Answer]], Answer]
+) -> list[Memo[Answer]]:
+    """Join memos two by two, those first that together tell the fewest states of the sample apart."""
+    for leaf in leaves:
+        leaf.abandon()
+    memos = dict(enumerate(leaves))
+    kinds = {(one, two): _kinds(memos[one], memos[two], sample) for one, two in itertools.combinations(memos, 2)}
+    while kinds:
+        pair = min(kinds, key=lambda known: kinds[known])
+        if kinds[pair] > WORTHWHILE * len(sample):
+            break
+        number = max(memos) + 1
+        both = joined([memos.pop(part) for part in pair], combine)
+        kinds = {known: count for known, count in kinds.items() if not set(known) & set(pair)}
+        kinds.update({(other, number): _kinds(memos[other], both, sample) for other in memos})
+        memos[number] = both
+    return list(memos.values())
+
+
+def _kinds(one: Memo[Answer], two: Memo[Answer], sample: Sequence[int]) -> int:
+    return len(set(map((one.reads | two.reads).__and__, sample)))
