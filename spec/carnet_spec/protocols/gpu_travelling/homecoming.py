@@ -22,11 +22,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     context,
     count,
     counted,
+    counter_asked,
     custody,
     done,
     holds_model,
     lent_key,
     link_d2h,
+    link_h2d,
     phase,
     planted,
     received,
@@ -113,7 +115,7 @@ def _carry_out_fence(draft: Draft) -> None:
     @draft.action(
         by=GPU,
         says="{g} stops every resident context and acknowledges.",
-        message="gpu -> orchestrator: fenced, under {j}",
+        message="{g} -> orchestrator: fenced, under {j}",
         source="Carnet (contexts left running)",
         enforces="REQ-HOME-01",
     )
@@ -179,12 +181,13 @@ def _read_back(draft: Draft) -> None:
         """Ask the copy engine, not code on the GPU: a digest computed by code already there proves nothing."""
         step.require("phase", phase == Phase.UPLOADED)
         send(step, Order.READ_BACK, v)
+        step.insert(counter_asked(link_h2d, lent_key))
         step.set(phase, Phase.CHECKING)
 
     @draft.action(
         by=GPU,
         says="{g} reads back code, model and the receive counter of {c}, which stands at {n}.",
-        message="gpu -> orchestrator: digests and counter {n}, under {j}",
+        message="{g} -> orchestrator: digests and counter {n}, under {j}",
         source="deck, System Architecture",
         enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06"),
     )
@@ -192,8 +195,8 @@ def _read_back(draft: Draft) -> None:
         """Read memory as it is now; the digests are computed by the orchestrator."""
         carry_out(step, g, k, v, Order.READ_BACK)
         reply(step, g, j, w, Order.READ_BACK)
+        step.require("counter asked for", counter_asked(k, c))
         step.require("counter", next_free(lambda u: received(g, c, u), n))
-        step.given("counter asked for", c == lent_key)
         step.insert(acknowledged(j, Order.CODE_GOOD), when=~planted(g), name="code digest")
         step.insert(acknowledged(j, Order.MODEL_GOOD), when=~tampered(g), name="model digest")
         step.insert(counted(j, c, n))

@@ -183,15 +183,20 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
 
 
 def _describe(size: dict[str, int], enrolled_corrupt: bool) -> str:
-    rogue = "corrupt" if enrolled_corrupt else "outside"
-    parts = [
-        f"{size['holders']} honest and {size['corrupt']} {rogue} holder(s)",
-        f"{size['gpus']} genuine and {size['fakes']} fake GPU(s), {size['elsewhere']} elsewhere",
-        f"{1 + size['instances']} orchestrator instance(s)",
-        f"{size['chunks']} chunk(s)",
-        f"{size['rounds']} round(s)",
-        f"{size['sessions']} session(s)",
-    ]
+    """Name the sizes, leaving out what there is none of."""
+    counted = (
+        (size["holders"], "honest holder"),
+        (size["corrupt"], "corrupt holder" if enrolled_corrupt else "outsider"),
+        (size["gpus"], "GPU"),
+        (size["elsewhere"], "outsiders' GPU"),
+        (size["fakes"], "fake GPU"),
+        (size["instances"], "stray orchestrator instance"),
+        (size["chunks"], "chunk"),
+        (size["rounds"], "round"),
+        (size["sessions"], "session"),
+    )
+    several = ((number, what, "s" if number > 1 else "") for number, what in counted if number)
+    parts = (f"{number} {what}{plural}" for number, what, plural in several)
     return ", ".join(parts)
 
 
@@ -199,7 +204,12 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1}, title="one round, the whole adversary"),
-        Profile("directed", {"holders": 2, "corrupt": 0, "rounds": 3}, budget=0, title="honest parties, three rounds"),
+        Profile(
+            "directed",
+            {"holders": 2, "corrupt": 0, "rounds": 3, "chunks": 0},
+            budget=0,
+            title="honest parties without data, three rounds",
+        ),
         Profile(
             "ci",
             {

@@ -141,7 +141,7 @@ def _take_key_out(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
         says="{g} takes {k} and acknowledges under it.",
-        message="gpu -> orchestrator: rotated, under {k}",
+        message="{g} -> orchestrator: rotated, under {k}",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02",
         enforces=("REQ-KEY-02", "REQ-KEY-04"),
     )
@@ -249,7 +249,7 @@ def _take_key_in(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
         says="{g} takes {k} and acknowledges under it.",
-        message="gpu -> orchestrator: rotated, under {k}",
+        message="{g} -> orchestrator: rotated, under {k}",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c",
         enforces=("REQ-KEY-04", "REQ-KEY-06"),
     )

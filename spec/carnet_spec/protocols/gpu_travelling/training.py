@@ -54,7 +54,7 @@ def _train(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
         says="{g} trains on what is in the buffer.",
-        message="gpu -> orchestrator: losses and logs, under {j}",
+        message="{g} -> orchestrator: losses and logs, under {j}",
         source=_TRAINING,
         enforces="REQ-TRAIN-02",
     )
@@ -98,7 +98,7 @@ def _scrub(draft: Draft) -> None:
     @draft.action(
         by=GPU,
         says="{g} scrubs buffer and workspace and acknowledges.",
-        message="gpu -> orchestrator: scrubbed, under {j}",
+        message="{g} -> orchestrator: scrubbed, under {j}",
         source="deck, Security Analysis: the dataset buffer is cleared; open-gpu-kernel-modules mem_scrub.c",
         enforces=("REQ-SCRUB-01", "REQ-SCRUB-02"),
     )

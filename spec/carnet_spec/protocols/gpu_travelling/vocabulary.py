@@ -226,6 +226,9 @@ acknowledged = relation(
     "acknowledged", Key, Order, kind=Kind.MESSAGE, says="an acknowledgement that verifies under the key exists"
 )
 semaphore = relation("semaphore", Order, kind=Kind.MESSAGE, says="the plain host-visible semaphore says done")
+counter_asked = relation(
+    "counter_asked", Key, Key, kind=Kind.MESSAGE, says="a read-back under the first key asks for the second's counter"
+)
 counted = relation(
     "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="under the first key: the receive counter of the second"
 )
