@@ -151,10 +151,18 @@ def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> 
     """Return the finding that this very design is an example of, whichever way it was asked for."""
     for finding in source.family.findings:
         if finding.threat == threat.id and claim in ("", finding.claim):
-            design = source.protocol(finding.variant or protocol.variant, finding.without)
-            if design.actions == protocol.actions:
+            design = _design(source, finding, protocol.variant)
+            if design is not None and design.actions == protocol.actions:
                 return finding
     return None
+
+
+def _design(source: Source, finding: Finding, variant: str) -> Protocol | None:
+    """Return what a finding attacks, in ``variant`` if it names none; nothing if there is no such thing there."""
+    try:
+        return source.protocol(finding.variant or variant, finding.without)
+    except UsageError:
+        return None
 
 
 def _claims(protocol: Protocol, threat: Threat, name: str) -> tuple[str, ...]:

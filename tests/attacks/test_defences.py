@@ -1,0 +1,137 @@
+"""What each defence is good for: an attack when it is removed, or a proof that the others are enough.
+
+Removed alone, on the variant that it belongs to, under collusion. A pair stands for a defence that is redundant by
+itself and not together with another one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from carnet_check.attacks.hunt import quarry
+from carnet_check.results import Verdict
+from carnet_check.symbolic import houdini
+from tests.fixtures.travelling import COLLUSION, SOURCE, hunted, stated
+
+ATTACK, REDUNDANT, UNKNOWN = "attack", "redundant", "unknown"
+ANY = ""
+DATA = "confidentiality"
+
+ATTACKS = {
+    "gpu-certificate": DATA,
+    "report-nonce": DATA,
+    "report-in-session": DATA,
+    "signer-is-responder": DATA,
+    "mode-check": DATA,
+    "orchestrator-quote": DATA,
+    "quote-bound-to-channel": DATA,
+    "manifest-check": DATA,
+    "enrolment-check": DATA,
+    "rotation-out": DATA,
+    "rotation-in": DATA,
+    "rotation-in-h2d": "single-custody",
+    "rotation-ack": "no-replay",
+    "rotation-before-check": DATA,
+    "rotation-before-fence": DATA,
+    "atomic-rotation": DATA,
+    "wrapped-key-once": "no-replay",
+    "fresh-key": DATA,
+    "engine-retirement": DATA,
+    "no-engine-reload": "no-replay",
+    "fence": "trains-verified",
+    "scrub-buffer": DATA,
+    "scrub-workspace": DATA,
+    "scrub-ack": DATA,
+    "model-read-back": "trains-verified",
+    "received-count": "data-agreement",
+    "gpu-implicit-iv": "no-replay",
+    "sender-iv-monotonic": "iv-unique",
+    "launch-key-kept": "trains-verified",
+    "grant-addressee": "key-isolation",
+    "grant-once": "handoff-agreement",
+    "return-authenticated": "handoff-agreement",
+    "fail-stop-on-reset": DATA,
+}
+"""For each defence, the claim that its removal breaks: confidentiality if honest data is learned, else whichever."""
+REDUNDANTS = (
+    "epochs-increase",
+    "fence-ack",
+    "code-reupload",
+    "code-read-back",
+    "count-handover",
+    "h2d-half-only",
+)
+UNKNOWNS = ("rotation-in-d2h",)
+OUTCOMES = dict.fromkeys(ATTACKS, ATTACK) | dict.fromkeys(REDUNDANTS, REDUNDANT) | dict.fromkeys(UNKNOWNS, UNKNOWN)
+PAIRS = (
+    ("rotation-in-d2h", "h2d-half-only"),
+    ("code-reupload", "code-read-back"),
+    ("epochs-increase", "h2d-half-only"),
+)
+QUICKLY_PROVED = ("code-reupload", "count-handover", "h2d-half-only")
+
+
+def test_every_untimed_defence_has_an_outcome() -> None:
+    defences = {defence.id for defence in SOURCE.protocol().defences if not defence.timed}
+    assert set(OUTCOMES) == defences
+
+
+def test_pairs_are_minimal() -> None:
+    """A pair of which one alone opens an attack says nothing about the other."""
+    assert {member for pair in PAIRS for member in pair} <= set(OUTCOMES) - set(ATTACKS)
+
+
+def test_most_defences_are_needed() -> None:
+    """A pair makes the members of it count that are redundant, or undecided, alone."""
+    in_pairs = {member for pair in PAIRS for member in pair} - set(ATTACKS)
+    assert len(ATTACKS) + len(in_pairs) >= 20
+    assert sum(claim == DATA for claim in ATTACKS.values()) >= 12
+    assert len(UNKNOWNS) <= 3
+
+
+@pytest.mark.parametrize("without", ["rotation-in-h2d", "engine-retirement"])
+def test_a_defence_is_hunted_where_it_belongs(without: str) -> None:
+    """Findings that make no sense there do not stand in the way."""
+    base = next(defence.base for defence in SOURCE.protocol().defences if defence.id == without)
+    assert quarry(SOURCE, without=(without,)).protocol.variant == base
+
+
+@pytest.mark.parametrize("without", QUICKLY_PROVED)
+def test_a_second_line_is_proved_to_be_redundant(without: str) -> None:
+    protocol = SOURCE.protocol("", (without,))
+    claims = stated(protocol, COLLUSION)
+    proof = houdini(protocol, protocol.threat(COLLUSION), claims=claims)
+    assert [name for name in claims if not proof.claim(name).proved] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("without", ATTACKS)
+def test_removing_it_opens_an_attack(without: str) -> None:
+    claim = DATA if ATTACKS[without] == DATA else ANY
+    found = hunted(without=(without,), claim=claim)
+    assert (found.verdict, found.claim) == (Verdict.VIOLATED, ATTACKS[without]), found.detail
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("without", [id for id in REDUNDANTS if id not in QUICKLY_PROVED])
+def test_the_others_are_enough(without: str) -> None:
+    assert hunted(without=(without,)).verdict is Verdict.PROVED
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("without", UNKNOWNS)
+def test_it_is_not_known_whether_the_others_are_enough(without: str) -> None:
+    """Whoever decides it has to say so above."""
+    found = hunted(without=(without,))
+    assert found.verdict is Verdict.UNKNOWN
+    assert "searched" in found.detail
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("pair", PAIRS, ids="+".join)
+def test_removing_both_opens_an_attack(pair: tuple[str, str]) -> None:
+    assert hunted(without=pair).verdict is Verdict.VIOLATED
