@@ -52,9 +52,7 @@ def test_ci_is_executable() -> None:
 
 
 def _pins() -> dict[str, str]:
-    lines = [
-        line for line in read(Path("constraints.txt")).splitlines() if not line.startswith("#")
-    ]
+    lines = [line for line in read(Path("constraints.txt")).splitlines() if not line.startswith("#")]
     pins = [re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)", line) for line in lines]
     unpinned = [line for line, pin in zip(lines, pins, strict=True) if pin is None]
     assert not unpinned, "a constraint is NAME==VERSION and nothing else"
@@ -78,11 +76,7 @@ def test_constraints_pin_exact_versions_once_and_in_order() -> None:
 def test_every_declared_dependency_is_pinned() -> None:
     project = tomllib.loads(read(Path("pyproject.toml")))["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    declared = {
-        _normal(re.split(r"[\[<>=!~ ]", entry, maxsplit=1)[0])
-        for group in groups
-        for entry in group
-    }
+    declared = {_normal(re.split(r"[\[<>=!~ ]", entry, maxsplit=1)[0]) for group in groups for entry in group}
     assert declared - {"carnet"} <= set(_pins())
 
 

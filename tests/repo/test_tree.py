@@ -44,19 +44,13 @@ def test_no_tracked_file_names(what: str) -> None:
 
 
 def test_every_python_file_opens_with_a_docstring() -> None:
-    silent = [
-        str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))
-    ]
+    silent = [str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))]
     assert not silent
 
 
 def test_every_folder_of_code_is_a_package() -> None:
     """Without ``__init__.py`` a folder works in an editable install and is not in the wheel."""
-    folders = {
-        path.parent
-        for path in tracked_python()
-        if any((ROOT / path).is_relative_to(r) for r in SOURCE_ROOTS)
-    }
+    folders = {path.parent for path in tracked_python() if any((ROOT / path).is_relative_to(r) for r in SOURCE_ROOTS)}
     assert not [str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
 
 
@@ -83,6 +77,4 @@ def test_a_decision_record_has_the_parts_of_the_template() -> None:
         headings = re.findall(r"^#+ (.*)$", read(path), flags=re.MULTILINE)
         assert headings[0].startswith(f"{int(path.name[:4])}. "), path
         assert headings[1:] == ["Context", "Decision", "Consequences"], path
-        assert re.search(
-            r"^\* Status: (template|accepted|superseded by \d{4})$", read(path), re.MULTILINE
-        ), path
+        assert re.search(r"^\* Status: (template|accepted|superseded by \d{4})$", read(path), re.MULTILINE), path

@@ -11,9 +11,7 @@ SOURCE_ROOTS = tuple(ROOT / folder for folder in ("spec", "model_check", "refere
 @functools.cache
 def tracked_files() -> tuple[Path, ...]:
     """List the tracked files that exist in the work tree, as paths relative to the root."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return tuple(Path(name) for name in listing.split("\0") if name and (ROOT / name).is_file())
 
 
