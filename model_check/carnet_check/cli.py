@@ -101,7 +101,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
 
 
 def _described(error: BaseException) -> tuple[str, str, int]:
-    from carnet_check.errors import CarnetError
+    from carnet_spec.errors import CarnetError
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):

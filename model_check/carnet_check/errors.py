@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from carnet_spec.errors import CarnetError, UsageError
 
-
-class CarnetError(Exception):
-    """Something that ends the command with one line and an exit code."""
-
-    kind: ClassVar[str] = "internal"
-    exit_code: ClassVar[int] = 5
-
-
-class UsageError(CarnetError):
-    """The caller asked for something that does not exist or cannot be combined."""
-
-    kind = "usage"
-    exit_code = 2
+__all__ = ["CarnetError", "EngineError", "InvalidSpecificationError", "UsageError"]
 
 
 class InvalidSpecificationError(CarnetError):

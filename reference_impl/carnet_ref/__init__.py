@@ -1,5 +1,5 @@
-"""The reference implementation, held to the specification by its traces; not built yet.
+"""The reference implementation: that the protocols can be built, with real cryptography and real evidence formats.
 
-The package is empty on purpose: it reserves the name and the import rules (``carnet_spec`` for
-vocabulary only, never ``carnet_check``) until the implementation arrives.
+It imports ``carnet_spec`` for vocabulary only and never ``carnet_check``; what it does is held to the specification by
+the traces it records.
 """

@@ -1,0 +1,84 @@
+"""Reading bytes that somebody else made: every read is bounded, and what does not fit is one typed error."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ByteOrder = Literal["little", "big"]
+
+
+class MalformedError(ValueError):
+    """Bytes that are not what they were said to be.
+
+    Attributes:
+        what: the structure being read, such as ``"TDX quote"``.
+        expected: what should have stood there.
+        found: what stood there.
+        offset: where, in bytes from the start of the structure; ``None`` where a place means nothing.
+    """
+
+    def __init__(self, what: str, expected: str, found: str, offset: int | None = None) -> None:
+        place = "" if offset is None else f" at byte {offset}"
+        super().__init__(f"{what}{place}: expected {expected}, found {found}")
+        self.what = what
+        self.expected = expected
+        self.found = found
+        self.offset = offset
+
+
+class Reader:
+    """A cursor over bytes that never reads past their end."""
+
+    __slots__ = ("_data", "_order", "_position", "_what")
+
+    def __init__(self, data: bytes, what: str, order: ByteOrder = "little") -> None:
+        self._data = data
+        self._what = what
+        self._order: ByteOrder = order
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        """How many bytes have been read."""
+        return self._position
+
+    @property
+    def remaining(self) -> int:
+        """How many bytes are left."""
+        return len(self._data) - self._position
+
+    def take(self, count: int, field: str) -> bytes:
+        """Return the next ``count`` bytes, which are called ``field`` in errors.
+
+        Raises:
+            MalformedError: fewer are left.
+        """
+        if count > self.remaining:
+            raise self.malformed(f"{count} bytes of {field}", f"{self.remaining}")
+        start = self._position
+        self._position += count
+        return self._data[start : self._position]
+
+    def number(self, width: int, field: str) -> int:
+        """Return the next ``width`` bytes as an unsigned integer in this reader's byte order."""
+        return int.from_bytes(self.take(width, field), self._order)
+
+    def constant(self, value: bytes, field: str) -> None:
+        """Read bytes that can only be ``value``."""
+        offset = self._position
+        found = self.take(len(value), field)
+        if found != value:
+            raise MalformedError(self._what, f"{field} {value.hex()}", found.hex(), offset)
+
+    def rest(self) -> bytes:
+        """Return everything that is left."""
+        return self.take(self.remaining, "the rest")
+
+    def end(self) -> None:
+        """Insist that nothing is left."""
+        if self.remaining:
+            raise self.malformed("nothing more", f"{self.remaining} further bytes")
+
+    def malformed(self, expected: str, found: str) -> MalformedError:
+        """Return, for the caller to raise, an error at the current place."""
+        return MalformedError(self._what, expected, found, self._position)
