@@ -157,10 +157,10 @@ def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
 
 
 def caps_of(profile: str, jobs: int) -> Caps:
-    """Return where the explorations of a profile stop: each worker has its share of the memory."""
+    """Return where the explorations of a profile stop: the workers share the memory."""
     caps = CAPS.get(profile, Caps())
     memory = min(caps.memory or _memory(), _memory())
-    return replace(caps, memory=memory // jobs)
+    return replace(caps, memory=memory, workers=jobs)
 
 
 def _memory() -> int:

@@ -30,6 +30,8 @@ class Caps:
     states: int | None = None
     seconds: float | None = None
     memory: int | None = None
+    workers: int = 1
+    """How many processes share the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def _explore(
         max_states=task.caps.states,
         max_seconds=task.caps.seconds,
         max_memory=task.caps.memory,
+        workers=task.caps.workers,
         stop_at_first=stop_at_first,
         reduction=task.reduction,
         threat=task.threat,

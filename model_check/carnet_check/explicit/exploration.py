@@ -94,10 +94,12 @@ class Watch:
         max_seconds: float | None,
         max_memory: int | None,
         progress: Callable[[Progress], None] | None,
+        workers: int = 1,
     ) -> None:
         self.max_states = max_states
         self._max_seconds = max_seconds
         self._max_memory = max_memory
+        self._workers = workers
         self._progress = progress
         self._began = time.monotonic()
         self._reported = self._began
@@ -107,15 +109,20 @@ class Watch:
         """Seconds since the search began."""
         return time.monotonic() - self._began
 
-    def exceeded(self, states: int, *, about_to_need: int = 0) -> str | None:
-        """Return the bound that ``states`` states go beyond, if any; ``about_to_need`` is in bytes."""
+    def exceeded(self, states: int) -> str | None:
+        """Return the bound that ``states`` states go beyond, if any."""
         if self.max_states is not None and states >= self.max_states:
             return "states"
         if self._max_seconds is not None and self.seconds >= self._max_seconds:
             return "seconds"
-        if self._max_memory is not None and resident_bytes() + about_to_need > self._max_memory:
+        if self._max_memory is not None and self._holds_more_than(self._max_memory):
             return "memory"
         return None
+
+    def _holds_more_than(self, memory: int) -> bool:
+        """Whether the workers together hold more, and this one more than its share: one that does not goes on."""
+        own = resident_bytes()
+        return own * self._workers > memory and (self._workers == 1 or own + _resident_in_siblings() > memory)
 
     def report(self, states: int, frontier: int, depth: int) -> None:
         """Call the progress function, if a second has passed since it was called last."""
@@ -126,11 +133,22 @@ class Watch:
 
 
 def resident_bytes() -> int:
-    """Return the memory this process holds now; where that cannot be told, the most it ever held."""
+    """Return the memory this process holds now."""
+    return _resident_of("self")
+
+
+def _resident_in_siblings() -> int:
+    """Return the memory that the other children of this process's parent hold."""
+    family = Path(f"/proc/{os.getppid()}/task")
+    children = {child for thread in family.glob("*/children") for child in thread.read_text().split()}
+    return sum(_resident_of(child) for child in children - {str(os.getpid())})
+
+
+def _resident_of(process: str) -> int:
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return peak_bytes()
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # it has ended
+        return 0
 
 
 def peak_bytes() -> int:
