@@ -22,7 +22,7 @@ from carnet_spec.language import Finding, Profile, Protocol, Threat
 from carnet_spec.trace import Trace
 
 GIBIBYTE = 1 << 30
-STAGE_CAPS = Caps(states=2_000_000, seconds=240.0, memory=6 * GIBIBYTE)
+STAGE_CAPS = Caps(states=2_000_000, memory=6 * GIBIBYTE)
 PREFERRED_THREAT = "collusion"
 
 Say = Callable[[str], None]
