@@ -135,6 +135,7 @@ def _proof_row(campaign: Campaign, plan: Plan, proof: ClaimProof, threat: Threat
         seconds=seconds,
         assumptions=_resting_on(plan.protocol, proof.assumptions),
         defences=proof.defences,
+        lemmas=proof.lemmas,
     )
 
 

@@ -75,6 +75,7 @@ class Result:
     assumptions: tuple[str, ...] = ()
     kind: Kind = Kind.CLAIM
     defences: tuple[str, ...] = ()
+    lemmas: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
 
     @property
@@ -116,6 +117,8 @@ class Result:
         }
         if self.defences:
             row["defences"] = list(self.defences)
+        if self.lemmas:
+            row["lemmas"] = list(self.lemmas)
         if self.steps:
             row["steps"] = steps_as_json(self.steps)
         return row

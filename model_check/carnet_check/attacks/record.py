@@ -1,0 +1,85 @@
+"""An attack as plain JSON values: what a run keeps of it, and all that the report needs to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from carnet_check.attacks.narrate import reason
+from carnet_check.attacks.sequence import Event, sequence
+from carnet_check.semantics import Interpreter, State
+from carnet_spec.language import Claim, Finding, Profile, Threat
+from carnet_spec.trace import Trace
+
+FORMAT = "carnet-attack/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A minimised and replayed violation, and where it was found."""
+
+    judge: Interpreter
+    claim: Claim
+    threat: Threat
+    trace: Trace
+    states: Sequence[State]
+    profile: Profile
+    expected: bool
+    """The specification says that the claim falls here."""
+    rerun: str
+    removed: tuple[str, ...] = ()
+    finding: Finding | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells the attack from others on the same protocol; fit for a file name."""
+        removed = [f"without-{'-'.join(self.removed)}"] if self.removed else []
+        return ".".join([self.trace.variant, *removed, self.threat.id, self.claim.name])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything about the attack as JSON values; equal attacks give equal values."""
+        protocol = self.judge.protocol
+        course = sequence(protocol, self.states, self.trace)
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "trace": self.trace.to_json(),
+            "removed": list(self.removed),
+            "claim": self.claim.name,
+            "sentence": self.claim.sentence,
+            "requirement": self.claim.requirement,
+            "threat": {"id": self.threat.id, "title": self.threat.title},
+            "expected": self.expected,
+            "finding": {"id": self.finding.id, "title": self.finding.title} if self.finding else None,
+            "profile": {"name": self.profile.name, "scale": dict(self.profile.scale), "budget": self.profile.budget},
+            "instance": self.judge.instance.describes,
+            "digest": protocol.digest,
+            "parties": list(course.parties),
+            "events": [_event(event) for event in course.events],
+            "reason": reason(self.judge, self.claim.checked, self.states[-1]),
+            "rerun": self.rerun,
+        }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    arrow = event.arrow
+    return {
+        "number": event.number,
+        "action": event.step.action,
+        "args": dict(event.step.args),
+        "by": event.step.by,
+        "actor": event.actor,
+        "honest": event.action.by.honest,
+        "sentence": event.sentence,
+        "why": event.action.why,
+        "source": event.action.source,
+        "enforces": list(event.action.enforces),
+        "arrow": {"from": arrow.sender, "to": arrow.receiver, "text": arrow.text} if arrow else None,
+        "changes": [
+            {"where": change.where, "symbol": change.symbol, "text": change.text, "says": change.says}
+            for change in event.changes
+        ],
+        "learned": {party: list(facts) for party, facts in event.learned.items()},
+        "known": {party: list(facts) for party, facts in event.known.items()},
+    }

@@ -1,0 +1,182 @@
+"""An attack as a sequence of events between named parties: what diagrams and the report draw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from carnet_check.attacks.narrate import silent
+from carnet_check.report.words import filled, known
+from carnet_check.semantics import State
+from carnet_spec.language import Action, Kind, Protocol, Symbol
+from carnet_spec.language.terms import Apply, Sort, Var
+from carnet_spec.trace import Step, Trace
+
+MESSAGE = re.compile(r"^(?P<sender>.+?)\s*->\s*(?P<receiver>.+?)\s*:\s*(?P<text>.+)$")
+
+WIRE = "on the wire"
+BOOKKEEPING = "kept for the claims alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One message from one party to another."""
+
+    sender: str
+    receiver: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that a step changed: whose it is, and what it was and is now."""
+
+    where: str
+    symbol: str
+    text: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One step of a trace as people look at it.
+
+    ``number`` counts what happens; what the adversary merely works out has none. ``known`` is everything that each
+    party knows after the step, ``learned`` what it did not know before.
+    """
+
+    number: int | None
+    step: Step
+    action: Action
+    sentence: str
+    actor: str
+    arrow: Arrow | None
+    changes: tuple[Change, ...]
+    learned: Mapping[str, Sequence[str]]
+    known: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The parties of a trace, in the order in which they appear, and its events."""
+
+    parties: tuple[str, ...]
+    events: tuple[Event, ...]
+
+
+def sequence(protocol: Protocol, states: Sequence[State], trace: Trace) -> Course:
+    """Return the parties and events of ``trace``, along which ``states`` were reached."""
+    events = _one_name_each(protocol, list(_events(protocol, states, trace)))
+    parties = dict.fromkeys(party for event in events for party in _parties(event))
+    return Course(tuple(parties), tuple(events))
+
+
+def _events(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[Event]:
+    number = 0
+    owners = _owners(protocol)
+    for position, step in enumerate(trace.steps):
+        action = protocol.action(step.action)
+        before, after = states[position], states[position + 1]
+        number += not silent(action)
+        yield Event(
+            number=None if silent(action) else number,
+            step=step,
+            action=action,
+            sentence=filled(action.says, step.env),
+            actor=_actor(action, step),
+            arrow=_arrow(action, step),
+            changes=tuple(_changes(protocol, owners, before, after)),
+            learned=known(protocol, after, before),
+            known=known(protocol, after),
+        )
+
+
+def _parties(event: Event) -> Iterator[str]:
+    if event.arrow is not None:
+        yield from (event.arrow.sender, event.arrow.receiver)
+    elif event.number is not None:
+        yield event.actor
+    yield from event.learned
+
+
+def _one_name_each(protocol: Protocol, events: Sequence[Event]) -> list[Event]:
+    """Where a role has one player in the whole trace, call the role by the player's name: gpu is gpu1."""
+    roles = {action.by.name for action in protocol.actions}
+    players: dict[str, set[str]] = {}
+    for event in events:
+        players.setdefault(event.action.by.name, set()).add(event.actor)
+    named = {role: min(those) for role, those in players.items() if role in roles and len(those) == 1}
+    return [
+        replace(
+            event,
+            arrow=event.arrow
+            and Arrow(
+                named.get(event.arrow.sender, event.arrow.sender),
+                named.get(event.arrow.receiver, event.arrow.receiver),
+                event.arrow.text,
+            ),
+        )
+        for event in events
+    ]
+
+
+def _arrow(action: Action, step: Step) -> Arrow | None:
+    found = MESSAGE.match(action.message)
+    if found is None:
+        return None
+    return Arrow(*(filled(found[part], step.env) for part in ("sender", "receiver", "text")))
+
+
+def _actor(action: Action, step: Step) -> str:
+    match action.actor:
+        case Var(name, _):
+            return step.env.get(name, action.by.name)
+        case Apply(symbol, ()):
+            return symbol.name
+        case _:
+            return action.by.name
+
+
+# -- what changed ---------------------------------------------------------------------------------
+
+
+def _owners(protocol: Protocol) -> Mapping[str, Sort]:
+    """Return for each role played by several elements the sort that these belong to."""
+    acting = ((action.by.name, action.actor) for action in protocol.actions)
+    return {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
+
+
+def _changes(protocol: Protocol, owners: Mapping[str, Sort], before: State, after: State) -> Iterator[Change]:
+    for symbol in protocol.symbols:
+        if symbol.mutable and symbol.is_relation:
+            old, new = before.relations[symbol.name], after.relations[symbol.name]
+            for sign, rows in (("−", old - new), ("+", new - old)):
+                for row in sorted(rows):
+                    yield _change(symbol, owners, row, f"{sign} {_applied(symbol, row)}")
+        elif symbol.mutable:
+            was, now = before.functions[symbol.name], after.functions[symbol.name]
+            for row in sorted(now):
+                if was[row] != now[row]:
+                    yield _change(symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
+
+
+def _change(symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
+    return Change(_where(symbol, owners, row), symbol.name, text, symbol.says)
+
+
+def _where(symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
+    match symbol.kind:
+        case Kind.MESSAGE | Kind.PUBLIC:
+            return WIRE
+        case Kind.KNOWLEDGE if len(row) > 1:
+            return row[0]
+        case Kind.STATE if symbol.role is not None:
+            theirs = bool(symbol.domain) and owners.get(symbol.role.name) == symbol.domain[0]
+            return row[0] if theirs else symbol.role.name
+        case _:
+            return BOOKKEEPING
+
+
+def _applied(symbol: Symbol, row: tuple[str, ...]) -> str:
+    return f"{symbol.name}({', '.join(row)})" if row else symbol.name
