@@ -172,7 +172,7 @@ def _closing(context: click.Context, result: Hunt, itf_file: Path | None, second
         verdicts={str(result.verdict): 1},
         outcome=outcome,
         strength="unbounded (induction)" if result.verdict == "PROVED" else f"searched {searched}",
-        budget=f"{STAGE_CAPS.states:,} states and {STAGE_CAPS.seconds:.0f} s to a stage",
+        budget=f"{STAGE_CAPS.states:,} states to a stage",
         profile=result.profile.name if result.profile else "the hunting sizes of the protocol",
         digests={protocol.variant: protocol.digest},
         artefacts=str(itf_file) if itf_file is not None and result.trace is not None else "",
