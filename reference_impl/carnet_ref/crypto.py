@@ -1,0 +1,324 @@
+"""The cryptography that Carnet uses, behind typed functions: wrong shapes and failed checks are errors, never values.
+
+Nothing is implemented here; every primitive is that of ``cryptography``. What the wrappers add is that a caller
+cannot choose a weaker variant by accident and cannot overlook a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes, hmac
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESGCMSIV
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+Random = Callable[[int], bytes]
+"""A source of that many random bytes; it is passed in, so that a test can say what was drawn."""
+
+Buffer = bytes | bytearray | memoryview
+
+NONCE_BYTES: Final = 12
+TAG_BYTES: Final = 16
+KEY_BYTES: Final = 32
+P384_BYTES: Final = 48
+"""The size of a field element, and of each half of a raw signature."""
+SHA384_BYTES: Final = 48
+
+
+class CryptoError(Exception):
+    """A cryptographic operation that was refused."""
+
+
+class AuthenticationError(CryptoError):
+    """A tag, a signature or a MAC that does not verify.
+
+    Attributes:
+        what: what was being checked.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} does not verify")
+        self.what = what
+
+
+class KeyMaterialError(CryptoError):
+    """A key, a nonce or a share of the wrong size, or outside the group.
+
+    Attributes:
+        what: the input.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what = what
+        self.reason = reason
+
+
+class AesGcm:
+    """AES-GCM under one key with 96-bit nonces and whole 16-byte tags.
+
+    Source: NIST SP 800-38D, section 8.2.1 (deterministic construction of 96-bit IVs).
+    """
+
+    __slots__ = ("_cipher",)
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) not in {16, 24, 32}:
+            raise KeyMaterialError("AES key", f"{len(key)} bytes")
+        self._cipher = AESGCM(key)
+
+    def encrypt(self, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
+        """Return ciphertext and tag.
+
+        Raises:
+            KeyMaterialError: the nonce is not 12 bytes.
+        """
+        _check_nonce(nonce)
+        return self._cipher.encrypt(nonce, plaintext, associated)
+
+    def decrypt(self, nonce: bytes, ciphertext: bytes, associated: bytes = b"") -> bytes:
+        """Return the plaintext of ciphertext and tag.
+
+        Raises:
+            AuthenticationError: the tag does not verify.
+            KeyMaterialError: the nonce is not 12 bytes.
+        """
+        _check_nonce(nonce)
+        try:
+            return self._cipher.decrypt(nonce, ciphertext, associated)
+        except InvalidTag:
+            raise AuthenticationError("AES-GCM tag") from None
+
+    def encrypt_into(self, nonce: bytes, plaintext: Buffer, out: bytearray | memoryview) -> int:
+        """Write ciphertext and tag to ``out``, which is 16 bytes longer than ``plaintext``; return how many bytes."""
+        return self._cipher.encrypt_into(nonce, plaintext, None, out)
+
+    def decrypt_into(self, nonce: bytes, ciphertext: Buffer, out: bytearray | memoryview) -> int:
+        """Write the plaintext to ``out``, which is 16 bytes shorter than ``ciphertext``; return how many bytes.
+
+        Raises:
+            AuthenticationError: the tag does not verify; ``out`` is cleared of what had been decrypted.
+        """
+        try:
+            return self._cipher.decrypt_into(nonce, ciphertext, None, out)
+        except InvalidTag:
+            out[:] = bytes(len(out))
+            raise AuthenticationError("AES-GCM tag") from None
+
+
+class AesGcmSiv:
+    """AES-GCM-SIV under one key: for sealing state at rest, where a restored snapshot may repeat a nonce.
+
+    Source: RFC 8452.
+    """
+
+    __slots__ = ("_cipher",)
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) not in {16, 32}:
+            raise KeyMaterialError("AES-GCM-SIV key", f"{len(key)} bytes")
+        self._cipher = AESGCMSIV(key)
+
+    def encrypt(self, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
+        """Return ciphertext and tag.
+
+        Raises:
+            KeyMaterialError: the nonce is not 12 bytes.
+        """
+        _check_nonce(nonce)
+        return self._cipher.encrypt(nonce, plaintext, associated)
+
+    def decrypt(self, nonce: bytes, ciphertext: bytes, associated: bytes = b"") -> bytes:
+        """Return the plaintext of ciphertext and tag.
+
+        Raises:
+            AuthenticationError: the tag does not verify.
+            KeyMaterialError: the nonce is not 12 bytes.
+        """
+        _check_nonce(nonce)
+        try:
+            return self._cipher.decrypt(nonce, ciphertext, associated)
+        except InvalidTag:
+            raise AuthenticationError("AES-GCM-SIV tag") from None
+
+
+def _check_nonce(nonce: bytes) -> None:
+    if len(nonce) != NONCE_BYTES:
+        raise KeyMaterialError("AEAD nonce", f"{len(nonce)} bytes, not {NONCE_BYTES}")
+
+
+def sha256(data: bytes) -> bytes:
+    """Return the SHA-256 digest."""
+    return _digest(hashes.SHA256(), data)
+
+
+def sha384(data: bytes) -> bytes:
+    """Return the SHA-384 digest."""
+    return _digest(hashes.SHA384(), data)
+
+
+def _digest(algorithm: hashes.HashAlgorithm, data: bytes) -> bytes:
+    context = hashes.Hash(algorithm)
+    context.update(data)
+    return context.finalize()
+
+
+def hmac_sha384(key: bytes, data: bytes) -> bytes:
+    """Return the HMAC-SHA-384 of ``data``."""
+    context = hmac.HMAC(key, hashes.SHA384())
+    context.update(data)
+    return context.finalize()
+
+
+def verify_hmac_sha384(key: bytes, data: bytes, tag: bytes, what: str = "HMAC-SHA-384") -> None:
+    """Check a whole HMAC-SHA-384 tag, in constant time.
+
+    Raises:
+        AuthenticationError: it is another.
+    """
+    context = hmac.HMAC(key, hashes.SHA384())
+    context.update(data)
+    try:
+        context.verify(tag)
+    except InvalidSignature:
+        raise AuthenticationError(what) from None
+
+
+def hkdf_sha256(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
+    """Extract and expand.
+
+    Raises:
+        KeyMaterialError: more than 255 blocks are asked for.
+    """
+    return _hkdf(hashes.SHA256(), secret, salt, info, length)
+
+
+def hkdf_sha384(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
+    """Extract and expand.
+
+    Raises:
+        KeyMaterialError: more than 255 blocks are asked for.
+    """
+    return _hkdf(hashes.SHA384(), secret, salt, info, length)
+
+
+def _hkdf(algorithm: hashes.HashAlgorithm, secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
+    _check_hkdf_length(algorithm, length)
+    return HKDF(algorithm, length, salt, info).derive(secret)
+
+
+def hkdf_expand_sha256(key: bytes, info: bytes, length: int = KEY_BYTES) -> bytes:
+    """Expand a pseudorandom key.
+
+    Raises:
+        KeyMaterialError: more than 255 blocks are asked for.
+    """
+    _check_hkdf_length(hashes.SHA256(), length)
+    return HKDFExpand(hashes.SHA256(), length, info).derive(key)
+
+
+def hkdf_expand_sha384(key: bytes, info: bytes, length: int) -> bytes:
+    """Expand a pseudorandom key.
+
+    Raises:
+        KeyMaterialError: more than 255 blocks are asked for.
+    """
+    _check_hkdf_length(hashes.SHA384(), length)
+    return HKDFExpand(hashes.SHA384(), length, info).derive(key)
+
+
+def _check_hkdf_length(algorithm: hashes.HashAlgorithm, length: int) -> None:
+    if not 0 < length <= 255 * algorithm.digest_size:
+        raise KeyMaterialError("HKDF output", f"{length} bytes")
+
+
+def verify_p384(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str = "ECDSA signature") -> None:
+    """Check a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
+
+    Raises:
+        AuthenticationError: it is not 96 bytes or does not verify.
+        KeyMaterialError: the key is on another curve.
+    """
+    if not isinstance(key.curve, ec.SECP384R1):
+        raise KeyMaterialError("signature key", f"on {key.curve.name}, not secp384r1")
+    if len(signature) != 2 * P384_BYTES:
+        raise AuthenticationError(what)
+    r, s = (int.from_bytes(half, "big") for half in (signature[:P384_BYTES], signature[P384_BYTES:]))
+    try:
+        key.verify(encode_dss_signature(r, s), data, ec.ECDSA(hashes.SHA384()))
+    except InvalidSignature:
+        raise AuthenticationError(what) from None
+
+
+def sign_p384(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
+    """Return a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
+
+    Raises:
+        KeyMaterialError: the key is on another curve.
+    """
+    if not isinstance(key.curve, ec.SECP384R1):
+        raise KeyMaterialError("signature key", f"on {key.curve.name}, not secp384r1")
+    r, s = decode_dss_signature(key.sign(data, ec.ECDSA(hashes.SHA384())))
+    return r.to_bytes(P384_BYTES, "big") + s.to_bytes(P384_BYTES, "big")
+
+
+class P384Share:
+    """One end's ephemeral half of an ECDHE exchange over secp384r1; points are x and y, 48 bytes each."""
+
+    __slots__ = ("_private", "public")
+
+    def __init__(self, random: Random) -> None:
+        # 64 bytes reduced modulo the order less one, plus one: uniform to 2^-128. Source: FIPS 186-5, A.2.1.
+        scalar = int.from_bytes(random(64), "big") % (_P384_ORDER - 1) + 1
+        self._private = ec.derive_private_key(scalar, ec.SECP384R1())
+        self.public = self._private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
+
+    def agree(self, peer: bytes) -> bytes:
+        """Return the x coordinate shared with the peer's point.
+
+        Raises:
+            KeyMaterialError: the peer's share is not a point of the curve.
+        """
+        if len(peer) != 2 * P384_BYTES:
+            raise KeyMaterialError("ECDHE share", f"{len(peer)} bytes, not {2 * P384_BYTES}")
+        try:
+            point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), b"\x04" + peer)
+        except ValueError:
+            raise KeyMaterialError("ECDHE share", "not a point of secp384r1") from None
+        return self._private.exchange(ec.ECDH(), point)
+
+
+_P384_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973
+"""Source: NIST SP 800-186, section 3.2.1.4."""
+
+
+class X25519Share:
+    """One end's half of an X25519 exchange."""
+
+    __slots__ = ("_private", "public")
+
+    def __init__(self, private: bytes) -> None:
+        if len(private) != KEY_BYTES:
+            raise KeyMaterialError("X25519 key", f"{len(private)} bytes")
+        self._private = X25519PrivateKey.from_private_bytes(private)
+        self.public = self._private.public_key().public_bytes_raw()
+
+    def agree(self, peer: bytes) -> bytes:
+        """Return the secret shared with the peer.
+
+        Raises:
+            KeyMaterialError: the peer's share is not 32 bytes, or of low order, so that the secret would be zero.
+        """
+        if len(peer) != KEY_BYTES:
+            raise KeyMaterialError("X25519 share", f"{len(peer)} bytes")
+        try:
+            return self._private.exchange(X25519PublicKey.from_public_bytes(peer))
+        except ValueError:
+            raise KeyMaterialError("X25519 share", "of low order") from None

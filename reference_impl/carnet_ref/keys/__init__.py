@@ -1,0 +1,47 @@
+"""Link keys: where they come from, which IV comes next, how much a key has protected, and the link that uses them."""
+
+from carnet_ref.keys.errors import (
+    EnginesExhaustedError,
+    IvExhaustedError,
+    KeyExhaustedError,
+    KeysError,
+    LinkDeadError,
+    OrderRefusedError,
+    ResetNeededError,
+    SecretTakenError,
+)
+from carnet_ref.keys.h100 import Direction, H100KeySchedule, OneTimeSecret, engine_label, ratchet
+from carnet_ref.keys.inner import InnerKey, InnerKeyExchange
+from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
+from carnet_ref.keys.schedules import SCHEDULES, KeySchedule, LinkKeys, key_schedule
+from carnet_ref.keys.usage import KeyUsage, UsageLimits, UsageState
+
+__all__ = [
+    "CHUNK_BYTES",
+    "SCHEDULES",
+    "Direction",
+    "EnginesExhaustedError",
+    "H100KeySchedule",
+    "InnerKey",
+    "InnerKeyExchange",
+    "IvCounter",
+    "IvExhaustedError",
+    "KeyExhaustedError",
+    "KeySchedule",
+    "KeyUsage",
+    "KeysError",
+    "LinkDeadError",
+    "LinkKeys",
+    "OneTimeSecret",
+    "Opener",
+    "OrderRefusedError",
+    "ResetNeededError",
+    "Sealer",
+    "SecretTakenError",
+    "UsageLimits",
+    "UsageState",
+    "engine_label",
+    "key_schedule",
+    "ratchet",
+]

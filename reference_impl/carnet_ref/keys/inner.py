@@ -1,0 +1,72 @@
+"""The inner key: a one-time data key between a holder and the verified code on the GPU, over any link schedule.
+
+Against an adversary that only records it holds as well as its authenticated exchange; against one that can write to the
+GPU it is no safer than the link beneath, because the code that decrypts can be replaced.
+"""
+
+from __future__ import annotations
+
+from carnet_ref.crypto import KEY_BYTES, AesGcm, Random, X25519Share, hkdf_sha256, sha256
+from carnet_ref.keys.errors import SecretTakenError
+from carnet_ref.keys.iv import IvCounter
+
+
+class InnerKey:
+    """A data key that seals, or opens, the chunks of one journey in order."""
+
+    __slots__ = ("_cipher", "_ivs")
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AesGcm(key)
+        self._ivs = IvCounter(channel=0)
+
+    def seal(self, plaintext: bytes) -> bytes:
+        """Return the next chunk sealed."""
+        return self._cipher.encrypt(self._ivs.advance(), plaintext)
+
+    def open(self, sealed: bytes) -> bytes:
+        """Return the plaintext of the next chunk.
+
+        Raises:
+            AuthenticationError: it is not the next chunk under this key.
+        """
+        return self._cipher.decrypt(self._ivs.advance(), sealed)
+
+
+class InnerKeyExchange:
+    """One end's part in agreeing on an inner key, once.
+
+    ``context`` binds the key to what both ends authenticated: the channel, the epoch and the code digest. An end that
+    was shown another share or context gets another key, and nothing opens.
+    """
+
+    __slots__ = ("_share",)
+
+    def __init__(self, random: Random) -> None:
+        self._share: X25519Share | None = X25519Share(random(KEY_BYTES))
+
+    @property
+    def public(self) -> bytes:
+        """The share to send to the other end, authenticated.
+
+        Raises:
+            SecretTakenError: the exchange is over.
+        """
+        return self._open().public
+
+    def agree(self, peer: bytes, context: bytes) -> InnerKey:
+        """Return the key shared with the peer, and forget the share.
+
+        Raises:
+            KeyMaterialError: the peer's share is not acceptable.
+            SecretTakenError: the exchange is over.
+        """
+        share, self._share = self._open(), None
+        shares = b"".join(sorted((share.public, peer)))
+        info = b"carnet inner key" + sha256(shares + context)
+        return InnerKey(hkdf_sha256(share.agree(peer), b"", info, KEY_BYTES))
+
+    def _open(self) -> X25519Share:
+        if self._share is None:
+            raise SecretTakenError("the inner key was agreed before")
+        return self._share

@@ -1,0 +1,345 @@
+"""Key schedules: where the next link key comes from, one class for each, all behind `KeySchedule`.
+
+Both ends of a link hold a schedule over the same session. The orchestrator calls `order`, which says what its rotation
+command carries, and both ends `follow` that order and then hold the same `LinkKeys`. The order travels inside the
+session; what a schedule seals on top of that is what the schedule is about, because orders pass the platform, which
+records them. An end follows an order completely or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar, Final, Protocol
+
+from carnet_ref.crypto import KEY_BYTES, NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError, Random, hkdf_expand_sha256
+from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError
+from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
+from carnet_ref.keys.iv import IvCounter
+from carnet_ref.wire import MalformedError, Reader
+
+HOME_ENGINE: Final = 0
+"""The copy engine that the orchestrator keeps to itself."""
+CHECKS: Final = frozenset({"epochs-increase", "wrapped-key-once"})
+"""What an end insists on before it follows an order; named as the specification names its defences."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkKeys:
+    """Both halves of a link key, whose epoch it is, and where its IVs start."""
+
+    epoch: int
+    owner: str
+    engine: int
+    channel: int
+    h2d: bytes = field(repr=False)
+    d2h: bytes = field(repr=False)
+    h2d_mask: bytes = bytes(NONCE_BYTES)
+    d2h_mask: bytes = bytes(NONCE_BYTES)
+
+    def half(self, direction: Direction) -> bytes:
+        """Return the key of one direction."""
+        return self.h2d if direction is Direction.H2D else self.d2h
+
+    def ivs(self, direction: Direction, message: int = 0) -> IvCounter:
+        """Return the IVs of one direction, after the first ``message`` of them."""
+        mask = self.h2d_mask if direction is Direction.H2D else self.d2h_mask
+        return IvCounter(self.channel, message, mask)
+
+
+class KeySchedule(Protocol):
+    """What orchestrator and GPU ask of a schedule."""
+
+    name: ClassVar[str]
+
+    @property
+    def keys(self) -> LinkKeys:
+        """The keys of the current epoch."""
+
+    def order(self, owner: str, random: Random) -> bytes:
+        """Return the order to rotate to a key that ``owner`` owns; nothing changes until it is followed.
+
+        Raises:
+            EnginesExhaustedError: there is no engine left for a new holder.
+            ResetNeededError: the session was lent before and the schedule needs a new one.
+        """
+
+    def follow(self, order: bytes) -> LinkKeys:
+        """Rotate as ordered and return the new keys.
+
+        Raises:
+            MalformedError: it is no order of this schedule.
+            OrderRefusedError: it is an order to refuse.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What every order says: the epoch, its engine and channel, the masks, its owner, and the schedule's own part."""
+
+    epoch: int
+    engine: int
+    channel: int
+    h2d_mask: bytes
+    d2h_mask: bytes
+    owner: str
+    payload: bytes
+
+    def head(self) -> bytes:
+        owner = self.owner.encode("utf-8")
+        numbers = self.epoch.to_bytes(8, "little") + bytes([self.engine]) + self.channel.to_bytes(8, "little")
+        return numbers + self.h2d_mask + self.d2h_mask + len(owner).to_bytes(2, "little") + owner
+
+    def encode(self) -> bytes:
+        return self.head() + len(self.payload).to_bytes(2, "little") + self.payload
+
+    @classmethod
+    def parse(cls, data: bytes) -> _Order:
+        reader = Reader(data, "rotation order")
+        epoch, engine, channel = reader.number(8, "epoch"), reader.number(1, "engine"), reader.number(8, "channel")
+        if engine >= ENGINES:
+            raise reader.malformed(f"an engine below {ENGINES}", str(engine))
+        h2d_mask, d2h_mask = reader.take(NONCE_BYTES, "h2d mask"), reader.take(NONCE_BYTES, "d2h mask")
+        raw = reader.take(reader.number(2, "owner size"), "owner")
+        try:
+            owner = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise reader.malformed("an owner in UTF-8", raw.hex()) from None
+        payload = reader.take(reader.number(2, "payload size"), "payload")
+        reader.end()
+        return cls(epoch, engine, channel, h2d_mask, d2h_mask, owner, payload)
+
+
+class _Rotating:
+    """What the rotating schedules share: epochs, masks, and following whole orders."""
+
+    name: ClassVar[str]
+
+    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+        self._session = session
+        self._checks = checks
+        self._accepted: set[bytes] = set()
+        self._keys = LinkKeys(
+            epoch=0,
+            owner=owner,
+            engine=HOME_ENGINE,
+            channel=1,
+            h2d=session.key(engine_label(HOME_ENGINE, Direction.H2D)),
+            d2h=session.key(engine_label(HOME_ENGINE, Direction.D2H)),
+        )
+
+    @property
+    def keys(self) -> LinkKeys:
+        """The keys of the current epoch."""
+        return self._keys
+
+    def order(self, owner: str, random: Random) -> bytes:
+        """Return the order to rotate to a key that ``owner`` owns."""
+        engine, channel = self._place(owner)
+        masks = random(NONCE_BYTES), random(NONCE_BYTES)
+        order = _Order(self._keys.epoch + 1, engine, channel, *masks, owner, b"")
+        payload = self._payload(order, random)
+        return _Order(order.epoch, engine, channel, *masks, owner, payload).encode()
+
+    def follow(self, order: bytes) -> LinkKeys:
+        """Rotate as ordered and return the new keys."""
+        parsed = _Order.parse(order)
+        if "epochs-increase" in self._checks and parsed.epoch <= self._keys.epoch:
+            raise OrderRefusedError("epochs-increase", f"epoch {parsed.epoch} does not follow {self._keys.epoch}")
+        if "wrapped-key-once" in self._checks and order in self._accepted:
+            raise OrderRefusedError("wrapped-key-once", f"the order for epoch {parsed.epoch} was followed before")
+        h2d, d2h = self._next(parsed)
+        self._keys = LinkKeys(
+            parsed.epoch, parsed.owner, parsed.engine, parsed.channel, h2d, d2h, parsed.h2d_mask, parsed.d2h_mask
+        )
+        self._accepted.add(order)
+        self._followed(parsed)
+        return self._keys
+
+    def _place(self, owner: str) -> tuple[int, int]:
+        """Return engine and channel of the next epoch; after a rotation the channel counter is kept."""
+        del owner
+        return self._keys.engine, self._keys.channel
+
+    def _payload(self, order: _Order, random: Random) -> bytes:
+        del order, random
+        return b""
+
+    def _next(self, order: _Order) -> tuple[bytes, bytes]:
+        raise NotImplementedError
+
+    def _followed(self, order: _Order) -> None:
+        """Record, at this end, what followed from the order."""
+
+
+class Unchanged:
+    """No rotation: the link key and its counters stay as they are."""
+
+    name: ClassVar[str] = "none"
+
+    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+        self._keys = Ratchet(session, owner, checks).keys
+
+    @property
+    def keys(self) -> LinkKeys:
+        """The keys of the only epoch."""
+        return self._keys
+
+    def order(self, owner: str, random: Random) -> bytes:
+        """Return an order that changes nothing."""
+        del owner, random
+        return b""
+
+    def follow(self, order: bytes) -> LinkKeys:
+        """Keep the keys; the counters go on with them.
+
+        Raises:
+            MalformedError: the order asks for something.
+        """
+        if order:
+            raise MalformedError("rotation order", "nothing", f"{len(order)} bytes")
+        return self._keys
+
+
+class Ratchet(_Rotating):
+    """The public driver's rotation: each half follows from the last one, by its own label."""
+
+    name: ClassVar[str] = "ratchet"
+
+    def _next(self, order: _Order) -> tuple[bytes, bytes]:
+        labels = (engine_label(order.engine, direction) for direction in Direction)
+        h2d, d2h = (ratchet(self._keys.half(way), label) for way, label in zip(Direction, labels, strict=True))
+        return h2d, d2h
+
+
+class Reset(Ratchet):
+    """A session is lent to one holder; before another one the GPU is reset and a new session opened."""
+
+    name: ClassVar[str] = "reset"
+
+    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+        super().__init__(session, owner, checks)
+        self._home = owner
+        self._lent = False
+
+    def _place(self, owner: str) -> tuple[int, int]:
+        if self._lent and owner != self._home:
+            raise ResetNeededError(f"the session was lent before; open a new one to lend it to {owner}")
+        return super()._place(owner)
+
+    def _followed(self, order: _Order) -> None:
+        self._lent |= order.owner != self._home
+
+
+class InnerKeyOverRatchet(Ratchet):
+    """The stock ratchet beneath, and data sealed once more under an inner key (`carnet_ref.keys.inner`)."""
+
+    name: ClassVar[str] = "inner-key"
+
+
+class EnginePerHolder(_Rotating):
+    """Each holder has a copy engine, whose key is a branch of the session secret of its own.
+
+    The key bytes of an engine never change; a new epoch is a new channel counter on it. Retiring the engine that
+    was given back is the GPU's part.
+    """
+
+    name: ClassVar[str] = "engine-per-holder"
+
+    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+        super().__init__(session, owner, checks)
+        self._engines = {owner: HOME_ENGINE}
+        self._channels = {HOME_ENGINE: self._keys.channel}
+
+    def _place(self, owner: str) -> tuple[int, int]:
+        engine = self._engines.get(owner, len(self._engines))
+        if engine >= ENGINES:
+            raise EnginesExhaustedError(f"{ENGINES - 1} holders have engines, and there is none for {owner}")
+        return engine, self._channels.get(engine, 0) + 1
+
+    def _next(self, order: _Order) -> tuple[bytes, bytes]:
+        if self._engines.get(order.owner, order.engine) != order.engine:
+            raise OrderRefusedError("engine-per-holder", f"{order.owner} has another engine than {order.engine}")
+        if order.owner not in self._engines and order.engine in self._engines.values():
+            raise OrderRefusedError("engine-per-holder", f"engine {order.engine} is another holder's")
+        if "epochs-increase" in self._checks and order.channel <= self._channels.get(order.engine, 0):
+            raise OrderRefusedError("epochs-increase", f"channel {order.channel} of engine {order.engine} was used")
+        h2d, d2h = (self._session.key(engine_label(order.engine, way)) for way in Direction)
+        return h2d, d2h
+
+    def _followed(self, order: _Order) -> None:
+        self._engines[order.owner] = order.engine
+        self._channels[order.engine] = order.channel
+
+
+class _FreshKey(_Rotating):
+    """A fresh key for each epoch, sealed under some key; the schedules differ in which."""
+
+    def _payload(self, order: _Order, random: Random) -> bytes:
+        nonce, fresh = random(NONCE_BYTES), random(2 * KEY_BYTES)
+        return nonce + self._wrapping(order.epoch).encrypt(nonce, fresh, order.head())
+
+    def _next(self, order: _Order) -> tuple[bytes, bytes]:
+        reader = Reader(order.payload, "wrapped key")
+        nonce, sealed = reader.take(NONCE_BYTES, "nonce"), reader.take(2 * KEY_BYTES + TAG_BYTES, "sealed keys")
+        reader.end()
+        try:
+            fresh = self._wrapping(order.epoch).decrypt(nonce, sealed, order.head())
+        except AuthenticationError:
+            raise OrderRefusedError(self.name, f"the key of epoch {order.epoch} does not unwrap") from None
+        return fresh[:KEY_BYTES], fresh[KEY_BYTES:]
+
+    def _wrapping(self, epoch: int) -> AesGcm:
+        raise NotImplementedError
+
+
+class SealedUnderMaster(_FreshKey):
+    """A fresh key for each epoch, sealed under a branch of the session secret that only the two ends hold."""
+
+    name: ClassVar[str] = "sealed-under-master"
+    LABEL: Final = "carnet_rotation_epoch_"
+
+    def _wrapping(self, epoch: int) -> AesGcm:
+        return AesGcm(self._session.key(f"{self.LABEL}{epoch}"))
+
+
+class WrappedUnderOld(_FreshKey):
+    """A fresh key for each epoch, sealed under the outgoing one: whoever kept that one unwraps it."""
+
+    name: ClassVar[str] = "wrapped-under-old"
+
+    def _wrapping(self, epoch: int) -> AesGcm:
+        del epoch
+        return AesGcm(wrapping_key(self._keys.h2d))
+
+
+def wrapping_key(outgoing: bytes) -> bytes:
+    """Return the key under which ``wrapped-under-old`` sends the next one; it is public, given the outgoing key."""
+    return hkdf_expand_sha256(outgoing, b"carnet_wrapping")
+
+
+Schedule = type[Unchanged] | type[_Rotating]
+
+SCHEDULES: Final[Mapping[str, Schedule]] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            EnginePerHolder,
+            InnerKeyOverRatchet,
+            Ratchet,
+            Reset,
+            SealedUnderMaster,
+            Unchanged,
+            WrappedUnderOld,
+        )
+    }
+)
+"""Schedules by the names that the specification gives them."""
+
+
+def key_schedule(
+    name: str, session: H100KeySchedule, owner: str = "orchestrator", checks: frozenset[str] = CHECKS
+) -> KeySchedule:
+    """Return one end's schedule over a session that starts with keys of ``owner``."""
+    return SCHEDULES[name](session, owner, checks)
