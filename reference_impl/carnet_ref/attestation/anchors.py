@@ -1,0 +1,63 @@
+"""Trust anchors: the certificates that a chain of evidence must end in, each with its name, fingerprint and source.
+
+The defaults lie in ``anchors.json`` beside this module, one row for each certificate; roots made for tests are never
+among them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+from cryptography import x509
+
+from carnet_ref.attestation.certificate_path import fingerprint, parse_pem_chain
+
+
+class Role(StrEnum):
+    """What a trust anchor vouches for."""
+
+    NVIDIA_DEVICE = "nvidia-device-identity"
+    NVIDIA_RIM = "nvidia-rim"
+    INTEL_SGX = "intel-sgx"
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The certificates that are trusted, by what each vouches for."""
+
+    by_role: Mapping[Role, tuple[x509.Certificate, ...]]
+
+    def of(self, role: Role) -> tuple[x509.Certificate, ...]:
+        """Return the certificates that vouch for ``role``."""
+        return self.by_role.get(role, ())
+
+
+@cache
+def default_anchors() -> Anchors:
+    """Return the production roots of the vendors.
+
+    Source: the ``source`` of each row of ``anchors.json``.
+    """
+    rows = json.loads(resources.files(__package__).joinpath("anchors.json").read_text("utf-8"))
+    by_role: dict[Role, tuple[x509.Certificate, ...]] = {}
+    for row in rows:
+        (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
+        assert fingerprint(certificate) == row["sha256"], f"{row['name']} is not the certificate that its row names"
+        role = Role(row["role"])
+        by_role[role] = (*by_role.get(role, ()), certificate)
+    return Anchors(by_role)
+
+
+def anchors_from_pem(data: bytes) -> Anchors:
+    """Return anchors that replace the defaults: each certificate in ``data`` vouches for every role.
+
+    Raises:
+        MalformedError: ``data`` is not PEM certificates.
+    """
+    certificates = parse_pem_chain(data)
+    return Anchors(dict.fromkeys(Role, certificates))

@@ -1,0 +1,1 @@
+"""Attestation of NVIDIA GPUs and switches: reports, device certificates, reference values and their appraisal."""

@@ -1,0 +1,209 @@
+"""The attestation report of an NVIDIA GPU or NVSwitch, as a typed value.
+
+A report is a GET_MEASUREMENTS request and its MEASUREMENTS response, one after the other and little-endian. The
+device signs everything before the signature, the request with the caller's nonce included.
+
+Source: DMTF DSP0274 1.1.0, "GET_MEASUREMENTS request and MEASUREMENTS response messages"; the types of opaque fields:
+NVIDIA nvtrust, ``local_gpu_verifier/src/verifier/attestation/spdm_msrt_resp_msg.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from carnet_ref.wire import MalformedError, Reader
+
+WHAT = "attestation report"
+NONCE_LENGTH = 32
+DIGEST_LENGTH = 48
+SIGNATURE_LENGTH = 96
+SPDM_1_1 = b"\x11"
+GET_MEASUREMENTS = b"\xe0"
+MEASUREMENTS = b"\x60"
+SIGNATURE_REQUESTED = b"\x01"
+ALL_BLOCKS = b"\xff"
+DMTF_MEASUREMENT = b"\x01"
+GPU_VBIOS_LENGTH = 8
+
+
+class OpaqueType(IntEnum):
+    """The opaque fields that are read here; every other one is kept as it is."""
+
+    DRIVER_VERSION = 3
+    VBIOS_VERSION = 6
+    NVDEC0_STATUS = 11
+    BOARD_ID = 14
+    CHIP_SKU = 15
+    PROJECT = 17
+    PROJECT_SKU = 18
+    FIRMWARE_ID = 20
+    PROTECTED_PCIE_STATUS = 21
+    SWITCH_PDI = 22
+    LOCK_STATUS = 25
+    FEATURE_FLAG = 36
+
+
+class DeviceKind(StrEnum):
+    """What made the report."""
+
+    GPU = "gpu"
+    SWITCH = "switch"
+
+
+class Mode(StrEnum):
+    """How many GPUs one confidential VM has, and what protects the links between them."""
+
+    SINGLE_GPU = "SPT"
+    MULTI_GPU = "MPT"
+    PROTECTED_PCIE = "PPCIE"
+
+
+ENABLED = b"\xaa"
+DISABLED = b"\x55"
+FEATURES = {0: Mode.SINGLE_GPU, 1: Mode.MULTI_GPU, 2: Mode.PROTECTED_PCIE}
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueField:
+    """One field of the opaque data: NVIDIA's type number and the bytes."""
+
+    type: int
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    """A report, read but not yet believed.
+
+    Attributes:
+        signed: the bytes that the signature is about.
+        signature: r and s, 48 bytes each, big-endian.
+        nonce: the requester's nonce, 32 bytes.
+        slot: the certificate slot asked for.
+        responder_nonce: the device's nonce, 32 bytes.
+        measurements: the SHA-384 values; ``measurements[i]`` is SPDM block ``i + 1`` and RIM index ``i``.
+        opaque: the opaque fields in their order, no type twice.
+    """
+
+    signed: bytes
+    signature: bytes
+    nonce: bytes
+    slot: int
+    responder_nonce: bytes
+    measurements: tuple[bytes, ...]
+    opaque: tuple[OpaqueField, ...]
+
+    def field(self, type_: OpaqueType) -> bytes | None:
+        """Return the value of an opaque field, ``None`` where the report has none."""
+        return next((field.value for field in self.opaque if field.type == type_), None)
+
+    @property
+    def kind(self) -> DeviceKind:
+        """Whether a GPU or a switch made this: only GPUs have a driver version."""
+        return DeviceKind.SWITCH if self.field(OpaqueType.DRIVER_VERSION) is None else DeviceKind.GPU
+
+    @property
+    def driver_version(self) -> str | None:
+        """The version of the driver that asked for the report; ``None`` on switches."""
+        return _text(self.field(OpaqueType.DRIVER_VERSION))
+
+    @property
+    def vbios_version(self) -> str | None:
+        """The VBIOS version as XX.XX.XX.XX.XX; GPUs send it as a number of eight bytes, switches as text."""
+        value = self.field(OpaqueType.VBIOS_VERSION)
+        if value is None or len(value) != GPU_VBIOS_LENGTH:
+            return _text(value)
+        return ".".join(f"{value[place]:02X}" for place in (3, 2, 1, 0, 4))
+
+    @property
+    def firmware_id(self) -> bytes | None:
+        """The DICE firmware id, 48 bytes; ``None`` with drivers of the 535 and 545 branches and on LS10 switches."""
+        return self.field(OpaqueType.FIRMWARE_ID)
+
+    @property
+    def nvdec0_disabled(self) -> bool:
+        """Whether the report says that video decoder 0 is off."""
+        return self.field(OpaqueType.NVDEC0_STATUS) == DISABLED
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode that the device says it is in; older drivers only say whether it is protected PCIe."""
+        flag = self.field(OpaqueType.FEATURE_FLAG)
+        if flag is not None:
+            return FEATURES.get(int.from_bytes(flag, "little"))
+        return Mode.PROTECTED_PCIE if self.field(OpaqueType.PROTECTED_PCIE_STATUS) == ENABLED else None
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.removesuffix(b"\0").decode("ascii")
+
+
+def parse_report(data: bytes) -> GpuReport:
+    """Read a report; nothing may follow its signature.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
+    reader = Reader(data, WHAT)
+    nonce, slot = _read_request(reader)
+    measurements = _read_measurements(reader)
+    responder_nonce = reader.take(NONCE_LENGTH, "responder nonce")
+    opaque = _read_opaque(reader.take(reader.number(2, "length of opaque data"), "opaque data"))
+    signed = data[: reader.position]
+    signature = reader.take(SIGNATURE_LENGTH, "signature")
+    reader.end()
+    return GpuReport(signed, signature, nonce, slot, responder_nonce, measurements, opaque)
+
+
+def _read_request(reader: Reader) -> tuple[bytes, int]:
+    reader.constant(SPDM_1_1, "SPDM version of the request")
+    reader.constant(GET_MEASUREMENTS, "request code GET_MEASUREMENTS")
+    reader.constant(SIGNATURE_REQUESTED, "attributes asking for a signature")
+    reader.constant(ALL_BLOCKS, "operation asking for all blocks")
+    return reader.take(NONCE_LENGTH, "requester nonce"), reader.number(1, "slot")
+
+
+def _read_measurements(reader: Reader) -> tuple[bytes, ...]:
+    reader.constant(SPDM_1_1, "SPDM version of the response")
+    reader.constant(MEASUREMENTS, "response code MEASUREMENTS")
+    reader.take(2, "parameters of the response")
+    count = reader.number(1, "number of blocks")
+    length = reader.number(3, "length of the measurement record")
+    record = Reader(reader.take(length, "measurement record"), "measurement record")
+    measurements = tuple(_read_block(record, index) for index in range(1, count + 1))
+    record.end()
+    return measurements
+
+
+def _read_block(record: Reader, index: int) -> bytes:
+    record.constant(bytes([index]), "block index")
+    record.constant(DMTF_MEASUREMENT, "measurement specification")
+    record.constant((3 + DIGEST_LENGTH).to_bytes(2, "little"), "block size")
+    record.take(1, "value type")
+    record.constant(DIGEST_LENGTH.to_bytes(2, "little"), "value size")
+    return record.take(DIGEST_LENGTH, "value")
+
+
+def _read_opaque(data: bytes) -> tuple[OpaqueField, ...]:
+    reader = Reader(data, "opaque data")
+    fields: list[OpaqueField] = []
+    while reader.remaining:
+        type_ = reader.number(2, "field type")
+        fields.append(OpaqueField(type_, reader.take(reader.number(2, "field size"), "field value")))
+    _check_opaque(fields)
+    return tuple(fields)
+
+
+def _check_opaque(fields: list[OpaqueField]) -> None:
+    types = [field.type for field in fields]
+    if len(set(types)) != len(types):
+        raise MalformedError("opaque data", "each field once", "a type twice")
+    texts = [f for f in fields if f.type in (OpaqueType.DRIVER_VERSION, OpaqueType.VBIOS_VERSION)]
+    for field in texts:
+        binary = field.type == OpaqueType.VBIOS_VERSION and len(field.value) == GPU_VBIOS_LENGTH
+        if not binary and not all(0x20 < byte < 0x7F for byte in field.value.removesuffix(b"\0")):
+            raise MalformedError("opaque data", "a version in ASCII", field.value.hex())
+    firmware_ids = [field.value for field in fields if field.type == OpaqueType.FIRMWARE_ID]
+    if any(len(value) != DIGEST_LENGTH for value in firmware_ids):
+        raise MalformedError("opaque data", f"a firmware id of {DIGEST_LENGTH} bytes", f"{len(firmware_ids[0])}")

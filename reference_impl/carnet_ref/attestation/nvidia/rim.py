@@ -1,0 +1,262 @@
+"""Reference values: a signed SWID tag that says which measurements a driver or VBIOS version has.
+
+What is used is what was signed: the values are read a second time from the bytes that the signature covers, and
+must be the same. NVIDIA publishes one tag for each driver version and one for each VBIOS version.
+
+Source: ISO/IEC 19770-2:2015 (SWID tags); TCG, "Reference Integrity Manifest Information Model", 1.01; W3C, "XML
+Signature Syntax and Processing Version 1.1", section 8.1 (see what is signed).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from cryptography import x509
+from lxml import etree
+
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.certificate_path import PathError, check_path, name, parse_der_chain, validity
+from carnet_ref.wire import MalformedError
+
+WHAT = "RIM"
+LARGEST = 1 << 20
+MOST_RESOURCES = 256
+MOST_ALTERNATIVES = 64
+DIGEST_LENGTH = 48
+SWID = "{http://standards.iso.org/iso/19770/-2/2015/schema.xsd}"
+DSIG = "{http://www.w3.org/2000/09/xmldsig#}"
+SHA384_VALUE = "{http://www.w3.org/2001/04/xmlenc#sha384}"
+VBIOS_VERSION = re.compile(r"[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{2}){4}")
+DIGEST = re.compile(r"[0-9A-Fa-f]{96}")
+NUMBER = re.compile(r"[0-9]{1,4}")
+
+
+class RimKind(StrEnum):
+    """What a RIM is about."""
+
+    DRIVER = "driver"
+    VBIOS = "vbios"
+
+
+@dataclass(frozen=True, slots=True)
+class Rim:
+    """Reference values, read but not yet believed.
+
+    Attributes:
+        version: the driver or VBIOS version that they are for.
+        product: the chip that they are for, such as ``GH100``.
+        tag_id: the name of the tag.
+        golden: for each active index, the values of which a device must have one.
+        certificates: the signer's chain, as the tag carries it.
+        document: the bytes that this was read from.
+    """
+
+    version: str
+    product: str
+    tag_id: str
+    golden: dict[int, tuple[bytes, ...]]
+    certificates: tuple[x509.Certificate, ...]
+    document: bytes
+
+    @property
+    def kind(self) -> RimKind:
+        """Whether this is about a driver or a VBIOS, which is told by the form of its version."""
+        return RimKind.VBIOS if VBIOS_VERSION.fullmatch(self.version) else RimKind.DRIVER
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    version: str
+    product: str
+    tag_id: str
+    golden: dict[int, tuple[bytes, ...]]
+
+
+def parse_rim(data: bytes) -> Rim:
+    """Read a RIM; its signature is for `appraise_rim` to check.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
+    root = _parsed(data)
+    content = _content(root)
+    return Rim(content.version, content.product, content.tag_id, content.golden, _certificates(root), data)
+
+
+def _parsed(data: bytes) -> etree._Element:
+    if len(data) > LARGEST:
+        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise MalformedError(WHAT, "an XML document", " ".join(str(error).split())[:200] or "nothing") from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise MalformedError(WHAT, "no document type", "one")
+    if root.tag != f"{SWID}SoftwareIdentity":
+        raise MalformedError(WHAT, "a SoftwareIdentity of ISO/IEC 19770-2:2015", str(root.tag))
+    return root
+
+
+def _content(root: etree._Element) -> _Content:
+    resources = _only(root, f"{SWID}Payload").findall(f"{SWID}Resource")
+    if not 1 <= len(resources) <= MOST_RESOURCES:
+        raise MalformedError(WHAT, f"1 to {MOST_RESOURCES} measurements", f"{len(resources)}")
+    golden: dict[int, tuple[bytes, ...]] = {}
+    seen: set[int] = set()
+    for resource in resources:
+        index = _number(resource, "index")
+        if index in seen:
+            raise MalformedError(WHAT, "each index once", f"index {index} twice")
+        seen.add(index)
+        values = _alternatives(resource, index)
+        if _attribute(resource, "active") == "True":
+            golden[index] = values
+    meta = _only(root, f"{SWID}Meta")
+    version, product = _attribute(meta, "colloquialVersion"), _attribute(meta, "product")
+    return _Content(version, product, _attribute(root, "tagId"), golden)
+
+
+def _alternatives(resource: etree._Element, index: int) -> tuple[bytes, ...]:
+    if _attribute(resource, "active") not in ("True", "False"):
+        raise MalformedError(WHAT, "active to be True or False", _attribute(resource, "active"))
+    if _number(resource, "size") != DIGEST_LENGTH:
+        raise MalformedError(WHAT, f"size {DIGEST_LENGTH}", _attribute(resource, "size"))
+    count = _number(resource, "alternatives")
+    given = [key for key in resource.keys() if "Hash" in key]  # noqa: SIM118  # an element iterates over its children
+    if not 1 <= count <= MOST_ALTERNATIVES or len(given) != count:
+        raise MalformedError(WHAT, f"alternatives to count the values of index {index}", f"{count} and {len(given)}")
+    values = [_attribute(resource, f"{SHA384_VALUE}Hash{place}") for place in range(count)]
+    wrong = [value for value in values if not DIGEST.fullmatch(value)]
+    if wrong:
+        raise MalformedError(WHAT, f"a SHA-384 value at index {index}", wrong[0][:100])
+    return tuple(bytes.fromhex(value) for value in values)
+
+
+def _number(element: etree._Element, key: str) -> int:
+    text = _attribute(element, key)
+    if not NUMBER.fullmatch(text):
+        raise MalformedError(WHAT, f"{key} to be a number", text[:100])
+    return int(text)
+
+
+def _attribute(element: etree._Element, key: str) -> str:
+    value = element.get(key)
+    if value is None:
+        raise MalformedError(WHAT, f"{_local(element)} to have {key.rpartition('}')[2]}", "none")
+    return str(value)
+
+
+def _only(parent: etree._Element, tag: str) -> etree._Element:
+    """Return the one child called ``tag``; one elsewhere in the document would be a way to hide another."""
+    everywhere, children = list(parent.getroottree().iter(tag)), parent.findall(tag)
+    if len(everywhere) != 1 or len(children) != 1:
+        found = f"{len(children)}, and {len(everywhere)} in the whole document"
+        raise MalformedError(WHAT, f"one {tag.rpartition('}')[2]} in {_local(parent)}", found)
+    return children[0]
+
+
+def _local(element: etree._Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _certificates(root: etree._Element) -> tuple[x509.Certificate, ...]:
+    signature = _only(root, f"{DSIG}Signature")
+    data = _only(_only(signature, f"{DSIG}KeyInfo"), f"{DSIG}X509Data")
+    encoded = [element.text or "" for element in data.findall(f"{DSIG}X509Certificate")]
+    if not encoded:
+        raise MalformedError(WHAT, "certificates in X509Data", "none")
+    try:
+        each = [base64.b64decode("".join(text.split()), validate=True) for text in encoded]
+    except (binascii.Error, ValueError) as error:
+        raise MalformedError(WHAT, "certificates in base64", str(error)) from None
+    return parse_der_chain(each)
+
+
+def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate]) -> Appraisal:
+    """Appraise one RIM by itself: parse, chain, validity, signature.
+
+    Args:
+        rim: the tag.
+        at: the time at which the signer's certificates must be valid; it has a time zone.
+        anchors: the roots that may sign RIMs.
+    """
+    steps = Checklist()
+    try:
+        parsed = _parsed_or_refused(steps, rim)
+        check_rim(steps, parsed, at=at, anchors=anchors)
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded({"version": parsed.version, "product": parsed.product, "active": sorted(parsed.golden)})
+
+
+def _parsed_or_refused(steps: Checklist, rim: bytes) -> Rim:
+    try:
+        parsed = parse_rim(rim)
+    except MalformedError as error:
+        steps.refuse("parse", str(error))
+    steps.passed(
+        "parse", f"{parsed.kind} RIM {parsed.version} for {parsed.product}, {len(parsed.golden)} active indices"
+    )
+    return parsed
+
+
+def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x509.Certificate]) -> None:
+    """Check that ``rim`` is signed by whom ``anchors`` let sign, with certificates valid at ``at``.
+
+    Raises:
+        RefusedError: it is not; the step says why.
+    """
+    try:
+        anchor = check_path(rim.certificates, anchors)
+    except PathError as error:
+        steps.refuse("chain", str(error), "RFC 5280, section 6.1")
+    steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", "RFC 5280, section 6.1")
+    start, end = validity([*rim.certificates, anchor])
+    period = f"valid from {start:%Y-%m-%dT%H:%M:%SZ} to {end:%Y-%m-%dT%H:%M:%SZ}"
+    steps.require(
+        start <= at <= end, "validity", period, f"{period}, not at {at:%Y-%m-%dT%H:%M:%SZ}", "RFC 5280, 4.1.2.5"
+    )
+    problem = _signature_problem(rim, within=start)
+    if problem is not None:
+        steps.refuse("signature", problem, "W3C XML Signature 1.1, section 3.2")
+    steps.passed("signature", "ECDSA P-384 over the whole tag", "W3C XML Signature 1.1, section 3.2")
+
+
+def _signature_problem(rim: Rim, within: datetime) -> str | None:
+    """Return why the signature does not cover what was read, ``None`` if it does.
+
+    Args:
+        rim: what was read.
+        within: a time at which the signer's certificate is valid; `validity` has been judged before.
+    """
+    from cryptography.exceptions import InvalidSignature
+    from signxml.algorithms import DigestAlgorithm, SignatureMethod
+    from signxml.exceptions import SignXMLException
+    from signxml.verifier import SignatureConfiguration, VerifyResult, XMLVerifier
+
+    expected = SignatureConfiguration(
+        location="./",
+        expect_references=1,
+        signature_methods=frozenset({SignatureMethod.ECDSA_SHA384}),
+        digest_algorithms=frozenset({DigestAlgorithm.SHA384}),
+        verification_time=within,
+    )
+    try:
+        result = XMLVerifier().verify(rim.document, x509_cert=rim.certificates[0], expect_config=expected)
+    except (SignXMLException, InvalidSignature, ValueError, KeyError, etree.LxmlError) as error:
+        return f"the signature does not verify: {' '.join(str(error).split())[:200].rstrip(': ')}"
+    assert isinstance(result, VerifyResult)
+    try:
+        signed = _content(_parsed(result.signed_data))
+    except MalformedError as error:
+        return f"what was signed is no RIM: {error}"
+    if signed != _Content(rim.version, rim.product, rim.tag_id, rim.golden):
+        return "what was signed is not what the document says"
+    return None
