@@ -1,0 +1,85 @@
+"""Defences that can be switched off, one by one, to show what each of them is worth.
+
+Every defence is enforced at one place, which `COUNTERPARTS` names. All of them stand unless a test or the replay of an
+attack says otherwise; nothing that a peer sends can switch one off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COUNTERPARTS = {
+    "gpu-certificate": "carnet_ref.roles.appraising.accept_report",
+    "report-nonce": "carnet_ref.roles.appraising.accept_report",
+    "report-in-session": "carnet_ref.roles.setup.AwaitsReport",
+    "signer-is-responder": "carnet_ref.roles.appraising.accept_report",
+    "mode-check": "carnet_ref.roles.appraising.accept_report",
+    "orchestrator-quote": "carnet_ref.roles.appraising.accept_orchestrator",
+    "quote-bound-to-channel": "carnet_ref.roles.appraising.accept_orchestrator",
+    "manifest-check": "carnet_ref.roles.appraising.accept_orchestrator",
+    "enrolment-check": "carnet_ref.roles.appraising.accept_enrolment",
+    "rotation-out": "carnet_ref.roles.custody.lend",
+    "rotation-in": "carnet_ref.roles.homecoming.stages",
+    "rotation-in-h2d": "carnet_ref.roles.links.Link.take",
+    "rotation-in-d2h": "carnet_ref.roles.links.Link.take",
+    "rotation-ack": "carnet_ref.roles.custody.order_rotation",
+    "rotation-before-check": "carnet_ref.roles.homecoming.stages",
+    "rotation-before-fence": "carnet_ref.roles.homecoming.stages",
+    "atomic-rotation": "carnet_ref.device.engines.CopyEngines.restart_counters",
+    "wrapped-key-once": "carnet_ref.device.engines.CopyEngines.accept",
+    "epochs-increase": "carnet_ref.device.engines.CopyEngines.accept",
+    "fresh-key": "carnet_ref.roles.links.Link.draw",
+    "engine-retirement": "carnet_ref.device.engines.CopyEngines.install",
+    "no-engine-reload": "carnet_ref.device.engines.CopyEngines.reload",
+    "fence": "carnet_ref.roles.homecoming.stages",
+    "fence-ack": "carnet_ref.roles.homecoming.AwaitsFence",
+    "scrub-buffer": "carnet_ref.device.gpu.Device.scrub",
+    "scrub-workspace": "carnet_ref.device.gpu.Device.scrub",
+    "scrub-ack": "carnet_ref.roles.home.AwaitsScrub",
+    "code-reupload": "carnet_ref.device.gpu.Device.upload",
+    "code-read-back": "carnet_ref.roles.appraising.verify_memory",
+    "model-read-back": "carnet_ref.roles.appraising.verify_memory",
+    "received-count": "carnet_ref.roles.appraising.verify_memory",
+    "gpu-implicit-iv": "carnet_ref.device.engines.CopyEngines.open",
+    "sender-iv-monotonic": "carnet_ref.roles.links.Link.seal",
+    "count-handover": "carnet_ref.roles.custody.grant",
+    "h2d-half-only": "carnet_ref.roles.custody.grant",
+    "launch-key-kept": "carnet_ref.roles.custody.grant",
+    "grant-addressee": "carnet_ref.roles.custody.grant",
+    "grant-once": "carnet_ref.roles.holder.AwaitsGrant",
+    "return-authenticated": "carnet_ref.roles.custody.AwaitsReturn",
+    "fail-stop-on-reset": "carnet_ref.roles.setup.restart",
+    "lease": "carnet_ref.roles.custody.AwaitsReturn",
+    "key-usage-limit": "carnet_ref.roles.links.Link.seal",
+}
+"""Each defence of the specification that code stands for, and the one place that enforces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defences:
+    """Which defences stand: all of them, less those in ``off``.
+
+    Raises:
+        ValueError: ``off`` names something that is no defence.
+    """
+
+    off: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.off - set(COUNTERPARTS))
+        if unknown:
+            raise ValueError(f"'{unknown[0]}' is no defence that an implementation can have")
+
+    def stands(self, name: str) -> bool:
+        """Return whether the defence is in force.
+
+        Raises:
+            KeyError: there is no such defence.
+        """
+        if name not in COUNTERPARTS:
+            raise KeyError(name)
+        return name not in self.off
+
+
+ALL = Defences()
+"""Every defence in force."""

@@ -1,0 +1,140 @@
+"""Copy engines: the device's end of the link, where keys are taken, retired and used with implicit IVs.
+
+Source: open-gpu-kernel-modules 595.45.04, uvm_hopper_ce.c (the IV is not sent on the way to the device),
+conf_compute_key_rotation.c (channels are idled, then the key changes), conf_compute_keystore_gh100.c (a key pair for
+each engine).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from carnet_ref.crypto import AuthenticationError
+from carnet_ref.defences import Defences
+from carnet_ref.keys import Direction, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer
+
+
+@dataclass(slots=True)
+class _Receiving:
+    keys: LinkKeys
+    opener: Opener
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What came through the link: the plaintext, and the epoch and counter value it came under."""
+
+    plaintext: bytes
+    epoch: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What goes back through the link, and the epoch and counter value it goes under."""
+
+    ciphertext: bytes
+    epoch: int
+    slot: int
+
+
+class CopyEngines:
+    """The keys that a session's device takes traffic under, and how far each epoch's counters are."""
+
+    __slots__ = ("_defences", "_home", "_received", "_receiving", "_schedule", "_sealer", "_sending")
+
+    def __init__(self, schedule: KeySchedule, defences: Defences) -> None:
+        self._schedule = schedule
+        self._defences = defences
+        self._home = schedule.keys.owner
+        self._receiving: dict[int, _Receiving] = {}
+        self._received: dict[int, int] = {}
+        self._receive_under(schedule.keys)
+        self._send_under(schedule.keys)
+
+    @property
+    def sending_epoch(self) -> int:
+        """The epoch whose device-to-host half is in use."""
+        return self._sending.epoch
+
+    def accept(self, order: bytes) -> LinkKeys:
+        """Take the key that an order of this session carries, and return it.
+
+        Raises:
+            MalformedError: it is no order.
+            OrderRefusedError: the order repeats, or its epoch is not above the last.
+        """
+        keys = self._schedule.follow(order)
+        self.install(keys)
+        return keys
+
+    def install(self, keys: LinkKeys) -> None:
+        """Retire what was in use, and take traffic under ``keys``, counted from the start."""
+        inward = keys.owner == self._home
+        if not inward or self._defences.stands("rotation-in-h2d"):
+            if self._defences.stands("engine-retirement"):
+                self._receiving.clear()
+            self._receive_under(keys)
+        if not inward or self._defences.stands("rotation-in-d2h"):
+            self._send_under(keys)
+
+    def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
+        """Decrypt under the engine's live key, at the device's own next IV.
+
+        ``claimed`` is the counter value that the sender says it used; it is not believed.
+
+        Raises:
+            AuthenticationError: this is not the next message under a live key.
+            KeysError: the engine has no IV left, or failed before.
+        """
+        receiving = self._receiving.get(engine)
+        if receiving is None:
+            raise AuthenticationError(f"message for copy engine {engine}, which has no live key")
+        keys = receiving.keys
+        if not self._defences.stands("gpu-implicit-iv"):
+            receiving.opener = Opener(keys.h2d, keys.ivs(Direction.H2D, claimed))
+        slot = receiving.opener.ivs.message
+        plaintext = receiving.opener.open(ciphertext)
+        self._received[keys.epoch] = slot + 1
+        return Opened(plaintext, keys.epoch, slot)
+
+    def seal(self, plaintext: bytes) -> Sealed:
+        """Encrypt for the host, at the next IV of that direction."""
+        slot = self._sealer.ivs.message
+        return Sealed(self._sealer.seal(plaintext), self._sending.epoch, slot)
+
+    def received(self, epoch: int) -> int:
+        """Return how many messages of ``epoch`` were received."""
+        return self._received.get(epoch, 0)
+
+    def restart_counters(self) -> None:
+        """Do half a rotation: start the counters again and keep the keys.
+
+        Raises:
+            PermissionError: the device restarts counters together with a key change only.
+        """
+        if self._defences.stands("atomic-rotation"):
+            raise PermissionError("counters restart together with a key change only")
+        for receiving in list(self._receiving.values()):
+            self._receive_under(receiving.keys)
+        self._send_under(self._sending)
+
+    def reload(self, keys: LinkKeys) -> None:
+        """Load an engine again, with keys that were in use before.
+
+        Raises:
+            PermissionError: engines are loaded once in a session.
+        """
+        if self._defences.stands("no-engine-reload"):
+            raise PermissionError("a copy engine is loaded once in a session")
+        self._receiving.clear()
+        self._receive_under(keys)
+        self._send_under(keys)
+
+    def _receive_under(self, keys: LinkKeys) -> None:
+        self._receiving[keys.engine] = _Receiving(keys, Opener(keys.h2d, keys.ivs(Direction.H2D)))
+        self._received[keys.epoch] = 0
+
+    def _send_under(self, keys: LinkKeys) -> None:
+        self._sending = keys
+        self._sealer = Sealer(keys.d2h, keys.ivs(Direction.D2H), KeyUsage())

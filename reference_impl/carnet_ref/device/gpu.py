@@ -1,0 +1,104 @@
+"""The device without its session: memory, what runs on it, and what the orders that come through the link do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from carnet_ref.defences import Defences
+from carnet_ref.device.commands import Fence, Fenced, MemoryRead, Scrub, Scrubbed, Start, Train, Trained, Upload, Write
+from carnet_ref.device.memory import Memory, Region
+from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
+from carnet_ref.training import Trainer
+from carnet_ref.wire import MalformedError
+
+
+class Mode(Enum):
+    """Whether the device was booted with confidential computing on."""
+
+    CONFIDENTIAL = "CONFIDENTIAL"
+    OPEN = "OPEN"
+
+
+class Device:
+    """Memory, code and resident contexts of one GPU, from one boot to the next."""
+
+    __slots__ = ("_contexts", "_defences", "_trainer", "_write_out", "memory", "mode")
+
+    def __init__(self, mode: Mode, trainer: Trainer, defences: Defences, write_out: Callable[[bytes], None]) -> None:
+        self.memory = Memory()
+        self.mode = mode
+        self._trainer = trainer
+        self._defences = defences
+        self._write_out = write_out
+        self._contexts: list[Program] = []
+
+    @property
+    def contexts(self) -> int:
+        """How many resident contexts there are."""
+        return len(self._contexts)
+
+    def carry_out(self, command: Write | Start | Fence | Upload | Train | Scrub) -> Fenced | Trained | Scrubbed | None:
+        """Do what a command says, let whatever is resident run, and return the acknowledgement, if there is one.
+
+        Raises:
+            MalformedError: the command, or the code that it runs, makes no sense; nothing was changed by it.
+        """
+        reply: Fenced | Trained | Scrubbed | None = None
+        match command:
+            case Write(address, _, data):
+                self.memory.write(address, data)
+            case Start(program):
+                self._contexts.append(parse(program))
+            case Fence():
+                self._contexts.clear()
+                reply = Fenced()
+            case Upload():
+                self.upload(command)
+            case Train():
+                reply = self._train()
+            case Scrub():
+                self.scrub()
+                reply = Scrubbed()
+        self.run_resident()
+        return reply
+
+    def upload(self, command: Upload) -> None:
+        """Overwrite the code; write the model only where there is none."""
+        if self._defences.stands("code-reupload") or not self.memory.content(Region.CODE):
+            self.memory.replace(Region.CODE, command.code)
+        if command.model and not self.memory.content(Region.MODEL):
+            self.memory.replace(Region.MODEL, command.model)
+
+    def scrub(self) -> None:
+        """Clear the buffer and everything that was derived from it; model and code stay."""
+        if self._defences.stands("scrub-buffer"):
+            self.memory.clear(Region.BUFFER)
+        if self._defences.stands("scrub-workspace"):
+            self.memory.clear(Region.WORKSPACE)
+
+    def read_back(self, received: int) -> MemoryRead:
+        """Return memory as it is now, read by the copy engine and not by code on the device."""
+        return MemoryRead(self.memory.content(Region.CODE), self.memory.content(Region.MODEL), received)
+
+    def run_resident(self) -> None:
+        """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
+        for program in self._contexts:
+            run(program, self.memory, self._write_out)
+        code = self.memory.content(Region.CODE)
+        if code not in {b"", TRAINING_CODE}:
+            run(self._planted(code), self.memory, self._write_out)
+
+    def _planted(self, code: bytes) -> Program:
+        try:
+            return parse(code)
+        except MalformedError:
+            return ()
+
+    def _train(self) -> Trained:
+        if all(instruction.verb is not Verb.TRAIN for instruction in parse(self.memory.content(Region.CODE))):
+            raise MalformedError("code memory", "code that trains", "none that does")
+        outcome = self._trainer.train(self.memory.content(Region.MODEL), self.memory.content(Region.BUFFER))
+        self.memory.replace(Region.MODEL, outcome.model)
+        self.memory.replace(Region.WORKSPACE, outcome.residue)
+        return Trained(outcome.loss, outcome.model)

@@ -1,0 +1,89 @@
+"""Programs of the device: a few instructions that code memory, or a resident context, holds as text.
+
+The orchestrator's own code is one instruction, ``train``. What an attacker plants is code too, so it is made of the
+same few instructions: it copies regions to where no scrub looks, or writes them to plain host memory, which code on a
+real GPU can do without any key.
+
+Source: DEMY (arXiv 2507.02770): unprotected host memory is within a kernel's reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from carnet_ref.device.memory import BASE, Memory, Region
+from carnet_ref.wire import MalformedError
+
+
+class Verb(Enum):
+    """What an instruction does."""
+
+    TRAIN = "train"
+    COPY = "copy"
+    WRITE_OUT = "write-out"
+    PLANT = "plant"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction; ``region`` is what it reads, ``text`` what it writes into code memory."""
+
+    verb: Verb
+    region: Region = Region.BUFFER
+    text: str = ""
+
+    def __str__(self) -> str:
+        if self.verb is Verb.TRAIN:
+            return "train"
+        return f"{self.verb.value} {self.text if self.verb is Verb.PLANT else self.region.value}"
+
+
+Program = tuple[Instruction, ...]
+
+TRAINING_CODE = b"train\n"
+"""The orchestrator's code."""
+
+
+def parse(code: bytes) -> Program:
+    """Return the program that ``code`` spells, one instruction a line.
+
+    Raises:
+        MalformedError: it spells none.
+    """
+    try:
+        lines = code.decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise MalformedError("program", "ASCII text", hex(code[error.start]), error.start) from error
+    return tuple(_instruction(line) for line in lines if line)
+
+
+def assemble(program: Program) -> bytes:
+    """Return the bytes that spell ``program``."""
+    return "".join(f"{instruction}\n" for instruction in program).encode("ascii")
+
+
+def _instruction(line: str) -> Instruction:
+    word, _, rest = line.partition(" ")
+    try:
+        verb = Verb(word)
+        if verb is Verb.TRAIN and not rest:
+            return Instruction(verb)
+        if verb is Verb.PLANT:
+            return Instruction(verb, text=rest)
+        return Instruction(verb, Region(rest))
+    except ValueError as error:
+        raise MalformedError("program", "an instruction", repr(line[:40])) from error
+
+
+def run(program: Program, memory: Memory, write_out: Callable[[bytes], None]) -> None:
+    """Carry out all but ``train``, which the device does itself, with the trainer it was given."""
+    for instruction in program:
+        match instruction.verb:
+            case Verb.COPY:
+                memory.append(Region.STASH, memory.content(instruction.region))
+            case Verb.WRITE_OUT if memory.content(instruction.region):
+                write_out(memory.content(instruction.region))
+            case Verb.PLANT:
+                memory.write(BASE[Region.CODE], (instruction.text + "\n").encode("ascii"))

@@ -1,0 +1,31 @@
+"""Training as a plug-in: what turns a model and a dataset into the next model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one round of training leaves: the next model, the mean loss, and what was derived from data on the way."""
+
+    model: bytes
+    loss: float
+    residue: bytes
+
+
+class Trainer(Protocol):
+    """Trains one model on one holder's data at a time; deterministic, so that a repeated round ends the same."""
+
+    def first_model(self) -> bytes:
+        """Return the model before any training, optimiser state included."""
+        ...
+
+    def train(self, model: bytes, data: bytes) -> Outcome:
+        """Return what comes of training ``model`` on ``data``.
+
+        Raises:
+            MalformedError: ``model`` is no model of this trainer.
+        """
+        ...

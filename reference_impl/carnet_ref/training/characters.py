@@ -1,0 +1,132 @@
+"""A small language model in NumPy: the next character from the few before it.
+
+One hidden layer over one-hot characters, cross-entropy, Adam. Model memory holds weights and optimiser state; the
+activations and gradients of the last batch are what a scrub of the dataset buffer alone would leave behind.
+
+Source: Bengio et al., A Neural Probabilistic Language Model (2003); Kingma and Ba, Adam (2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from carnet_ref.training import Outcome
+from carnet_ref.wire import MalformedError
+
+Array = npt.NDArray[np.float32]
+
+_ALPHABET = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
+_VOCABULARY = len(_ALPHABET)
+_DECAYS = (np.float32(0.9), np.float32(0.99))
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterModel:
+    """A trainer of character models.
+
+    ``context`` characters predict the next through ``hidden`` units; each round makes ``steps`` updates on batches of
+    ``batch`` positions drawn by a generator seeded with the number of updates made so far.
+    """
+
+    context: int = 6
+    hidden: int = 32
+    steps: int = 24
+    batch: int = 32
+    rate: float = 0.02
+    seed: int = 2025
+
+    def first_model(self) -> bytes:
+        """Return small random weights and an optimiser that has seen nothing."""
+        source = np.random.default_rng(self.seed)
+        weights = [source.normal(0, 0.1, size=shape).astype(np.float32) for shape in self._shapes]
+        return self._pack(0, [*weights, *(np.zeros_like(each) for each in weights * 2)])
+
+    def train(self, model: bytes, data: bytes) -> Outcome:
+        """Return the model after ``steps`` more updates, and the mean loss over them.
+
+        Raises:
+            MalformedError: ``model`` has the wrong length for this trainer.
+        """
+        updates, arrays = self._unpack(model)
+        weights, means, squares = arrays[:4], arrays[4:8], arrays[8:]
+        losses: list[float] = []
+        residue = b""
+        for inputs, targets in self._batches(data, updates):
+            loss, hidden, gradients = _backward(weights, inputs, targets)
+            updates += 1
+            _adam(weights, means, squares, gradients, updates, self.rate)
+            losses.append(loss)
+            residue = inputs.astype(np.uint8).tobytes() + hidden.tobytes() + gradients[0].tobytes()
+        mean = float(np.mean(losses)) if losses else 0.0
+        return Outcome(self._pack(updates, arrays), mean, residue)
+
+    @property
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        width = self.context * _VOCABULARY
+        return ((width, self.hidden), (self.hidden,), (self.hidden, _VOCABULARY), (_VOCABULARY,))
+
+    def _batches(self, data: bytes, updates: int) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        text = _characters(data)
+        if len(text) <= self.context:
+            return
+        source = np.random.default_rng([self.seed, updates])
+        for _ in range(self.steps):
+            at = source.integers(0, len(text) - self.context, size=self.batch)
+            window = text[at[:, None] + np.arange(self.context + 1)]
+            yield window[:, :-1], window[:, -1]
+
+    def _pack(self, updates: int, arrays: list[Array]) -> bytes:
+        return updates.to_bytes(8, "little") + b"".join(each.tobytes() for each in arrays)
+
+    def _unpack(self, model: bytes) -> tuple[int, list[Array]]:
+        shapes = self._shapes * 3
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        if len(model) != 8 + 4 * sum(sizes):
+            raise MalformedError("character model", f"{8 + 4 * sum(sizes)} bytes", f"{len(model)}")
+        flat = np.frombuffer(model, np.float32, offset=8).copy()
+        parts = np.split(flat, np.cumsum(sizes)[:-1])
+        return int.from_bytes(model[:8], "little"), [
+            part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)
+        ]
+
+
+def _characters(data: bytes) -> npt.NDArray[np.int64]:
+    table = np.zeros(256, np.int64)
+    for index, character in enumerate(_ALPHABET):
+        table[character] = index
+        table[ord(chr(character).upper())] = index
+    return table[np.frombuffer(data, np.uint8)]
+
+
+def _backward(
+    weights: list[Array], inputs: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]
+) -> tuple[float, Array, list[Array]]:
+    first, first_bias, second, second_bias = weights
+    rows = np.arange(len(inputs))
+    one_hot = np.zeros((len(inputs), first.shape[0]), np.float32)
+    for position in range(inputs.shape[1]):
+        one_hot[rows, position * _VOCABULARY + inputs[:, position]] = 1
+    hidden = np.tanh(one_hot @ first + first_bias)
+    scores = hidden @ second + second_bias
+    likely = np.exp(scores - scores.max(axis=1, keepdims=True))
+    likely /= likely.sum(axis=1, keepdims=True)
+    loss = float(-np.log(likely[rows, targets] + 1e-9).mean())
+    likely[rows, targets] -= 1
+    likely /= len(inputs)
+    back = (likely @ second.T) * (1 - hidden**2)
+    return loss, hidden, [one_hot.T @ back, back.sum(axis=0), hidden.T @ likely, likely.sum(axis=0)]
+
+
+def _adam(
+    weights: list[Array], means: list[Array], squares: list[Array], gradients: list[Array], updates: int, rate: float
+) -> None:
+    slow, slower = _DECAYS
+    size = np.float32(rate * np.sqrt(1 - slower**updates) / (1 - slow**updates))
+    for weight, mean, square, gradient in zip(weights, means, squares, gradients, strict=True):
+        np.add(mean, (1 - slow) * (gradient - mean), out=mean)
+        np.add(square, (1 - slower) * (gradient**2 - square), out=square)
+        weight[...] -= size * mean / (np.sqrt(square) + np.float32(1e-8))

@@ -1,0 +1,258 @@
+"""The device does what the link tells it, forgets what it should, and opens nothing but the next message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from carnet_ref.crypto import AuthenticationError
+from carnet_ref.defences import ALL, COUNTERPARTS, Defences
+from carnet_ref.device.commands import (
+    Fence,
+    Fenced,
+    MemoryRead,
+    ReadBack,
+    Rotated,
+    Scrub,
+    Scrubbed,
+    Start,
+    Train,
+    Trained,
+    Upload,
+    Write,
+    encode,
+    parse_command,
+    parse_reply,
+)
+from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device.gpu import Device, Mode
+from carnet_ref.device.memory import BASE, CAPACITY, Memory, Region
+from carnet_ref.device.programs import TRAINING_CODE, parse
+from carnet_ref.keys import Direction, H100KeySchedule, KeyUsage, LinkKeys, OrderRefusedError, Sealer, key_schedule
+from carnet_ref.training import Outcome
+from carnet_ref.wire import MalformedError
+
+COMMANDS = (
+    Write(BASE[Region.BUFFER], 1, b"data"),
+    Start(b"copy buffer\n"),
+    Fence(),
+    Upload(b"train\n", b"model"),
+    ReadBack(3),
+    Train(),
+    Scrub(),
+)
+REPLIES = (Rotated(2), Fenced(), MemoryRead(b"code", b"model", 4), Trained(1.5, b"model"), Scrubbed())
+IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
+
+
+class Counting:
+    """A trainer that makes a model of how much data there was."""
+
+    def first_model(self) -> bytes:
+        return b"0"
+
+    def train(self, model: bytes, data: bytes) -> Outcome:
+        return Outcome(model + b"+" + str(len(data)).encode(), 0.5, b"derived from " + data)
+
+
+@dataclass
+class Host:
+    """Plain host memory."""
+
+    seen: list[bytes] = field(default_factory=list)
+
+    def write(self, data: bytes) -> None:
+        self.seen.append(data)
+
+
+def device(host: Host | None = None, *off: str) -> Device:
+    return Device(Mode.CONFIDENTIAL, Counting(), Defences(frozenset(off)), (host or Host()).write)
+
+
+def loaded(host: Host | None = None, *off: str) -> Device:
+    gpu = device(host, *off)
+    gpu.carry_out(Upload(TRAINING_CODE, b"0"))
+    gpu.carry_out(Write(BASE[Region.BUFFER], 1, b"secret"))
+    return gpu
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: type(each).__name__)
+def test_commands_survive_the_wire(command: Write) -> None:
+    assert parse_command(encode(command)) == command
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=lambda each: type(each).__name__)
+def test_replies_survive_the_wire(reply: Rotated) -> None:
+    assert parse_reply(encode(reply)) == reply
+
+
+@pytest.mark.parametrize("cut", [b"", b"\x00", b"\x99", encode(Write(0, 1, b"data"))[:-1], encode(Fence()) + b"x"])
+def test_what_is_no_command_is_malformed(cut: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_command(cut)
+
+
+def test_training_leaves_a_model_and_a_residue() -> None:
+    gpu = loaded()
+    assert gpu.carry_out(Train()) == Trained(0.5, b"0+6")
+    assert gpu.memory.content(Region.WORKSPACE) == b"derived from secret"
+
+
+def test_a_scrub_clears_all_but_model_and_code() -> None:
+    gpu = loaded()
+    gpu.carry_out(Train())
+    assert gpu.carry_out(Scrub()) == Scrubbed()
+    assert not gpu.memory.content(Region.BUFFER) + gpu.memory.content(Region.WORKSPACE)
+    assert gpu.memory.content(Region.MODEL) == b"0+6"
+    assert gpu.memory.content(Region.CODE) == TRAINING_CODE
+
+
+@pytest.mark.parametrize(
+    ("off", "region"), [("scrub-buffer", Region.BUFFER), ("scrub-workspace", Region.WORKSPACE)], ids=str
+)
+def test_a_scrub_without_its_defence_leaves_something_behind(off: str, region: Region) -> None:
+    gpu = loaded(None, off)
+    gpu.carry_out(Train())
+    gpu.carry_out(Scrub())
+    assert b"secret" in gpu.memory.content(region)
+
+
+def test_planted_code_hides_a_copy_and_writes_it_out_in_the_clear() -> None:
+    host = Host()
+    gpu = loaded(host)
+    gpu.carry_out(Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.carry_out(Scrub())
+    assert b"secret" in gpu.memory.content(Region.STASH)
+    assert b"secret" in host.seen[0]
+
+
+def test_an_upload_overwrites_planted_code_and_a_fence_stops_contexts() -> None:
+    host = Host()
+    gpu = loaded(host)
+    gpu.memory.clear(Region.BUFFER)
+    gpu.carry_out(Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.carry_out(Start(IMPLANT))
+    assert gpu.contexts == 1
+    assert gpu.carry_out(Fence()) == Fenced()
+    gpu.carry_out(Upload(TRAINING_CODE, b"other"))
+    gpu.carry_out(Write(BASE[Region.BUFFER], 1, b"secret"))
+    assert gpu.contexts == 0
+    assert not any(b"secret" in seen for seen in host.seen)
+    assert gpu.memory.content(Region.MODEL) == b"0", "a model that is there is not replaced"
+
+
+def test_code_that_does_not_train_is_refused() -> None:
+    gpu = loaded()
+    gpu.memory.replace(Region.CODE, b"copy buffer\n")
+    with pytest.raises(MalformedError):
+        gpu.carry_out(Train())
+
+
+@pytest.mark.parametrize("code", [b"\xff", b"jump 7\n", b"copy nowhere\n", b"train hard\n"])
+def test_what_spells_no_program_is_malformed(code: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse(code)
+
+
+@pytest.mark.parametrize(("address", "size"), [(CAPACITY - 1, 2), (5 * CAPACITY, 1), (1 << 60, 1)])
+def test_writes_stay_inside_a_region(address: int, size: int) -> None:
+    with pytest.raises(MalformedError):
+        Memory().write(address, bytes(size))
+
+
+def engines(name: str = "sealed-under-master", *off: str) -> tuple[CopyEngines, list[LinkKeys], list[bytes]]:
+    """Return engines, the keys of three epochs, and the two orders between them."""
+    host = key_schedule(name, H100KeySchedule(bytes(range(32))))
+    draws = iter(range(1, 100))
+    keys, orders = [host.keys], []
+    for owner in ("alice", "orchestrator"):
+        orders.append(host.order(owner, lambda size: bytes([next(draws)]) * size))
+        keys.append(host.follow(orders[-1]))
+    defences = Defences(frozenset(off))
+    checks = frozenset(name for name in ("epochs-increase", "wrapped-key-once") if defences.stands(name))
+    gpu = key_schedule(name, H100KeySchedule(bytes(range(32))), checks=checks)
+    return CopyEngines(gpu, defences), keys, orders
+
+
+def sealer(keys: LinkKeys, used: int = 0) -> Sealer:
+    return Sealer(keys.h2d, keys.ivs(Direction.H2D, used), KeyUsage())
+
+
+def test_the_engine_opens_the_next_message_only() -> None:
+    ce, keys, _ = engines()
+    host = sealer(keys[0])
+    first, second = host.seal(b"one"), host.seal(b"two")
+    assert ce.open(0, first, 0).plaintext == b"one"
+    opened = ce.open(0, second, 1)
+    assert (opened.epoch, opened.slot, ce.received(0)) == (0, 1, 2)
+    with pytest.raises(AuthenticationError):
+        ce.open(0, second, 1)
+
+
+def test_without_the_implicit_iv_a_message_is_taken_twice() -> None:
+    ce, keys, _ = engines("sealed-under-master", "gpu-implicit-iv")
+    sealed = sealer(keys[0]).seal(b"one")
+    assert [ce.open(0, sealed, 0).plaintext for _ in range(2)] == [b"one", b"one"]
+
+
+@pytest.mark.parametrize("schedule", ["sealed-under-master", "engine-per-holder", "ratchet"])
+def test_a_rotation_retires_the_key_it_leaves(schedule: str) -> None:
+    ce, keys, orders = engines(schedule)
+    assert ce.accept(orders[0]) == keys[1]
+    with pytest.raises(AuthenticationError):
+        ce.open(keys[0].engine, sealer(keys[0]).seal(b"late"), 0)
+
+
+def test_an_engine_that_is_not_retired_still_opens_under_the_old_key() -> None:
+    ce, keys, orders = engines("engine-per-holder", "engine-retirement")
+    for order in orders:
+        ce.accept(order)
+    assert ce.open(keys[1].engine, sealer(keys[1]).seal(b"late write"), 0).plaintext == b"late write"
+
+
+@pytest.mark.parametrize(("off", "lives"), [("rotation-in-h2d", "h2d"), ("rotation-in-d2h", "d2h")])
+def test_half_a_rotation_in_leaves_the_holders_half_alive(off: str, lives: str) -> None:
+    ce, keys, orders = engines("sealed-under-master", off)
+    for order in orders:
+        ce.accept(order)
+    if lives == "h2d":
+        assert ce.open(0, sealer(keys[1]).seal(b"late write"), 0).epoch == 1
+        assert ce.seal(b"").epoch == 2
+    else:
+        assert ce.seal(b"").epoch == 1
+
+
+def test_orders_are_followed_once_and_in_order() -> None:
+    ce, _, orders = engines()
+    ce.accept(orders[0])
+    with pytest.raises(OrderRefusedError):
+        ce.accept(orders[0])
+
+
+def test_an_order_repeats_when_nothing_checks_it() -> None:
+    ce, keys, orders = engines("engine-per-holder", "epochs-increase", "wrapped-key-once")
+    assert [ce.accept(orders[0]) for _ in range(2)] == [keys[1]] * 2
+
+
+def test_counters_restart_and_engines_reload_only_where_their_defence_is_off() -> None:
+    ce, keys, _ = engines()
+    with pytest.raises(PermissionError):
+        ce.restart_counters()
+    with pytest.raises(PermissionError):
+        ce.reload(keys[0])
+    weak, keys, orders = engines("sealed-under-master", "atomic-rotation", "no-engine-reload")
+    weak.open(0, sealer(keys[0]).seal(b"one"), 0)
+    weak.restart_counters()
+    assert weak.received(0) == 0
+    weak.accept(orders[0])
+    weak.reload(keys[0])
+    assert weak.open(0, sealer(keys[0]).seal(b"again"), 0).epoch == 0
+
+
+def test_defences_have_to_exist() -> None:
+    with pytest.raises(ValueError, match="no-such-thing"):
+        Defences(frozenset({"no-such-thing"}))
+    with pytest.raises(KeyError):
+        ALL.stands("no-such-thing")
+    assert all(ALL.stands(name) for name in COUNTERPARTS)
