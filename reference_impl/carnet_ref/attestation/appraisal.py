@@ -61,6 +61,11 @@ class Checklist:
     def __init__(self) -> None:
         self._steps: list[Step] = []
 
+    @property
+    def held(self) -> frozenset[str]:
+        """The ids of the steps that held so far."""
+        return frozenset(step.id for step in self._steps if step.ok)
+
     def passed(self, step: str, detail: str, source: str = "") -> None:
         """Record that ``step`` held."""
         self._steps.append(Step(step, True, detail, source))
@@ -68,6 +73,10 @@ class Checklist:
     def not_requested(self, step: str, source: str = "") -> None:
         """Record that nobody asked for ``step``."""
         self._steps.append(Step(step, None, "not requested", source))
+
+    def left_out(self, step: str, why: str, source: str = "") -> None:
+        """Record that ``step`` could not be taken, which a policy may mind, because the evidence has nothing for it."""
+        self._steps.append(Step(step, None, why, source))
 
     def refuse(self, step: str, detail: str, source: str = "") -> NoReturn:
         """Record that ``step`` failed, and end the appraisal.

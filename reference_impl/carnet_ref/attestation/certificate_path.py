@@ -72,11 +72,12 @@ def _one_line(error: Exception | Warning) -> str:
 def check_path(certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]) -> x509.Certificate:
     """Return the anchor that ``certificates`` lead to, each issued by the next, the last by the anchor or being it.
 
-    Validity in time is not looked at: see `validity`.
+    The first must be of a key that signs something else than certificates. Validity in time is not looked at: see `validity`.
 
     Raises:
         PathError: they lead to none, or a certificate on the way must not issue.
     """
+    _check_may_sign(certificates[0])
     last = certificates[-1]
     anchor = next((anchor for anchor in anchors if anchor == last), None)
     above = list(certificates[1:])
@@ -106,6 +107,16 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
         issued.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature):
         raise PathError(f"{name(issued)} is not issued by {name(issuer)}") from None
+
+
+def _check_may_sign(certificate: x509.Certificate) -> None:
+    """Insist that the key at the bottom is one for signing, so that no authority's key passes for it."""
+    try:
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    except x509.ExtensionNotFound:
+        raise PathError(f"{name(certificate)} does not say what its key is for") from None
+    if not usage.digital_signature or usage.key_cert_sign:
+        raise PathError(f"{name(certificate)} is not a certificate of a key that signs evidence")
 
 
 def _check_may_issue(issuer: x509.Certificate, below: int) -> None:

@@ -1,0 +1,316 @@
+"""The appraisal of one NVIDIA report: bytes and a time in, numbered steps and claims out. Nothing else is read.
+
+* The signature comes before everything that the report says, because until then nobody has said it.
+* What the verifier was not given (nonce, reference values, OCSP replies) is listed as not requested; a policy may ask.
+* The report shows no debug flag of its own: a debug fuse or firmware shows as a measurement that matches no RIM.
+* The report is not bound to a session or to a confidential VM; that is for the composite appraisal.
+
+Source: NVIDIA, "Attestation" (docs.nvidia.com/attestation), the steps of the local verifier; RFC 9334, section 8.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.certificate_path import PathError, check_path, name, parse_pem_chain, validity
+from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
+from carnet_ref.attestation.nvidia.ocsp import (
+    TIME,
+    OcspReply,
+    RevocationError,
+    check_not_revoked,
+    parse_ocsp,
+)
+from carnet_ref.attestation.nvidia.policy import Policy, at_least
+from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
+from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
+from carnet_ref.wire import MalformedError
+
+X509_PATH = "RFC 5280, section 6.1"
+OCSP = "RFC 6960, section 3.2"
+SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
+DICE = "TCG DICE Attestation Architecture, TcbInfo fwids"
+PATH_LENGTH = 5  # attestation key, boot ROM, provisioner, model, root
+NVDEC0_INDEX = 35  # the measurement of video decoder 0, which means nothing where that is off
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Everything given, parsed."""
+
+    report: GpuReport
+    chain: tuple[x509.Certificate, ...]
+    rims: tuple[Rim, ...]
+    replies: tuple[OcspReply, ...]
+    leaf_firmware_id: bytes | None
+
+    def rim(self, kind: RimKind) -> Rim | None:
+        return next((rim for rim in self.rims if rim.kind is kind), None)
+
+
+def appraise_gpu(
+    report: bytes,
+    chain: bytes,
+    *,
+    at: datetime,
+    policy: Policy,
+    anchors: Anchors,
+    nonce: bytes | None = None,
+    rims: Sequence[bytes] = (),
+    ocsp: Sequence[bytes] = (),
+) -> Appraisal:
+    """Appraise the report of a GPU or switch.
+
+    Args:
+        report: the report, as the device made it.
+        chain: the device's certificates in PEM, attestation key first.
+        at: when the evidence is appraised; it has a time zone.
+        policy: what is asked beyond the report being genuine.
+        anchors: whom to trust.
+        nonce: the 32 bytes that the verifier asked with, if it knows.
+        rims: the reference values of the driver and of the VBIOS, either or both.
+        ocsp: OCSP replies in DER, about certificates of the device or of RIM signers.
+    """
+    steps = Checklist()
+    try:
+        evidence = _parse(steps, report, chain, rims, ocsp)
+        _check_device(steps, evidence, at, anchors)
+        _check_report(steps, evidence, nonce)
+        _check_reference_values(steps, evidence, at, anchors)
+        _check_policy(steps, evidence, policy)
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded(_claims(evidence))
+
+
+def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes], ocsp: Sequence[bytes]) -> _Evidence:
+    try:
+        parsed = parse_report(report)
+        certificates = parse_pem_chain(chain)
+        evidence = _Evidence(
+            parsed,
+            certificates,
+            tuple(parse_rim(rim) for rim in rims),
+            tuple(parse_ocsp(reply) for reply in ocsp),
+            firmware_id(certificates[0]),
+        )
+    except MalformedError as error:
+        steps.refuse("parse", str(error))
+    kinds = [rim.kind for rim in evidence.rims]
+    if len(set(kinds)) != len(kinds):
+        steps.refuse("parse", "two RIMs are about the same thing; which of them counts is not for the evidence to say")
+    detail = f"{parsed.kind} report of {len(report)} bytes, {len(parsed.measurements)} measurements"
+    steps.passed("parse", f"{detail}, {len(certificates)} certificates")
+    return evidence
+
+
+def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
+    """Take the steps about the device's certificates."""
+    try:
+        anchor = check_path(evidence.chain, anchors.of(Role.NVIDIA_DEVICE))
+    except PathError as error:
+        steps.refuse("chain", str(error), X509_PATH)
+    length = len(_issued(evidence.chain, anchor)) + 1
+    if length != PATH_LENGTH:
+        steps.refuse("chain", f"a device's path has {PATH_LENGTH} certificates, this one {length}", X509_PATH)
+    steps.passed("chain", f"{name(evidence.chain[0])} up to {name(anchor)}", X509_PATH)
+    start, end = validity([*evidence.chain, anchor])
+    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
+    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", "RFC 5280, section 4.1.2.5")
+    _check_revocation(steps, evidence, at, anchor, anchors)
+
+
+def _check_revocation(
+    steps: Checklist, evidence: _Evidence, at: datetime, anchor: x509.Certificate, anchors: Anchors
+) -> None:
+    """Check every reply given; together they must cover each certificate between the leaf and the root.
+
+    The leaf is made by the device itself, so no authority answers for it. Replies about a RIM's signers are
+    checked too, and are not asked for.
+    """
+    if not evidence.replies:
+        steps.not_requested("revocation", OCSP)
+        return
+    needed = [pair for pair in _issued(evidence.chain, anchor) if pair[0] != evidence.chain[0]]
+    known = [*needed, *(pair for rim in evidence.rims for pair in _rim_issued(rim, anchors))]
+    answered: set[x509.Certificate] = set()
+    for place, reply in enumerate(evidence.replies, start=1):
+        about = next((pair for pair in known if reply.is_about(*pair)), None)
+        if about is None:
+            steps.refuse("revocation", f"reply {place} is about no certificate of this evidence", OCSP)
+        try:
+            check_not_revoked(reply, *about, at)
+        except RevocationError as error:
+            steps.refuse("revocation", str(error), OCSP)
+        answered.add(about[0])
+    missing = [certificate for certificate, _ in needed if certificate not in answered]
+    if missing:
+        steps.refuse("revocation", f"no reply about {name(missing[0])}", OCSP)
+    steps.passed("revocation", f"{len(answered)} certificates are good", OCSP)
+
+
+def _issued(
+    chain: Sequence[x509.Certificate], anchor: x509.Certificate
+) -> list[tuple[x509.Certificate, x509.Certificate]]:
+    """Return each certificate below the anchor with its issuer."""
+    path = [*chain, anchor]
+    return [(issued, issuer) for issued, issuer in pairwise(path) if issued != anchor]
+
+
+def _rim_issued(rim: Rim, anchors: Anchors) -> list[tuple[x509.Certificate, x509.Certificate]]:
+    try:
+        return _issued(rim.certificates, check_path(rim.certificates, anchors.of(Role.NVIDIA_RIM)))
+    except PathError:
+        return []  # the step about the RIM says why
+
+
+def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) -> None:
+    """Take the steps about what the device signed."""
+    report = evidence.report
+    steps.require(
+        _is_signed(report, evidence.chain[0]),
+        "signature",
+        f"ECDSA P-384 over {len(report.signed)} bytes",
+        f"the signature does not verify with the key of {name(evidence.chain[0])}, unit {unit(evidence.chain[0])}",
+        SPDM_SIGNATURE,
+    )
+    _check_firmware_id(steps, evidence)
+    if nonce is None:
+        steps.not_requested("nonce")
+        return
+    found = f"the report has {report.nonce.hex()}, not {nonce.hex()}"
+    steps.require(hmac.compare_digest(report.nonce, nonce), "nonce", "the nonce asked with", found, SPDM_SIGNATURE)
+
+
+def _is_signed(report: GpuReport, leaf: x509.Certificate) -> bool:
+    key = leaf.public_key()
+    if not (isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP384R1)):
+        return False
+    half = len(report.signature) // 2
+    r, s = (int.from_bytes(part, "big") for part in (report.signature[:half], report.signature[half:]))
+    try:
+        key.verify(utils.encode_dss_signature(r, s), report.signed, ec.ECDSA(hashes.SHA384()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _check_firmware_id(steps: Checklist, evidence: _Evidence) -> None:
+    said, certified = evidence.report.firmware_id, evidence.leaf_firmware_id
+    if said is None:
+        steps.left_out("firmware-id", "the report has none, as with drivers before 550 and LS10 switches", DICE)
+        return
+    otherwise = f"the report says {said.hex()}, the certificate {certified.hex() if certified else 'nothing'}"
+    steps.require(said == certified, "firmware-id", "the one that the key was derived for", otherwise, DICE)
+
+
+def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
+    """Take the steps about the RIMs and about the measurements that they expect."""
+    report = evidence.report
+    versions = {RimKind.DRIVER: report.driver_version, RimKind.VBIOS: report.vbios_version}
+    for kind, version in versions.items():
+        rim = evidence.rim(kind)
+        if rim is None:
+            steps.not_requested(f"{kind}-rim")
+        else:
+            _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
+    if evidence.rims:
+        _check_measurements(steps, report, evidence.rims)
+    else:
+        steps.not_requested("measurements")
+
+
+def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: datetime, anchors: Anchors) -> None:
+    step = f"{rim.kind}-rim"
+    source = "TCG RIM Information Model 1.01"
+    try:
+        check_rim(Checklist(), rim, at=at, anchors=anchors.of(Role.NVIDIA_RIM))
+    except RefusedError as error:
+        steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source)
+    if rim.product != chip:
+        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {chip}", source)
+    if version is None or rim.version.lower() != version.lower():
+        steps.refuse(step, f"version: the RIM is for {rim.version}, the report says {version}", source)
+    steps.passed(step, f"{rim.version} for {rim.product}, signed and valid", source)
+
+
+def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim]) -> None:
+    """Compare each active index with the measurement of that place; SPDM numbers the same block one higher."""
+    indices = [index for rim in rims for index in rim.golden]
+    twice = sorted({index for index in indices if indices.count(index) > 1})
+    if twice:
+        steps.refuse("measurements", f"index {twice[0]} is active in both RIMs")
+    golden = {index: values for rim in rims for index, values in rim.golden.items()}
+    wrong = [index for index, values in sorted(golden.items()) if not _matches(report, index, values)]
+    ignored = [index for index in wrong if index == NVDEC0_INDEX and report.nvdec0_disabled]
+    counted = [index for index in wrong if index not in ignored]
+    detail = f"{len(golden) - len(wrong)} of {len(golden)} match"
+    if ignored:
+        detail += f"; index {NVDEC0_INDEX} is not held against a device whose video decoder 0 is off"
+    if not golden:
+        steps.refuse("measurements", "no index is active")
+    otherwise = f"{detail}; wrong: {', '.join(map(str, counted))}"
+    steps.require(not counted, "measurements", detail, otherwise, "NVIDIA nvtrust, local verifier, verify_measurements")
+
+
+def _matches(report: GpuReport, index: int, values: Sequence[bytes]) -> bool:
+    return index < len(report.measurements) and report.measurements[index] in values
+
+
+def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:
+    """Take the steps about what the relying party asks."""
+    mode = evidence.report.mode
+    if policy.modes is None:
+        steps.not_requested("mode")
+    else:
+        said = mode or "not said"
+        otherwise = f"the mode is {said}; accepted: {', '.join(sorted(policy.modes)) or 'none'}"
+        steps.require(mode in policy.modes, "mode", f"the mode is {said}", otherwise)
+    problem = _policy_problem(steps, evidence, policy)
+    if problem is not None:
+        steps.refuse("policy", problem)
+    steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
+
+
+def _policy_problem(steps: Checklist, evidence: _Evidence, policy: Policy) -> str | None:
+    if not policy.require:
+        return "the policy asks for no step, so it accepts nothing"
+    missing = sorted(policy.require - {"policy"} - steps.held)
+    if missing:
+        return f"asked for and not taken: {', '.join(missing)}"
+    report, chip = evidence.report, product(evidence.chain[0])
+    if policy.products is not None and chip not in policy.products:
+        return f"the device is a {chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
+    driver = policy.minimum_driver if report.kind is DeviceKind.GPU else None
+    if driver is not None and not at_least(report.driver_version, driver, 10):
+        return f"driver {report.driver_version} is older than {driver}"
+    if policy.minimum_vbios is not None and not at_least(report.vbios_version, policy.minimum_vbios, 16):
+        return f"VBIOS {report.vbios_version} is older than {policy.minimum_vbios}"
+    return None
+
+
+def _claims(evidence: _Evidence) -> dict[str, object]:
+    report, leaf = evidence.report, evidence.chain[0]
+    firmware = report.firmware_id
+    return {
+        "kind": report.kind.value,
+        "product": product(leaf),
+        "ueid": unit(leaf),
+        "nonce": report.nonce.hex(),
+        "driver_version": report.driver_version,
+        "vbios_version": report.vbios_version,
+        "firmware_id": firmware.hex() if firmware else None,
+        "mode": report.mode.value if report.mode else None,
+        "unread_fields": sorted({field.type for field in report.opaque} - set(OpaqueType)),
+    }

@@ -1,0 +1,155 @@
+"""OCSP replies: whether an authority has revoked a certificate of a device or of a RIM signer.
+
+A reply counts from ``thisUpdate`` until ``nextUpdate`` and not a second longer; a reply without ``nextUpdate``
+never counts, since nothing says how old it may be.
+
+Source: RFC 6960, sections 3.2, 4.2.2.1 and 4.2.2.2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509 import ocsp
+
+from carnet_ref.attestation.certificate_path import HASHES, PathError, check_issued, name, validity
+from carnet_ref.wire import MalformedError
+
+WHAT = "OCSP reply"
+LARGEST = 64 * 1024
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class RevocationError(ValueError):
+    """An OCSP reply that does not say that a certificate is good."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcspReply:
+    """A reply about one certificate, read but not yet believed.
+
+    Attributes:
+        serial: the certificate's serial number.
+        issuer_name_hash: the hash of its issuer's name.
+        issuer_key_hash: the hash of its issuer's key.
+        hash_algorithm: what the two are made with.
+        status: good, revoked or unknown.
+        this_update: since when the status is known.
+        next_update: until when it counts, if the reply says so.
+        responders: the certificates that came with the reply.
+        signed: the bytes that the signature is about.
+        signature: the signature, in DER.
+        signature_hash: the hash that it uses.
+    """
+
+    serial: int
+    issuer_name_hash: bytes
+    issuer_key_hash: bytes
+    hash_algorithm: hashes.HashAlgorithm
+    status: ocsp.OCSPCertStatus
+    this_update: datetime
+    next_update: datetime | None
+    responders: tuple[x509.Certificate, ...]
+    signed: bytes
+    signature: bytes
+    signature_hash: hashes.HashAlgorithm
+
+    def is_about(self, certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+        """Whether this reply is about ``certificate``, as issued by ``issuer``."""
+        if self.serial != certificate.serial_number:
+            return False
+        request = ocsp.OCSPRequestBuilder().add_certificate(certificate, issuer, self.hash_algorithm).build()
+        return (request.issuer_name_hash, request.issuer_key_hash) == (self.issuer_name_hash, self.issuer_key_hash)
+
+
+def parse_ocsp(data: bytes) -> OcspReply:
+    """Read a successful reply about one certificate.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
+    if len(data) > LARGEST:
+        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return _read(ocsp.load_der_ocsp_response(data))
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, Warning) as error:
+        raise MalformedError(WHAT, "one in DER", " ".join(str(error).split())[:200] or type(error).__name__) from None
+
+
+def _read(response: ocsp.OCSPResponse) -> OcspReply:
+    if response.response_status is not ocsp.OCSPResponseStatus.SUCCESSFUL:
+        raise ValueError(f"the status {response.response_status.name}")
+    (single,) = list(response.responses)
+    signature_hash = response.signature_hash_algorithm
+    if not isinstance(signature_hash, HASHES) or not isinstance(single.hash_algorithm, (hashes.SHA1, *HASHES)):
+        raise ValueError("a hash that is not accepted")
+    critical = [e.oid.dotted_string for e in (*response.extensions, *response.single_extensions) if e.critical]
+    if critical:
+        raise ValueError(f"the critical extension {critical[0]}")
+    for certificate in response.certificates:
+        _ = (certificate.extensions, certificate.public_key(), certificate.subject)
+    return OcspReply(
+        single.serial_number,
+        single.issuer_name_hash,
+        single.issuer_key_hash,
+        single.hash_algorithm,
+        single.certificate_status,
+        single.this_update_utc,
+        single.next_update_utc,
+        tuple(response.certificates),
+        response.tbs_response_bytes,
+        response.signature,
+        signature_hash,
+    )
+
+
+def check_not_revoked(reply: OcspReply, certificate: x509.Certificate, issuer: x509.Certificate, at: datetime) -> None:
+    """Insist that ``reply`` says, for whoever asks at ``at``, that ``certificate`` is good.
+
+    Raises:
+        RevocationError: it does not, or nobody entitled to say so signed it.
+    """
+    _check_signed(reply, issuer, at)
+    if reply.status is not ocsp.OCSPCertStatus.GOOD:
+        raise RevocationError(f"{name(certificate)} is {reply.status.name.lower()}")
+    if reply.next_update is None:
+        raise RevocationError(f"the reply about {name(certificate)} does not say until when it counts")
+    if not reply.this_update <= at <= reply.next_update:
+        period = f"from {reply.this_update:{TIME}} to {reply.next_update:{TIME}}"
+        raise RevocationError(f"the reply about {name(certificate)} counts {period}, not at {at:{TIME}}")
+
+
+def _check_signed(reply: OcspReply, issuer: x509.Certificate, at: datetime) -> None:
+    """Insist that ``issuer``, or whom it lets answer for it, signed ``reply``."""
+    signers = [issuer, *(responder for responder in reply.responders if _may_answer(responder, issuer, at))]
+    if not any(_has_signed(signer, reply) for signer in signers):
+        raise RevocationError(f"the reply is signed neither by {name(issuer)} nor by whom it lets answer")
+
+
+def _may_answer(responder: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool:
+    start, end = validity([responder])
+    try:
+        check_issued(responder, issuer)
+        usage = responder.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except (PathError, x509.ExtensionNotFound):
+        return False
+    return x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING in usage and start <= at <= end
+
+
+def _has_signed(signer: x509.Certificate, reply: OcspReply) -> bool:
+    key = signer.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        return False
+    try:
+        key.verify(reply.signature, reply.signed, ec.ECDSA(reply.signature_hash))
+    except InvalidSignature:
+        return False
+    return True

@@ -1,0 +1,124 @@
+"""What a relying party asks of a GPU or switch, as data.
+
+A policy that asks for no step accepts nothing. The steps ``parse``, ``chain``, ``validity`` and ``signature`` are taken
+whatever the policy says, and so is every step that evidence was given for; a policy names the steps without which it
+will not accept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.wire import MalformedError
+
+WHAT = "policy"
+LARGEST = 64 * 1024
+STEPS = (
+    "parse",
+    "chain",
+    "validity",
+    "revocation",
+    "signature",
+    "firmware-id",
+    "nonce",
+    "driver-rim",
+    "vbios-rim",
+    "measurements",
+    "mode",
+    "policy",
+)
+DEFAULT_STEPS = frozenset({"chain", "validity", "signature"})
+DRIVER = re.compile(r"[0-9]{1,5}(\.[0-9]{1,5}){0,4}")
+VBIOS = re.compile(r"[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{2}){4}")
+HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is asked.
+
+    Attributes:
+        require: the steps that must have been taken and have held.
+        products: the chips accepted, such as ``GH100``; ``None``: any.
+        minimum_driver: the oldest driver accepted, such as ``550.90.07``; ``None``: any.
+        minimum_vbios: the oldest VBIOS accepted, such as ``96.00.9F.00.01``; ``None``: any.
+        modes: the modes accepted; ``None``: any.
+        result_ttl: for how many seconds a result may be relied on.
+    """
+
+    require: frozenset[str] = frozenset()
+    products: frozenset[str] | None = None
+    minimum_driver: str | None = None
+    minimum_vbios: str | None = None
+    modes: frozenset[Mode] | None = None
+    result_ttl: int = field(default=HOUR)
+
+
+DEFAULT_POLICY = Policy(require=DEFAULT_STEPS)
+
+
+def parse_policy(data: bytes) -> Policy:
+    """Read a policy from a JSON object whose keys are the attributes of `Policy`.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
+    if len(data) > LARGEST:
+        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError):
+        raise MalformedError(WHAT, "a JSON object", "something else") from None
+    if not isinstance(given, dict):
+        raise MalformedError(WHAT, "a JSON object", type(given).__name__)
+    unknown = sorted(set(given) - set(Policy.__dataclass_fields__))
+    if unknown:
+        raise MalformedError(WHAT, f"only {', '.join(Policy.__dataclass_fields__)}", unknown[0][:100])
+    modes = _words(given, "modes", tuple(Mode))
+    return Policy(
+        _words(given, "require", STEPS) or frozenset(),
+        _words(given, "products", None),
+        _version(given, "minimum_driver", DRIVER),
+        _version(given, "minimum_vbios", VBIOS),
+        None if modes is None else frozenset(Mode(mode) for mode in modes),
+        _seconds(given, "result_ttl"),
+    )
+
+
+def _words(given: dict[str, object], key: str, allowed: tuple[str, ...] | None) -> frozenset[str] | None:
+    if key not in given:
+        return None
+    value = given[key]
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise MalformedError(WHAT, f"{key} to be a list of strings", type(value).__name__)
+    wrong = [word for word in value if allowed is not None and word not in allowed]
+    if wrong:
+        raise MalformedError(WHAT, f"{key} out of {', '.join(allowed or ())}", wrong[0][:100])
+    return frozenset(value)
+
+
+def _version(given: dict[str, object], key: str, form: re.Pattern[str]) -> str | None:
+    value = given.get(key)
+    if value is not None and not (isinstance(value, str) and form.fullmatch(value)):
+        raise MalformedError(WHAT, f"{key} to be a version", str(value)[:100])
+    return value
+
+
+def _seconds(given: dict[str, object], key: str) -> int:
+    value = given.get(key, HOUR)
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise MalformedError(WHAT, f"{key} to be a number of seconds", str(value)[:100])
+    return value
+
+
+def at_least(version: str | None, minimum: str, base: int) -> bool:
+    """Whether ``version`` is ``minimum`` or newer, both being numbers in ``base`` with dots between them."""
+    if version is None:
+        return False
+    try:
+        return [int(part, base) for part in version.split(".")] >= [int(part, base) for part in minimum.split(".")]
+    except ValueError:
+        return False
