@@ -1,0 +1,1 @@
+"""The schedules: how each system moves what it moves, as tasks on resources."""

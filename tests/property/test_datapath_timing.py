@@ -1,0 +1,166 @@
+"""Time on the data path: three ways to compute it agree, and it behaves as time should."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_ref.datapath.costs import Costs, StageCost
+from carnet_ref.datapath.maxplus import completion, makespan, uniform_pipeline_seconds
+from carnet_ref.datapath.pipeline import Overlap, Transfer
+from carnet_ref.datapath.quantities import NO_TIME, Duration, Size
+from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.datapath.schedules.confidential_io import (
+    BASE,
+    Fastrack,
+    Optimisation,
+    break_even_overhead,
+    confidential,
+    ladder,
+)
+from carnet_ref.datapath.schedules.sharing import (
+    CONVENTIONAL_PATH,
+    Journey,
+    conventional,
+    gpu_travelling,
+)
+from carnet_ref.datapath.simulation import simulate
+from carnet_ref.datapath.taskgraph import critical_path, critical_seconds, longest_path_seconds
+from tests.fixtures.datapath import COSTS, DELIVERIES, JOURNEYS, transfers
+
+
+@given(DELIVERIES)
+def test_simulation_task_graph_and_recurrence_give_the_same_time(schedule: Schedule) -> None:
+    simulated = simulate(schedule)
+    assert simulated == completion(schedule)
+    assert longest_path_seconds(schedule) == simulated.makespan
+
+
+@given(DELIVERIES)
+def test_the_critical_path_accounts_for_the_whole_time(schedule: Schedule) -> None:
+    assert sum(critical_seconds(schedule).values()) == pytest.approx(makespan(schedule), abs=1e-12)
+    path = critical_path(schedule)
+    assert sorted(path) == list(path)
+
+
+@given(DELIVERIES)
+def test_no_resource_does_two_things_at_once(schedule: Schedule) -> None:
+    timing = simulate(schedule)
+    free: dict[str, float] = {}
+    for task, start, end in zip(schedule.tasks, timing.starts, timing.ends, strict=True):
+        assert start >= free.get(task.resource, 0.0)
+        assert all(timing.ends[before] <= start for before in task.after)
+        free[task.resource] = end
+
+
+@given(transfers(), COSTS)
+def test_pipelined_is_never_slower_than_serial_nor_faster_than_its_slowest_stage(
+    transfer: Transfer, costs: Costs
+) -> None:
+    pipelined = conventional(replace(transfer, overlap=Overlap.PIPELINED), costs)
+    serial = conventional(replace(transfer, overlap=Overlap.SERIAL), costs)
+    assert makespan(pipelined) <= makespan(serial)
+    assert makespan(serial) == pytest.approx(serial.serial_seconds)
+    assert makespan(pipelined) >= max(pipelined.busy_seconds.values()) * (1 - 1e-12)
+
+
+@given(JOURNEYS, COSTS)
+def test_a_pipelined_journey_is_never_slower_than_a_serial_one(journey: Journey, costs: Costs) -> None:
+    def whole(overlap: Overlap) -> float:
+        legs = [replace(transfer, overlap=overlap) for transfer in journey.hand_overs]
+        return makespan(gpu_travelling(replace(journey, hand_overs=legs), costs))
+
+    assert whole(Overlap.PIPELINED) <= whole(Overlap.SERIAL)
+
+
+@given(transfers(), COSTS, st.integers(1, 6))
+def test_fewer_bounce_buffers_never_help(transfer: Transfer, costs: Costs, buffers: int) -> None:
+    few, more = (makespan(conventional(replace(transfer, buffers=n), costs)) for n in (buffers, buffers + 1))
+    assert few >= more >= makespan(conventional(replace(transfer, buffers=None), costs))
+
+
+@given(COSTS, st.integers(1, 40), st.integers(1, 4096))
+def test_equal_chunks_follow_the_closed_form(costs: Costs, chunks: int, octets: int) -> None:
+    transfer = Transfer(Size(chunks * octets), Size(octets))
+    on = frozenset({Optimisation.DIRECT, Optimisation.OVERLAPPED})
+    stages = [costs.seconds(stage, Size(octets)) for stage in (Stage.PCIE, Stage.GPU_VERIFY, Stage.GPU_DECRYPT)]
+    expected = uniform_pipeline_seconds(stages, chunks)
+    assert makespan(confidential(transfer, costs, Fastrack(on))) == pytest.approx(expected, rel=1e-9)
+
+
+@given(DELIVERIES, st.data())
+def test_time_is_monotone_in_every_cost(schedule: Schedule, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, len(schedule.tasks) - 1))
+    longer = replace(schedule.tasks[position], seconds=schedule.tasks[position].seconds + data.draw(st.floats(0, 10)))
+    tasks: tuple[Task, ...] = (*schedule.tasks[:position], longer, *schedule.tasks[position + 1 :])
+    assert makespan(replace(schedule, tasks=tasks)) >= makespan(schedule)
+
+
+@given(transfers(), COSTS, st.sampled_from(Stage), st.floats(0, 10))
+def test_time_is_monotone_in_the_cost_of_every_stage(
+    transfer: Transfer, costs: Costs, stage: Stage, extra: float
+) -> None:
+    cost = costs.stages[stage]
+    dearer = costs.changed({stage: StageCost(Duration(cost.fixed.seconds + extra), cost.rate)})
+    assert makespan(conventional(transfer, dearer)) >= makespan(conventional(transfer, costs))
+
+
+@given(transfers(), COSTS, st.integers(0, 10_000))
+def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, more: int) -> None:
+    larger = replace(transfer, total=transfer.total + Size(more))
+    assert makespan(conventional(larger, costs)) >= makespan(conventional(transfer, costs))
+    assert makespan(confidential(larger, costs)) >= makespan(confidential(transfer, costs))
+
+
+@given(transfers(), COSTS, st.sampled_from(ladder()), st.sampled_from(Optimisation), st.integers(1, 64))
+def test_without_overhead_one_more_fastrack_optimisation_never_hurts(
+    transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: Optimisation, width: int
+) -> None:
+    before = makespan(confidential(transfer, costs, Fastrack(on, width)))
+    after = makespan(confidential(transfer, costs, Fastrack(on | {more}, width)))
+    assert after <= before * (1 + 1e-12)
+
+
+@given(transfers(), COSTS, st.sampled_from(ladder()[1:]), st.integers(1, 64))
+def test_the_break_even_overhead_is_where_fastrack_stops_paying(
+    transfer: Transfer, costs: Costs, on: frozenset[Optimisation], width: int
+) -> None:
+    fastrack = Fastrack(on, width)
+    even = break_even_overhead(transfer, costs, fastrack).seconds
+    base = makespan(confidential(transfer, costs))
+    assert makespan(confidential(transfer, costs, replace(fastrack, overhead=Duration(even)))) <= base
+    beyond = Duration(even * (1 + 1e-6) + base * 1e-9 + 1e-12)
+    assert makespan(confidential(transfer, costs, replace(fastrack, overhead=beyond))) >= base
+
+
+def test_with_overhead_an_optimisation_can_hurt() -> None:
+    costs = Costs({stage: StageCost(Duration(1e-3)) for stage in Stage})
+    transfer = Transfer(Size(8), Size(1))
+    slow = Fastrack(frozenset({Optimisation.PARALLEL}), 8, Duration(1e-3))
+    assert makespan(confidential(transfer, costs, slow)) > makespan(confidential(transfer, costs, BASE))
+
+
+@given(JOURNEYS, COSTS)
+def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(journey: Journey, costs: Costs) -> None:
+    schedule = gpu_travelling(journey, costs)
+    sizes = [size.octets for transfer in journey.hand_overs for size in transfer.chunks]
+    assert schedule.carried(Stage.PCIE) == dict(enumerate(sizes))
+    assert schedule.carried(Stage.NETWORK) == {}
+    crossed = [(task.chunk, task.stage) for task in schedule.tasks if task.chunk is not None]
+    assert len(crossed) == len(set(crossed))
+
+
+@given(transfers(), COSTS)
+def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(transfer: Transfer, costs: Costs) -> None:
+    schedule = conventional(transfer, costs)
+    sizes = dict(enumerate(size.octets for size in transfer.chunks))
+    assert schedule.carried(Stage.NETWORK) == schedule.carried(Stage.PCIE) == sizes
+    assert len(schedule.tasks) == 1 + len(sizes) * len(CONVENTIONAL_PATH)
+
+
+def test_tasks_grow_linearly_with_chunks() -> None:
+    costs = Costs({stage: StageCost(NO_TIME) for stage in Stage})
+    counts = [len(conventional(Transfer(Size(n), Size(1)), costs).tasks) for n in (100, 200, 400)]
+    assert counts[1] - counts[0] == 100 * len(CONVENTIONAL_PATH)
+    assert counts[2] - counts[1] == 200 * len(CONVENTIONAL_PATH)
