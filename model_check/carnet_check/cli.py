@@ -30,6 +30,7 @@ BUILT_IN = {
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
     "explain": ("carnet_check.commands.explain:explain", "Say what an identifier stands for."),
+    "report": ("carnet_check.commands.report:report", "Show a kept run as pages to read."),
 }
 
 

@@ -13,7 +13,7 @@ from carnet_check.commands.common import cores, finish, jobs_option, json_option
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION
 
 if TYPE_CHECKING:
-    from carnet_check.planning import Campaign, Plan
+    from carnet_check.planning import Campaign
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
 
@@ -32,6 +32,7 @@ SHOWN_TRACES = 2
 @jobs_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep verdicts.jsonl and the rest here.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
 @json_option
 @click.pass_context
 def verify(
@@ -45,6 +46,7 @@ def verify(
     jobs: int | None,
     out: Path | None,
     junit_file: Path | None,
+    html: Path | None,
     as_json: bool,
 ) -> int:
     """Establish or refute every claim of PROTOCOL, under every threat model it names.
@@ -58,8 +60,9 @@ def verify(
     from carnet_check.report.artefacts import require_writable_file, require_writable_folder
     from carnet_check.report.progress import progress
 
-    if out is not None:
-        require_writable_folder(out)
+    for folder in (out, html):
+        if folder is not None:
+            require_writable_folder(folder)
     if junit_file is not None:
         require_writable_file(junit_file)
     request = Request(load(protocol), variants, claims, threats, engines, profile, jobs or cores())
@@ -70,7 +73,7 @@ def verify(
     with progress() as shown:
         running.verify(campaign, lambda kind, text: getattr(shown, kind)(text))
     closing = _closing(context, campaign, out)
-    _keep(campaign, closing, out, junit_file)
+    _keep(campaign, closing, out, html, junit_file)
     finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
     return campaign.exit_code
 
@@ -120,26 +123,22 @@ def _lines(campaign: Campaign) -> Iterator[str]:
 def _counterexamples(campaign: Campaign) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
     fallen = [row for row in campaign.results if row.steps and not row.as_expected]
-    plans = {plan.protocol.variant: plan for plan in campaign.plans}
     for number, row in enumerate(fallen):
         reference = campaign.request.source.shown
         again = f"carnet attack {reference} --variant {row.variant} --threat {row.threat} --claim {row.claim}"
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
         if number < SHOWN_TRACES:
-            yield from _told(campaign, plans[row.variant], row)
+            yield from _told(campaign, row)
         yield f"  {again}"
         yield ""
 
 
-def _told(campaign: Campaign, plan: Plan, row: Result) -> list[str]:
-    from carnet_check.attacks.tell import tell
-    from carnet_check.semantics import Interpreter
-    from carnet_spec.trace import Trace
+def _told(campaign: Campaign, row: Result) -> list[str]:
+    from carnet_check.attacks.tell import told
+    from carnet_check.report.recording import attack_of
 
-    protocol = plan.protocol
-    instance = campaign.request.source.instance(protocol, row.threat, campaign.profile)
-    trace = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps)
-    return tell(Interpreter(protocol, instance), protocol.claim(row.claim).checked, trace)
+    attack = attack_of(campaign, row)
+    return told(attack.judge, attack.claim.checked, attack.trace, attack.states)
 
 
 def _as_json(campaign: Campaign) -> dict[str, Any]:
@@ -196,20 +195,22 @@ def _budget(campaign: Campaign) -> str:
     return " · ".join(parts)
 
 
-def _keep(campaign: Campaign, closing: Closing, out: Path | None, junit_file: Path | None) -> None:
-    """Write what was asked for; everything is complete before the first file gets its name."""
-    from carnet_check.report.artefacts import write_json, write_lines, write_text
+def _keep(campaign: Campaign, closing: Closing, out: Path | None, html: Path | None, junit_file: Path | None) -> None:
+    """Write what was asked for; everything is known before the first file is written."""
+    from carnet_check.report.artefacts import write_text
 
     if junit_file is not None:
         from carnet_check.report.junit import junit
 
         write_text(junit_file, junit(campaign.results))
-    if out is None:
+    if out is None and html is None:
         return
-    out.mkdir(parents=True, exist_ok=True)
-    write_lines(out / "verdicts.jsonl", (row.as_json() for row in campaign.results))
-    names = ("variant", "kind", "claim", "threat", "engine")
-    timings = ({**dict(zip(names, map(str, row.key), strict=True)), "seconds": row.seconds} for row in campaign.results)
-    write_lines(out / "timings.jsonl", timings)
-    summary = {"summary": campaign.summary(), "goals": [goal.as_json() for goal in campaign.goals]}
-    write_json(out / "run.json", {**summary, "notes": campaign.notes, "run": closing.as_json()})
+    from carnet_check.report.recording import recorded
+
+    run = recorded(campaign, closing)
+    if out is not None:
+        run.write(out)
+    if html is not None:
+        from carnet_check.report.html import write_html
+
+        write_html(run, html)

@@ -123,15 +123,16 @@ def test_a_search_that_is_cut_off_is_unknown(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def artefacts(folder: Path) -> dict[str, str]:
-    return {file.name: file.read_text() for file in folder.iterdir()}
+    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
 
 
 def test_artefacts_are_complete_and_verdicts_repeat_byte_for_byte(tmp_path: Path) -> None:
     for number in ("1", "2"):
         carnet("verify", TOY, "--jobs", number, "--out", str(tmp_path / number), "--junit", str(tmp_path / "junit.xml"))
     first, second = artefacts(tmp_path / "1"), artefacts(tmp_path / "2")
-    assert first.keys() == {"verdicts.jsonl", "timings.jsonl", "run.json"}
-    assert first["verdicts.jsonl"] == second["verdicts.jsonl"]
+    assert first.keys() == {"verdicts.jsonl", "timings.jsonl", "run.json", "spec.json", "graphs/main.none.json"}
+    for name in first.keys() - {"timings.jsonl", "run.json"}:
+        assert first[name] == second[name], name
     verdicts = [json.loads(line) for line in first["verdicts.jsonl"].splitlines()]
     assert len(verdicts) == len(first["timings.jsonl"].splitlines()) == 4
     assert not any("seconds" in row for row in verdicts)

@@ -1,0 +1,75 @@
+"""The report: a folder of static pages that needs no network, no server and, to be read, no script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from carnet_check.report.artefacts import write_text
+from carnet_check.report.html import views
+from carnet_check.report.html.drawing import drawn
+from carnet_check.report.run_folder import Run
+
+STATIC = ("report.css", "report.js")
+INDEX = "index.html"
+SEARCH = "search.js"
+
+
+def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Write the report of ``run``: ``index.html``, a page for each attack, one style sheet and one script.
+
+    Equal runs give equal bytes. ``tables`` are published figures beside reproduced ones, as ``carnet datapath --json``
+    prints them.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    pages = {INDEX: _render("index.html", _index(run, tables))}
+    for attack in run.attacks:
+        pages[views.attack_page(attack)] = _render("attack.html", {**_common(run), "attack": views.attack(attack)})
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in STATIC:
+        write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
+    write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(views.search_index(run))};\n")
+    for name, page in pages.items():
+        write_text(folder / name, page)
+
+
+def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        **_common(run),
+        "variants": [views.variant(run, each) for each in run.spec["variants"]],
+        "attacks": [views.attack_summary(each) for each in run.attacks],
+        "goals": run.run["goals"],
+        "declared": run.run["summary"]["declared"],
+        "notes": run.run["notes"],
+        "graphs": [drawn(graph) for graph in run.graphs],
+        "tables": [views.table(each) for each in tables],
+    }
+
+
+def _common(run: Run) -> dict[str, Any]:
+    return {"spec": run.spec, "closing": run.run["run"], "as_expected": run.run["summary"]["as_expected"]}
+
+
+def _render(template: str, context: Mapping[str, Any]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__name__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(context)
+
+
+def _for_script(value: object) -> str:
+    """Write ``value`` so that it is JavaScript as well as JSON, wherever it stands."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("</", "<\\/").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

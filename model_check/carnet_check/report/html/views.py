@@ -1,0 +1,200 @@
+"""What the pages of the report show, put together from a run: plain values for the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from carnet_check.report.run_folder import Run
+
+Values = Mapping[str, Any]
+
+HOLDING = ("PROVED", "EXHAUSTED", "HOLDS-TO", "SAMPLED")
+
+
+def attack_page(attack: Values) -> str:
+    """Return the name of the page of an attack."""
+    return f"attack-{attack['name']}.html"
+
+
+def claim_anchor(variant: str, claim: str) -> str:
+    """Return the fragment that a claim is found by; it never changes."""
+    return f"claim-{variant}-{claim}"
+
+
+# -- the claims of a variant -----------------------------------------------------------------------
+
+
+def variant(run: Run, declared: Values) -> dict[str, Any]:
+    """Return one variant: its matrix, its claims, and what these rest on."""
+    rows = [row for row in run.verdicts if row["variant"] == declared["name"]]
+    claims = [_claim(run, declared, each, rows) for each in declared["claims"]]
+    return {
+        **declared,
+        "matrix": [
+            {**claim, "cells": [_cell(claim, threat["id"]) for threat in declared["threats"]]} for claim in claims
+        ],
+        "claims": claims,
+        "others": [row for row in rows if row["kind"] != "claim"],
+        "lemmas_used": _used(declared["lemmas"], "name", claims, "lemmas"),
+        "defences_used": _used(declared["defences"], "id", claims, "defences"),
+    }
+
+
+def _claim(run: Run, variant: Values, claim: Values, rows: Sequence[Values]) -> dict[str, Any]:
+    mine = [row for row in rows if row["claim"] == claim["name"] and row["kind"] == "claim"]
+    assumed = {each["id"]: each for each in variant["assumptions"]}
+    used = [id for id in assumed if any(id in row["assumptions"] for row in mine)]
+    return {
+        **claim,
+        "anchor": claim_anchor(variant["name"], claim["name"]),
+        "judgements": [_judgement(run, variant, claim, each, mine) for each in variant["threats"]],
+        "assumptions": [assumed[id] for id in used],
+        "lemmas": _in_order(row.get("lemmas", ()) for row in mine),
+        "defences": _in_order(row.get("defences", ()) for row in mine),
+        "as_expected": all(row["as_expected"] for row in mine),
+    }
+
+
+def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: Sequence[Values]) -> dict[str, Any]:
+    """Return what all engines say of one claim under one threat model."""
+    mine = [row for row in rows if row["threat"] == threat["id"]]
+    name = f"{variant['name']}.{threat['id']}.{claim['name']}"
+    attack = next((each for each in run.attacks if each["name"] == name), None)
+    return {
+        "threat": threat,
+        "rows": [{**row, "shown": shown(row), "class": word_class(row)} for row in mine],
+        "agreement": _agreement(mine),
+        "attack": attack_page(attack) if attack else "",
+    }
+
+
+def _agreement(rows: Sequence[Values]) -> str:
+    """Say which engines support one another."""
+    if not rows:
+        return "not claimed"
+    holding = [row["engine"] for row in rows if row["verdict"] in HOLDING]
+    fallen = [row["engine"] for row in rows if row["verdict"] == "VIOLATED"]
+    if fallen:
+        return f"refuted by {' and '.join(fallen)}; the interpreter replayed the attack"
+    if len(holding) > 1:
+        return f"{', '.join(holding[:-1])} and {holding[-1]} agree"
+    return f"{holding[0]} alone" if holding else "not established"
+
+
+def _cell(claim: Values, threat: str) -> Values:
+    found: Values = next(each for each in claim["judgements"] if each["threat"]["id"] == threat)
+    return found
+
+
+def shown(row: Values) -> str:
+    """Return a verdict with the number that belongs to it."""
+    if row["bound"] is None:
+        return str(row["verdict"])
+    return f"{row['verdict']} ({row['bound']:,})"
+
+
+def word_class(row: Values) -> str:
+    """Return how a verdict is coloured; the word itself is always there too."""
+    if not row["as_expected"]:
+        return "wrong"
+    return "fallen" if row["verdict"] == "VIOLATED" else "holds"
+
+
+def _in_order(lists: Iterable[Iterable[str]]) -> list[str]:
+    return sorted({name for names in lists for name in names})
+
+
+def _used(declared: Sequence[Values], key: str, claims: Sequence[Values], field: str) -> list[dict[str, Any]]:
+    """Return what is declared, each with the claims whose proofs used it."""
+    return [{**each, "used_by": [claim for claim in claims if each[key] in claim[field]]} for each in declared]
+
+
+# -- attacks --------------------------------------------------------------------------------------
+
+
+def attack_summary(attack: Values) -> dict[str, Any]:
+    """Return an attack as the list of attacks shows it."""
+    return {**attack, "page": attack_page(attack), "happenings": sum(e["number"] is not None for e in attack["events"])}
+
+
+def attack(attack: Values) -> dict[str, Any]:
+    """Return an attack with its events laid out over one column per party."""
+    parties = list(attack["parties"])
+    events = [
+        {**event, "position": position, "cells": list(_cells(parties, event))}
+        for position, event in enumerate(attack["events"], 1)
+    ]
+    return {
+        **attack_summary(attack),
+        "events": events,
+        "anchor": claim_anchor(attack["trace"]["variant"], attack["claim"]),
+    }
+
+
+def _cells(parties: Sequence[str], event: Values) -> Iterator[dict[str, Any]]:
+    """Yield the cells of an event's row from left to right: a lane, a note over a party, or an arrow over several."""
+    arrow = event["arrow"]
+    if event["number"] is None:
+        yield {"kind": "thought", "span": len(parties)}
+        return
+    if arrow is None or arrow["from"] == arrow["to"]:
+        place = parties.index(arrow["from"] if arrow else event["actor"])
+        yield from _lanes(place)
+        yield {"kind": "note", "span": 1, "text": arrow["text"] if arrow else event["action"].replace("_", " ")}
+        yield from _lanes(len(parties) - place - 1)
+        return
+    first, last = sorted((parties.index(arrow["from"]), parties.index(arrow["to"])))
+    yield from _lanes(first)
+    direction = "right" if parties.index(arrow["from"]) == first else "left"
+    yield {"kind": "arrow", "span": last - first + 1, "direction": direction, "text": arrow["text"]}
+    yield from _lanes(len(parties) - last - 1)
+
+
+def _lanes(count: int) -> Iterator[dict[str, Any]]:
+    return ({"kind": "lane", "span": 1} for _ in range(count))
+
+
+# -- tables and search ----------------------------------------------------------------------------
+
+
+def table(table: Values) -> dict[str, Any]:
+    """Return a table of published figures with the extent of its largest error, which scales the plot."""
+    errors = [abs(row["relative_error"]) for row in table["rows"] if row["relative_error"] is not None]
+    return {**table, "largest": max([*errors, 0.01])}
+
+
+def search_index(run: Run) -> list[dict[str, str]]:
+    """Return everything that can be searched for: what it is, what it says, and where it stands."""
+    return [*_searchable(run), *_searchable_attacks(run)]
+
+
+def _searchable(run: Run) -> Iterator[dict[str, str]]:
+    for each in run.spec["variants"]:
+        name = each["name"]
+        for claim in each["claims"]:
+            text = " ".join([claim["sentence"], claim["requirement"], claim["source"]])
+            yield _entry("claim", claim["name"], name, f"index.html#{claim_anchor(name, claim['name'])}", text)
+        for kind, key in (("assumption", "sentence"), ("defence", "title")):
+            for thing in each[f"{kind}s"]:
+                yield _entry(kind, thing["id"], name, f"index.html#{kind}-{name}-{thing['id']}", thing[key])
+        for lemma in each["lemmas"]:
+            yield _entry("lemma", lemma["name"], name, f"index.html#lemma-{name}-{lemma['name']}", lemma["says"])
+        for threat in each["threats"]:
+            yield _entry(
+                "threat model", threat["id"], name, f"index.html#threat-{name}-{threat['id']}", threat["title"]
+            )
+
+
+def _searchable_attacks(run: Run) -> Iterator[dict[str, str]]:
+    for attack in run.attacks:
+        page = attack_page(attack)
+        finding = attack["finding"]["title"] if attack["finding"] else ""
+        where = f"{attack['trace']['variant']} under {attack['threat']['id']}"
+        yield _entry("attack", attack["claim"], where, page, f"{attack['sentence']} {finding}")
+        for position, event in enumerate(attack["events"], 1):
+            yield _entry("step", event["action"], where, f"{page}#step-{position}", event["sentence"])
+
+
+def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, str]:
+    return {"kind": kind, "name": name, "where": where, "url": url, "text": text}

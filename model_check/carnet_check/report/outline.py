@@ -1,0 +1,83 @@
+"""What a run was about, as plain JSON values: everything that the report says of a specification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from carnet_check.families import Source
+from carnet_check.planning import Campaign, Plan
+from carnet_spec.language import Claim, Defence, Invariant, Protocol
+from carnet_spec.language.printing import show_axiom, show_lines
+from carnet_spec.requirements import requirements
+
+
+def outline(campaign: Campaign) -> dict[str, Any]:
+    """Return what was claimed, of whom, under which assumptions; equal specifications give equal values."""
+    source = campaign.request.source
+    return {
+        "protocol": source.family.id,
+        "title": source.family.title,
+        "reference": source.shown,
+        "variants": [_variant(source, plan) for plan in campaign.plans],
+    }
+
+
+def _variant(source: Source, plan: Plan) -> dict[str, Any]:
+    protocol = plan.protocol
+    variant = source.family.variants[protocol.variant]
+    return {
+        "name": protocol.variant,
+        "title": variant.title,
+        "label": plan.label,
+        "digest": protocol.digest,
+        "threats": [
+            {"id": threat.id, "title": threat.title, "axioms": [show_axiom(axiom) for axiom in threat.axioms]}
+            for threat in plan.threats
+        ],
+        "claims": [
+            _claim(source, protocol, claim) for claim in {claim.name: claim for claim, _ in plan.pairs}.values()
+        ],
+        "assumptions": [
+            {"id": each.id, "sentence": each.sentence, "built_in": each.built_in} for each in protocol.assumptions
+        ],
+        "defences": [_defence(source, protocol, defence) for defence in protocol.defences],
+        "lemmas": [_lemma(lemma) for lemma in protocol.lemmas],
+        "goals": [{"name": goal.name, "sentence": goal.sentence} for goal in protocol.goals],
+    }
+
+
+def _claim(source: Source, protocol: Protocol, claim: Claim) -> dict[str, Any]:
+    required = requirements().get(claim.requirement)
+    return {
+        "name": claim.name,
+        "sentence": claim.sentence,
+        "requirement": claim.requirement,
+        "requirement_sentence": required.sentence if required else "",
+        "source": claim.source,
+        "under": list(claim.under),
+        "fails_under": list(claim.fails_under),
+        "formula": show_lines(claim.checked.formula),
+        "rerun": f"carnet verify {source.shown} --variant {protocol.variant} --claim {claim.name}",
+    }
+
+
+def _defence(source: Source, protocol: Protocol, defence: Defence) -> dict[str, Any]:
+    removable = not defence.timed and defence.id not in protocol.without
+    return {
+        "id": defence.id,
+        "title": defence.title,
+        "timed": defence.timed,
+        "enforced_by": list(_enforced_by(protocol, defence)),
+        "removed": f"carnet attack {source.shown} --without {defence.id}" if removable else "",
+    }
+
+
+def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
+    for action in protocol.actions:
+        yield from (f"{action.name}: {guard.name}" for guard in action.guards if guard.defence == defence.id)
+        yield from (f"{action.name}: {update.name}" for update in action.updates if update.defence == defence.id)
+
+
+def _lemma(lemma: Invariant) -> dict[str, Any]:
+    return {"name": lemma.name, "says": lemma.says, "formula": show_lines(lemma.formula)}

@@ -1,0 +1,98 @@
+"""What ``verify --out`` keeps, and what ``report`` refuses to show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.errors import UsageError
+from carnet_check.report.run_folder import read_run
+from tests.unit.model_check.command import TOY, carnet, control
+
+FORGETFUL = ("verify", TOY, "--variant", "forgetful", "--threat", "collusion", "--engine", "explicit")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run in which the wrong claim of a negative control falls."""
+    folder = tmp_path_factory.mktemp("run")
+    carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(folder))
+    return folder
+
+
+def kept_attack(folder: Path) -> Any:
+    return json.loads((folder / "attacks" / "main.anyone.stays-home.json").read_text())
+
+
+def test_a_kept_attack_says_who_did_what_and_what_changed(run: Path) -> None:
+    attack = kept_attack(run)
+    assert attack["parties"] == ["first", "party1"]
+    (event,) = attack["events"]
+    assert event["sentence"] == "first passes the token on to party1"
+    assert event["arrow"] == {"from": "first", "to": "party1", "text": "token"}
+    assert [change["text"] for change in event["changes"]] == ["− has(first)", "+ has(party1)"]
+    assert attack["expected"] is False
+    assert "stays-home fails for a = party1" in attack["reason"][0]
+
+
+def test_a_kept_attack_lies_beside_its_itf_trace(run: Path) -> None:
+    trace = json.loads((run / "attacks" / "main.anyone.stays-home.itf.json").read_text())
+    assert [state["mbt::actionTaken"] for state in trace["states"]] == ["init", "pass_on"]
+
+
+def test_what_was_read_is_what_was_written(run: Path) -> None:
+    read = read_run(run)
+    assert [attack["name"] for attack in read.attacks] == ["main.anyone.stays-home"]
+    assert {row["claim"] for row in read.verdicts} == {"one-holder", "stays-home"}
+    assert read.spec["variants"][0]["claims"][0]["sentence"] == "One party has the token."
+
+
+def test_a_later_run_into_the_same_folder_leaves_nothing_of_the_earlier_one(tmp_path: Path) -> None:
+    carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(tmp_path))
+    assert list((tmp_path / "attacks").iterdir())
+    carnet("verify", control("sound"), "--engine", "explicit", "--out", str(tmp_path))
+    assert not list((tmp_path / "attacks").iterdir())
+
+
+def test_a_proof_names_its_lemmas(tmp_path: Path) -> None:
+    carnet("verify", TOY, "--engine", "induction", "--jobs", "1", "--out", str(tmp_path))
+    for row in read_run(tmp_path).verdicts:
+        assert set(row["lemmas"]) == {"lent_keys_are_owned", "known_keys_are_used"}
+
+
+def broken(folder: Path, name: str, text: str) -> Path:
+    """Return ``folder`` with one file replaced."""
+    for file in ("run.json", "spec.json", "verdicts.jsonl", "timings.jsonl"):
+        (folder / file).write_text('{"format": "carnet-run/1"}\n')
+    (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("run.json", '{"format": "carnet-run/9"}', "carnet-run/9"),
+        ("run.json", "[]", "expected a json object"),
+        ("spec.json", "{", "expected json in"),
+        ("verdicts.jsonl", "{}\n{\n", "expected json in"),
+    ],
+    ids=["another format", "no object", "cut off", "a broken line"],
+)
+def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_run(broken(tmp_path, name, text))
+    assert said in str(refused.value).lower()
+
+
+def test_the_report_of_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    ran = carnet("report", str(tmp_path), "--html", str(tmp_path / "html"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "has no run.json" in ran.err
+    assert not (tmp_path / "html").exists()
+
+
+def test_a_report_without_anything_to_write_is_refused(tmp_path: Path) -> None:
+    assert "--html DIR" in carnet("report", str(tmp_path)).err
