@@ -1,0 +1,88 @@
+"""Why an SPDM session ends. What the peer sent is never the reason for any other exception than these.
+
+A message that cannot be read is `carnet_ref.wire.MalformedError`; a signature, a verify data or a share that is wrong
+is a `carnet_ref.crypto.CryptoError`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SpdmError(Exception):
+    """Something that ends a session.
+
+    Attributes:
+        kind: a stable id of the reason.
+    """
+
+    kind: ClassVar[str] = "spdm"
+
+
+class UnexpectedMessageError(SpdmError):
+    """A message, or a call, that does not belong where it came.
+
+    Attributes:
+        expected: what was awaited.
+        found: what came.
+    """
+
+    kind = "unexpected-message"
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(f"expected {expected}, found {found}")
+        self.expected = expected
+        self.found = found
+
+
+class DowngradeError(SpdmError):
+    """The peer offers or chooses less than the profile asks for."""
+
+    kind = "downgrade"
+
+
+class PskRefusedError(SpdmError):
+    """The peer wants, or is able to open, a session by pre-shared key.
+
+    Source: Cremers, Dax, Naska, ePrint 2024/2047, and CVE-2023-31127: the modes of SPDM can be confused for each other.
+    """
+
+    kind = "psk-refused"
+
+
+class PeerError(SpdmError):
+    """The peer ended the session with an ERROR message.
+
+    Attributes:
+        code: its error code.
+    """
+
+    kind = "peer-error"
+
+    def __init__(self, code: int, data: int) -> None:
+        super().__init__(f"the peer sent ERROR {code:#04x}, data {data:#04x}")
+        self.code = code
+
+
+class UntrustedChainError(SpdmError):
+    """The responder's certificate chain is refused."""
+
+    kind = "untrusted-chain"
+
+
+class RecordError(SpdmError):
+    """A record that is of another session, too long, or does not authenticate."""
+
+    kind = "record"
+
+
+class SequenceError(SpdmError):
+    """A record that was replayed or reordered, or that follows one that was lost; or there is no number left."""
+
+    kind = "sequence"
+
+
+class SessionOverError(SpdmError):
+    """A session that ended is used again."""
+
+    kind = "session-over"
