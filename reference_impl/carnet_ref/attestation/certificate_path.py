@@ -72,7 +72,8 @@ def _one_line(error: Exception | Warning) -> str:
 def check_path(certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]) -> x509.Certificate:
     """Return the anchor that ``certificates`` lead to, each issued by the next, the last by the anchor or being it.
 
-    The first must be of a key that signs something else than certificates. Validity in time is not looked at: see `validity`.
+    The first must be of a key that signs something else than certificates. Validity in time is for the caller to
+    look at: see `validity`.
 
     Raises:
         PathError: they lead to none, or a certificate on the way must not issue.

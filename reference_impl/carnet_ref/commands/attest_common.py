@@ -1,0 +1,126 @@
+"""What the subcommands of ``carnet attest`` share: reading files, the clock, trust anchors, and printing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from carnet_spec.errors import UsageError
+
+if TYPE_CHECKING:
+    from carnet_ref.attestation.anchors import Anchors
+    from carnet_ref.attestation.appraisal import Appraisal
+
+ACCEPTED = 0
+REFUSED = 1
+MARKS = {True: "ok", False: "REFUSED", None: "-"}
+WIDTH = 14
+
+readable = click.Path(path_type=Path)
+at_option = click.option(
+    "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
+)
+anchor_option = click.option(
+    "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def contents(path: Path) -> bytes:
+    """Return what is in the file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+
+
+def instant(text: str | None) -> datetime:
+    """Return the time that ``--at`` names; without it, now.
+
+    Raises:
+        UsageError: it names none.
+    """
+    if text is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is no time: write it as 2025-08-21T12:00:00Z") from None
+    return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def anchors_given(path: Path | None) -> Anchors:
+    """Return the trust anchors in the file, or the defaults.
+
+    Raises:
+        UsageError: the file has none.
+    """
+    from carnet_ref.attestation.anchors import anchors_from_pem, default_anchors
+    from carnet_ref.wire import MalformedError
+
+    if path is None:
+        return default_anchors()
+    try:
+        return anchors_from_pem(contents(path))
+    except MalformedError as error:
+        raise UsageError(f"'{path}' has no trust anchors: {error}") from None
+
+
+def nonce_given(text: str | None, length: int) -> bytes | None:
+    """Return the bytes that a hexadecimal nonce of ``length`` bytes stands for.
+
+    Raises:
+        UsageError: it is no such nonce.
+    """
+    if text is None:
+        return None
+    try:
+        nonce = bytes.fromhex(text)
+    except ValueError:
+        raise UsageError("--nonce wants hexadecimal digits") from None
+    if len(nonce) != length:
+        raise UsageError(f"--nonce wants {length} bytes, not {len(nonce)}")
+    return nonce
+
+
+def unparsable(detail: str) -> Appraisal:
+    """Return the appraisal of evidence that could be read but not parsed."""
+    from carnet_ref.attestation.appraisal import Checklist, RefusedError
+
+    steps = Checklist()
+    try:
+        steps.refuse("parse", detail)
+    except RefusedError:
+        return steps.concluded({})
+
+
+def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
+    """Print the appraisal and return the exit code."""
+    steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    if as_json:
+        found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
+        again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
+        click.echo(json.dumps({**found, "claims": dict(appraisal.claims), **again}, ensure_ascii=False))
+    else:
+        _print(appraisal, rerun)
+    return ACCEPTED if appraisal.accepted else REFUSED
+
+
+def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
+    for step in appraisal.steps:
+        source = f"  [{step.source}]" if step.source else ""
+        click.echo(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}{step.detail}{source}")
+    for name, value in appraisal.claims.items():
+        click.echo(f"{'claim':<8}{name:<{WIDTH}}  {value}")
+    verdict = "ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}"
+    click.echo(f"{verdict}\nrerun   {shlex.join(rerun)}")
