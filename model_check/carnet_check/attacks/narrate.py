@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from carnet_check.attacks.changes import changes
 from carnet_check.report.words import filled, known, listed
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Action, Invariant, Protocol
@@ -15,10 +16,10 @@ from carnet_spec.trace import Trace
 INDENT = "      "
 
 
-def narrate(protocol: Protocol, states: Sequence[State], trace: Trace) -> list[str]:
+def narrate(protocol: Protocol, states: Sequence[State], trace: Trace, full: bool = False) -> list[str]:
     """Tell a trace: one numbered sentence for each step, what the adversary deduces and what is learned below it.
 
-    ``states`` are those along the trace, the first one included.
+    ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed.
     """
     lines: list[str] = []
     number = 0
@@ -32,6 +33,9 @@ def narrate(protocol: Protocol, states: Sequence[State], trace: Trace) -> list[s
             lines.append(f"{number:>3}.  {sentence}")
         for knower, facts in known(protocol, states[position + 1], states[position]).items():
             lines.append(f"{INDENT}>>> {knower} learns {listed(facts)}")
+        if full:
+            changed = changes(protocol, states[position], states[position + 1])
+            lines += [f"{INDENT}    {change.text}  [{change.where}]" for change in changed]
     return lines
 
 

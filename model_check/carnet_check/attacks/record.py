@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.narrate import reason
 from carnet_check.attacks.sequence import Event, sequence
 from carnet_check.semantics import Interpreter, State
@@ -83,3 +84,24 @@ def _event(event: Event) -> dict[str, Any]:
         "learned": {party: list(facts) for party, facts in event.learned.items()},
         "known": {party: list(facts) for party, facts in event.known.items()},
     }
+
+
+def of_hunt(result: Hunt, rerun: str) -> Attack:
+    """Return the attack that a hunt found; ``rerun`` is the command that finds it again."""
+    assert result.trace is not None
+    assert result.judge is not None
+    assert result.profile is not None
+    target = result.quarry
+    named = target.finding is not None and target.finding.claim == result.claim
+    return Attack(
+        judge=result.judge,
+        claim=target.protocol.claim(result.claim),
+        threat=target.threat,
+        trace=result.trace,
+        states=result.states,
+        profile=result.profile,
+        expected=named or target.threat.id in target.protocol.claim(result.claim).fails_under,
+        rerun=rerun,
+        removed=target.removed,
+        finding=target.finding if named else None,
+    )

@@ -6,17 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from carnet_check.attacks.changes import Change, changes
 from carnet_check.attacks.narrate import silent
 from carnet_check.report.words import filled, known
 from carnet_check.semantics import State
-from carnet_spec.language import Action, Kind, Protocol, Symbol
-from carnet_spec.language.terms import Apply, Sort, Var
+from carnet_spec.language import Action, Protocol
+from carnet_spec.language.terms import Apply, Var
 from carnet_spec.trace import Step, Trace
 
 MESSAGE = re.compile(r"^(?P<sender>.+?)\s*->\s*(?P<receiver>.+?)\s*:\s*(?P<text>.+)$")
-
-WIRE = "on the wire"
-BOOKKEEPING = "kept for the claims alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +24,6 @@ class Arrow:
     sender: str
     receiver: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One field that a step changed: whose it is, and what it was and is now."""
-
-    where: str
-    symbol: str
-    text: str
-    says: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +62,6 @@ def sequence(protocol: Protocol, states: Sequence[State], trace: Trace) -> Cours
 
 def _events(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[Event]:
     number = 0
-    owners = _owners(protocol)
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
         before, after = states[position], states[position + 1]
@@ -86,7 +73,7 @@ def _events(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterat
             sentence=filled(action.says, step.env),
             actor=_actor(action, step),
             arrow=_arrow(action, step),
-            changes=tuple(_changes(protocol, owners, before, after)),
+            changes=tuple(changes(protocol, before, after)),
             learned=known(protocol, after, before),
             known=known(protocol, after),
         )
@@ -136,47 +123,3 @@ def _actor(action: Action, step: Step) -> str:
             return symbol.name
         case _:
             return action.by.name
-
-
-# -- what changed ---------------------------------------------------------------------------------
-
-
-def _owners(protocol: Protocol) -> Mapping[str, Sort]:
-    """Return for each role played by several elements the sort that these belong to."""
-    acting = ((action.by.name, action.actor) for action in protocol.actions)
-    return {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
-
-
-def _changes(protocol: Protocol, owners: Mapping[str, Sort], before: State, after: State) -> Iterator[Change]:
-    for symbol in protocol.symbols:
-        if symbol.mutable and symbol.is_relation:
-            old, new = before.relations[symbol.name], after.relations[symbol.name]
-            for sign, rows in (("−", old - new), ("+", new - old)):
-                for row in sorted(rows):
-                    yield _change(symbol, owners, row, f"{sign} {_applied(symbol, row)}")
-        elif symbol.mutable:
-            was, now = before.functions[symbol.name], after.functions[symbol.name]
-            for row in sorted(now):
-                if was[row] != now[row]:
-                    yield _change(symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
-
-
-def _change(symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
-    return Change(_where(symbol, owners, row), symbol.name, text, symbol.says)
-
-
-def _where(symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
-    match symbol.kind:
-        case Kind.MESSAGE | Kind.PUBLIC:
-            return WIRE
-        case Kind.KNOWLEDGE if len(row) > 1:
-            return row[0]
-        case Kind.STATE if symbol.role is not None:
-            theirs = bool(symbol.domain) and owners.get(symbol.role.name) == symbol.domain[0]
-            return row[0] if theirs else symbol.role.name
-        case _:
-            return BOOKKEEPING
-
-
-def _applied(symbol: Symbol, row: tuple[str, ...]) -> str:
-    return f"{symbol.name}({', '.join(row)})" if row else symbol.name

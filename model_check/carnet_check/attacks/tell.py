@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.narrate import narrate, reason
 from carnet_check.report.closing import wrapped
 from carnet_check.report.words import known
@@ -13,19 +12,11 @@ from carnet_spec.language import Invariant
 from carnet_spec.trace import Trace
 
 
-def tell(judge: Interpreter, invariant: Invariant, trace: Trace) -> list[str]:
-    """Minimise ``trace``, replay it and tell it.
-
-    Raises:
-        EngineError: the interpreter does not reproduce it.
-    """
-    shortest = minimise(judge, invariant, trace)
-    return told(judge, invariant, shortest, judge.replay(shortest))
-
-
-def told(judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequence[State]) -> list[str]:
-    """Tell a trace along which ``states`` were reached and which needs no minimising."""
-    lines = [*narrate(judge.protocol, states, trace), ""]
+def told(
+    judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequence[State], full: bool = False
+) -> list[str]:
+    """Tell a minimised trace along which ``states`` were reached; ``full``: with the fields that each step changed."""
+    lines = [*narrate(judge.protocol, states, trace, full), ""]
     lines += [f"  {line}" for line in reason(judge, invariant, states[-1])]
     facts_of = known(judge.protocol, states[-1])
     if facts_of:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from carnet_check.attacks.hunt import Quarry
     from carnet_check.report.closing import Closing
 
+AS_TEST = "Write a pytest file that fails until the defect is gone."
+
 
 @click.command()
 @protocol_argument
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 @jobs_option
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
+@click.option("--full", is_flag=True, help="Tell after each step what it changed.")
+@click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep the attack in a run's folder.")
 @json_option
 @click.pass_context
 def attack(
@@ -40,6 +44,9 @@ def attack(
     jobs: int | None,
     itf_file: Path | None,
     draw: bool,
+    full: bool,
+    test_file: Path | None,
+    out: Path | None,
     as_json: bool,
 ) -> int:
     """Remove defences from PROTOCOL, or take a variant, and look for the attack that this opens.
@@ -48,23 +55,27 @@ def attack(
     """
     from carnet_check.attacks.hunt import hunt, quarry
     from carnet_check.families import load
-    from carnet_check.report.artefacts import require_writable_file
+    from carnet_check.report.artefacts import require_writable_file, require_writable_folder
     from carnet_check.report.progress import progress
 
     if not without and not variant:
         raise UsageError("what is to be attacked? Give --without DEFENCE[,DEFENCE] or --variant NAME")
-    if itf_file is not None:
-        require_writable_file(itf_file)
+    for file in (itf_file, test_file):
+        if file is not None:
+            require_writable_file(file)
+    if out is not None:
+        require_writable_folder(out)
     target = quarry(load(protocol), variant=variant, without=_defences(without), threat=threat, claim=claim)
     for line in _intention(target):
         (log if as_json else say)(line)
     began = time.monotonic()
     with progress() as shown:
         result = hunt(target, jobs=jobs or cores(), progress=shown.status)
-    closing = _closing(context, result, itf_file, time.monotonic() - began)
-    if itf_file is not None and result.trace is not None:
-        _write_itf(itf_file, result)
-    finish(as_json, _as_json(result, draw), [] if as_json else _lines(result, draw), closing)
+    written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
+    closing = _closing(context, result, written, time.monotonic() - began)
+    if result.trace is not None:
+        _write(result, closing, itf_file, test_file, out)
+    finish(as_json, _as_json(result, draw), [] if as_json else _lines(result, draw, full), closing)
     return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)
 
 
@@ -86,7 +97,7 @@ def _intention(target: Quarry) -> Iterator[str]:
     yield ""
 
 
-def _lines(result: Hunt, draw: bool) -> Iterator[str]:
+def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
     from carnet_check.attacks.tell import told
     from carnet_check.report.closing import wrapped
 
@@ -102,7 +113,7 @@ def _lines(result: Hunt, draw: bool) -> Iterator[str]:
         yield f"This is finding {target.finding.id}: {target.finding.title}"
     yield ""
     invariant = target.protocol.claim(result.claim).checked
-    yield from told(result.judge, invariant, result.trace, result.states)
+    yield from told(result.judge, invariant, result.trace, result.states, full)
     if draw:
         yield _diagram(result)
         yield ""
@@ -149,16 +160,26 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     return value
 
 
-def _write_itf(file: Path, result: Hunt) -> None:
+def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Path | None, out: Path | None) -> None:
+    """Write what was asked for; everything is known before the first file is written."""
     from carnet_check.attacks import itf
-    from carnet_check.report.artefacts import write_text
+    from carnet_check.attacks.record import of_hunt
+    from carnet_check.attacks.regression import as_test
+    from carnet_check.report.artefacts import write_json, write_text
+    from carnet_check.report.run_folder import write_attack
 
     assert result.trace is not None
-    value = itf(result.quarry.protocol, result.states, result.trace)
-    write_text(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    trace = itf(result.quarry.protocol, result.states, result.trace)
+    kept = of_hunt(result, closing.rerun).as_json()
+    if itf_file is not None:
+        write_json(itf_file, trace)
+    if test_file is not None:
+        write_text(test_file, as_test(kept, result.quarry.source.shown))
+    if out is not None:
+        write_attack(out, kept, trace)
 
 
-def _closing(context: click.Context, result: Hunt, itf_file: Path | None, seconds: float) -> Closing:
+def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], seconds: float) -> Closing:
     from carnet_check.attacks.hunt import STAGE_CAPS
     from carnet_check.report.closing import Closing, rerun_command
 
@@ -175,7 +196,7 @@ def _closing(context: click.Context, result: Hunt, itf_file: Path | None, second
         budget=f"{STAGE_CAPS.states:,} states to a stage",
         profile=result.profile.name if result.profile else "the hunting sizes of the protocol",
         digests={protocol.variant: protocol.digest},
-        artefacts=str(itf_file) if itf_file is not None and result.trace is not None else "",
+        artefacts=", ".join(map(str, written)),
         rerun=rerun_command(context),
         seconds=seconds,
     )

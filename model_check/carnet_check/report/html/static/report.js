@@ -110,7 +110,7 @@ function stepper() {
       row.toggleAttribute("aria-current", place === at);
     });
     document.body.classList.toggle("at-end", at === steps.length - 1);
-    byId("position").textContent = `step ${at + 1} of ${steps.length}`;
+    byId("position").textContent = `event ${at + 1} of ${steps.length}`;
     if (announce) byId("announcement").textContent = `${at + 1} of ${steps.length}: ${steps[at].dataset.sentence}`;
     const frame = rows[at].closest(".scroll");
     const top = rows[at].offsetTop;
@@ -122,6 +122,7 @@ function stepper() {
   const keys = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last" };
   bar.hidden = false;
   document.body.classList.add("stepping");
+  steps.forEach((step) => step.removeAttribute("id")); // or the browser would scroll past the diagram to the text
   bar.addEventListener("click", (event) => {
     const button = event.target.closest("[data-go]");
     if (button) go(moves[button.dataset.go]());
@@ -134,7 +135,9 @@ function stepper() {
     }
   });
   window.addEventListener("hashchange", () => go(linked()));
+  const deep = location.hash.startsWith("#step-");
   go(linked(), false);
+  if (deep) bar.parentElement.querySelector(".attack").scrollIntoView({ block: "start" });
 }
 
 themes();

@@ -1,0 +1,177 @@
+"""The report in a browser: steps, links, search, colours, widths."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browser.visit import Visit
+
+ATTACK = "attack-main.without-fresh-key.collusion.secrecy.html"
+STEPS = 5
+READABLE = 11.0
+"""Pixels: the smallest text that may occur."""
+
+CONTRAST = """() => {
+  const parse = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b]
+    .map((part) => part / 255)
+    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  let worst = [99, ""];
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest("svg, .future")) continue;
+    const [one, other] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 120)];
+  }
+  return worst;
+}"""
+
+SMALLEST_TEXT = """() => {
+  const sizes = [...document.querySelectorAll("main *, header *")]
+    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((element) => element.checkVisibility())
+    .map((element) => parseFloat(getComputedStyle(element).fontSize));
+  return Math.min(...sizes);
+}"""
+
+
+def test_an_attack_is_stepped_through_with_the_keyboard(visit: Visit) -> None:
+    page = visit.open(ATTACK)
+    shown = page.locator(".steps > li:visible")
+    assert shown.locator(".sentence").inner_text() == "the lender makes k1 and lends it to borrower2"
+    page.keyboard.press("ArrowRight")
+    assert shown.count() == 1
+    assert shown.locator(".sentence").inner_text() == "borrower2 reads k1"
+    assert shown.locator("ins").all_inner_texts() == ["k1"]
+    assert page.locator("#announcement").inner_text() == f"2 of {STEPS}: borrower2 reads k1"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#position").inner_text() == f"event 1 of {STEPS}"
+    page.keyboard.press("End")
+    assert page.locator("#position").inner_text() == f"event {STEPS} of {STEPS}"
+    assert page.url.endswith(f"#step-{STEPS}")
+    assert page.locator("tr.future").count() == 0
+    page.keyboard.press("Home")
+    assert page.locator("tr.future").count() == STEPS - 1
+
+
+def test_the_buttons_step_too_and_are_reached_by_tab(visit: Visit) -> None:
+    page = visit.open(ATTACK)
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.go") == "forward":
+            break
+    page.keyboard.press("Enter")
+    assert page.locator("#position").inner_text() == f"event 2 of {STEPS}"
+
+
+def test_a_step_shows_only_what_changed_and_the_end_says_which_part_fails(visit: Visit) -> None:
+    page = visit.open(f"{ATTACK}#step-{STEPS}")
+    changes = page.locator(".steps > li:visible .changes code").all_inner_texts()
+    assert "phase: HOME → AWAY" in changes
+    assert len(changes) == 3
+    assert "it is false that  borrower2 = owner(k1)" in page.locator(".failing pre").inner_text()
+
+
+def test_a_diagram_has_a_column_for_each_party(visit: Visit) -> None:
+    page = visit.open(ATTACK)
+    assert page.locator(".sequence thead th").all_inner_texts() == ["step", "lender", "borrower2", "adversary"]
+
+
+def test_a_deep_link_opens_the_step_it_names(visit: Visit) -> None:
+    page = visit.open(f"{ATTACK}#step-3")
+    assert page.locator("#position").inner_text() == f"event 3 of {STEPS}"
+    assert page.locator(".sequence thead").is_visible()
+
+
+def test_a_deep_link_unfolds_what_it_names(visit: Visit) -> None:
+    page = visit.open("index.html#defence-main-fresh-key")
+    assert page.locator("#defence-main-fresh-key").is_visible()
+    page = visit.open("index.html#claim-main-secrecy")
+    assert page.locator("#claim-main-secrecy").bounding_box() is not None
+
+
+def test_the_matrix_leads_to_the_claim(visit: Visit) -> None:
+    page = visit.open("index.html")
+    page.locator(".matrix tbody th a").first.click()
+    assert page.url.endswith("#claim-main-secrecy")
+    claim = page.locator("article.claim")
+    assert "No one but its borrower knows the key of an honest borrower." in claim.inner_text()
+    assert "induction and explicit agree" in claim.inner_text()
+    assert "carnet verify" in claim.inner_text()
+
+
+def test_search_finds_a_step_and_goes_there(visit: Visit) -> None:
+    page = visit.open("index.html")
+    page.keyboard.press("/")
+    page.keyboard.type("fake_return")
+    first = page.locator("#results a").first
+    assert "borrower2 sends back k1" in first.inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/attack-*#step-3")
+    assert page.locator(".steps > li:visible .sentence").inner_text() == "borrower2 sends back k1"
+
+
+def test_search_says_so_when_there_is_nothing(visit: Visit) -> None:
+    page = visit.open("index.html")
+    page.locator("#search").fill("xyzzy")
+    assert page.locator("#results").inner_text() == "nothing found"
+    page.keyboard.press("Escape")
+    assert not page.locator("#results").is_visible()
+
+
+@pytest.mark.parametrize("visit", [(1280, "dark")], indirect=True)
+def test_a_dark_system_gets_dark_pages_and_a_click_changes_it(visit: Visit) -> None:
+    page = visit.open("index.html")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+    page.locator("#theme").click()
+    light = page.evaluate(colour)
+    assert (dark, light) == ("rgb(18, 23, 29)", "rgb(255, 255, 255)")
+    visit.open(ATTACK)
+    assert page.evaluate(colour) == light, "the choice is remembered"
+
+
+@pytest.mark.parametrize(
+    "visit", [(width, scheme) for width in (400, 1600) for scheme in ("light", "dark")], indirect=True, ids=str
+)
+@pytest.mark.parametrize("name", ["index.html", ATTACK])
+def test_text_is_readable_and_nothing_sticks_out(visit: Visit, name: str) -> None:
+    page = visit.open(name)
+    assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
+    assert page.evaluate(SMALLEST_TEXT) >= READABLE
+    ratio, where = page.evaluate(CONTRAST)
+    assert ratio >= 4.5, where
+
+
+def test_pages_say_everything_without_a_script(report: Path) -> None:
+    text = (report / ATTACK).read_text()
+    for sentence in ("the lender makes k1 and lends it to borrower2", "borrower2 reads k1", "borrower2 sends back k1"):
+        assert sentence in text
+    assert not re.search(r"<(script|style)>|\sstyle=|\son\w+=|https?://", text), "nothing inline, nothing elsewhere"
+
+
+def test_figures_are_drawn_with_their_errors(visit: Visit) -> None:
+    page = visit.open("index.html#tables")
+    assert "+5.0 %" in page.locator(".figures").inner_text()
+    assert float(page.locator(".figures rect").get_attribute("width") or 0) > 0
+
+
+def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:
+    page = visit.open("index.html#states")
+    assert page.locator(".graph circle").count() == 157
+    page.get_by_text("The same as text").click()
+    assert page.locator("ol.states > li").count() == 157
