@@ -17,9 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
@@ -35,6 +33,7 @@ from carnet_ref.attestation.nvidia.ocsp import (
 from carnet_ref.attestation.nvidia.policy import Policy, at_least
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
+from carnet_ref.crypto import CryptoError, verify_p384
 from carnet_ref.wire import MalformedError
 
 X509_PATH = "RFC 5280, section 6.1"
@@ -195,13 +194,11 @@ def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) ->
 
 def _is_signed(report: GpuReport, leaf: x509.Certificate) -> bool:
     key = leaf.public_key()
-    if not (isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP384R1)):
+    if not isinstance(key, ec.EllipticCurvePublicKey):
         return False
-    half = len(report.signature) // 2
-    r, s = (int.from_bytes(part, "big") for part in (report.signature[:half], report.signature[half:]))
     try:
-        key.verify(utils.encode_dss_signature(r, s), report.signed, ec.ECDSA(hashes.SHA384()))
-    except InvalidSignature:
+        verify_p384(key, report.signature, report.signed)
+    except CryptoError:
         return False
     return True
 

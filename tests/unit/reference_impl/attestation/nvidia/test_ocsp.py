@@ -1,0 +1,62 @@
+"""OCSP replies: any bytes are a reply or a typed error, and a reply is about exactly one certificate of one issuer."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import ocsp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_ref.attestation.nvidia.ocsp import LARGEST, RevocationError, check_not_revoked, parse_ocsp
+from carnet_ref.wire import MalformedError
+from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, world
+
+W = world()
+ROOT, MODEL, PROVISIONER = W.device.path[:3]
+GOOD = ocsp_reply(MODEL, ROOT)
+
+
+def test_a_good_reply_counts_from_this_update_to_next_update() -> None:
+    reply = parse_ocsp(GOOD)
+    for at in (AT - DAY, AT, AT + DAY):
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, at)
+    for at in (AT - 1.01 * DAY, AT + 1.01 * DAY, AT + 19 * DAY):
+        with pytest.raises(RevocationError, match="counts from"):
+            check_not_revoked(reply, MODEL.certificate, ROOT.certificate, at)
+
+
+def test_a_reply_is_about_a_certificate_of_its_issuer() -> None:
+    reply = parse_ocsp(GOOD)
+    namesake = issue("Test Device Identity CA", None)
+    assert reply.is_about(MODEL.certificate, ROOT.certificate)
+    assert not reply.is_about(MODEL.certificate, namesake.certificate)
+    assert not reply.is_about(PROVISIONER.certificate, ROOT.certificate)
+
+
+def test_a_reply_that_only_says_try_later_is_a_typed_error() -> None:
+    later = ocsp.OCSPResponseBuilder.build_unsuccessful(ocsp.OCSPResponseStatus.TRY_LATER).public_bytes(Encoding.DER)
+    with pytest.raises(MalformedError, match="TRY_LATER"):
+        parse_ocsp(later)
+
+
+def test_a_long_reply_is_not_read() -> None:
+    with pytest.raises(MalformedError, match="at most"):
+        parse_ocsp(bytes(LARGEST + 1))
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_typed_error(data: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_ocsp(data)
+
+
+@given(st.integers(0, len(GOOD) - 1), st.binary(max_size=4), st.integers(0, 8))
+def test_a_damaged_reply_is_refused(place: int, put: bytes, cut: int) -> None:
+    damaged = GOOD[:place] + put + GOOD[place + cut :]
+    try:
+        reply = parse_ocsp(damaged)
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, AT)
+    except (MalformedError, RevocationError):
+        return
+    assert reply == parse_ocsp(GOOD) or reply.signed == parse_ocsp(GOOD).signed
