@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
-WIDTH = 14
+WIDTH = 22
 
 readable = click.Path(path_type=Path)
 at_option = click.option(

@@ -1,0 +1,1 @@
+"""Intel TDX: quotes, the certificates and collateral that vouch for them, and their appraisal."""

@@ -1,0 +1,233 @@
+"""The appraisal of one TDX quote: bytes, a time and a policy in, numbered steps and claims out. Nothing else is read.
+
+* Signatures come before everything that a quote says, from the root of the certificates down to the TD's report.
+* Without collateral nobody has said that the platform is neither revoked nor out of date: those steps are listed as
+  not requested, and a policy may ask for them.
+* A quote says nothing about who presents it: see `carnet_ref.attestation.composite`.
+
+Source: Intel SGX DCAP Quote Verification Library, `sgxAttestationVerifyQuote`; Intel TDX DCAP Quoting Library API,
+appendix A.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+
+from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.certificate_path import PathError, check_path, name, validity
+from carnet_ref.attestation.intel.certificates import (
+    PCK_AUTHORITIES,
+    PCK_CERTIFICATE,
+    PckChain,
+    common_name,
+    p256_key,
+    parse_pck_chain,
+)
+from carnet_ref.attestation.intel.collateral import Collateral, parse_collateral
+from carnet_ref.attestation.intel.platform import PlatformAppraisal
+from carnet_ref.attestation.intel.policy import Policy
+from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
+from carnet_ref.attestation.intel.signatures import p256_point, verify_p256
+from carnet_ref.attestation.intel.tcb import Level
+from carnet_ref.crypto import AuthenticationError, KeyMaterialError, sha256
+from carnet_ref.wire import MalformedError
+
+X509_PATH: Final = "RFC 5280, section 6.1"
+X509_TIME: Final = "RFC 5280, section 4.1.2.5"
+TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
+TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
+COLLATERAL_STEPS: Final = (
+    "collateral-signature",
+    "fmspc",
+    "collateral-validity",
+    "revocation",
+    "qe-identity",
+    "tdx-module",
+    "tcb-status",
+)
+TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Everything given, parsed."""
+
+    quote: TdxQuote
+    collateral: Collateral | None
+
+
+def appraise_quote(
+    quote: bytes,
+    *,
+    at: datetime,
+    policy: Policy,
+    anchors: Anchors,
+    collateral: bytes | None = None,
+    report_data: bytes | None = None,
+) -> Appraisal:
+    """Appraise the quote of a TD.
+
+    Args:
+        quote: the quote, with at most zeros behind it.
+        at: when the evidence is appraised; it has a time zone.
+        policy: what is asked beyond the quote being genuine.
+        anchors: whom to trust.
+        collateral: what Intel publishes about the platform, as JSON.
+        report_data: the 64 bytes that the verifier expects the TD to have asked with, if it knows.
+    """
+    steps = Checklist()
+    try:
+        evidence = _parse(steps, quote, collateral)
+        chain = _check_chain(steps, evidence.quote, at, anchors)
+        _check_signatures(steps, evidence.quote, chain)
+        _check_report(steps, evidence.quote.report, policy, report_data)
+        level = _check_platform(steps, evidence, chain, at, policy, anchors)
+        _check_required(steps, policy)
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded(_claims(evidence, chain, level))
+
+
+def _parse(steps: Checklist, quote: bytes, collateral: bytes | None) -> _Evidence:
+    try:
+        evidence = _Evidence(parse_quote(quote), None if collateral is None else parse_collateral(collateral))
+    except WrongKindError as error:
+        steps.passed("parse", f"{len(quote)} bytes with the header of a quote", TDX_QUOTE)
+        steps.refuse("kind", str(error), TDX_QUOTE)
+    except MalformedError as error:
+        steps.refuse("parse", str(error))
+    parsed = evidence.quote
+    steps.passed("parse", f"{len(quote)} bytes, of which {parsed.padding} zero padding", TDX_QUOTE)
+    steps.passed("kind", f"TDX quote of version {parsed.version}", TDX_QUOTE)
+    return evidence
+
+
+def _check_chain(steps: Checklist, quote: TdxQuote, at: datetime, anchors: Anchors) -> PckChain:
+    """Take the steps about the certificates that the quote carries."""
+    try:
+        chain = parse_pck_chain(quote.signature.pck_chain)
+        anchor = check_path(chain.certificates, anchors.of(Role.INTEL_SGX))
+    except (MalformedError, PathError) as error:
+        steps.refuse("pck-chain", str(error), X509_PATH)
+    names = (common_name(chain.leaf.certificate), common_name(chain.issuer))
+    if names[0] != PCK_CERTIFICATE or names[1] not in PCK_AUTHORITIES:
+        steps.refuse("pck-chain", f"no PCK certificate of a PCK authority: {names[0]!r} of {names[1]!r}", X509_PATH)
+    steps.passed("pck-chain", f"{name(chain.leaf.certificate)} up to {name(anchor)}", X509_PATH)
+    start, end = validity(chain.certificates)
+    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
+    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    return chain
+
+
+def _check_signatures(steps: Checklist, quote: TdxQuote, chain: PckChain) -> None:
+    """Follow the keys down: the platform signs the QE's report, which names the key that signs the TD's report."""
+    signature = quote.signature
+    report = signature.qe_report
+
+    def by_platform() -> None:
+        key = p256_key(chain.leaf.certificate)
+        verify_p256(key, signature.qe_report_signature, report.signed, "the QE report's signature")
+
+    def by_attestation_key() -> None:
+        verify_p256(p256_point(signature.attestation_key), signature.signature, quote.signed, "the quote's signature")
+
+    _verified(steps, "qe-report-signature", by_platform, "ECDSA P-256 by the platform's PCK")
+    named = sha256(signature.attestation_key + signature.qe_authentication_data) + bytes(32)
+    steps.require(
+        hmac.compare_digest(report.report_data, named),
+        "qe-report-binding",
+        "the quoting enclave vouches for the attestation key",
+        "the quoting enclave vouches for another attestation key",
+        TDX_QUOTE,
+    )
+    _verified(steps, "quote-signature", by_attestation_key, f"ECDSA P-256 over {len(quote.signed)} bytes")
+
+
+def _verified(steps: Checklist, step: str, check: Callable[[], None], detail: str) -> None:
+    try:
+        check()
+    except (AuthenticationError, KeyMaterialError, MalformedError) as error:
+        steps.refuse(step, str(error), TDX_QUOTE)
+    steps.passed(step, detail, TDX_QUOTE)
+
+
+def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_data: bytes | None) -> None:
+    """Take the steps about what the TD is, which the quote now proves."""
+    if report_data is None:
+        steps.not_requested("report-data")
+    else:
+        otherwise = f"the TD asked with {report.report_data.hex()}, not {report_data.hex()}"
+        same = hmac.compare_digest(report.report_data, report_data)
+        steps.require(same, "report-data", "the 64 bytes expected", otherwise, TDX_QUOTE)
+    debug = report.attributes.debug
+    allowed = "a debug TD, which the policy allows" if debug else "the host may not read the TD"
+    otherwise = "DEBUG is set: the host may read and change the TD"
+    steps.require(policy.allow_debug or not debug, "debug", allowed, otherwise, TD_ATTRIBUTES)
+    if not policy.measurements:
+        steps.not_requested("measurements")
+        return
+    for register, accepted in policy.measurements:
+        value = registers(report)[register]
+        if value not in accepted:
+            steps.refuse("measurements", f"{register} is {value.hex()}, which is none of the {len(accepted)} accepted")
+    steps.passed("measurements", f"accepted: {', '.join(register for register, _ in policy.measurements)}")
+
+
+def registers(report: TdReport) -> dict[str, bytes]:
+    """Return the measurement registers of a TD by the names that policies use."""
+    rtmrs = {f"rtmr{index}": value for index, value in enumerate(report.rtmrs)}
+    return {"mrtd": report.mrtd, "mrseam": report.mrseam, **rtmrs}
+
+
+def _check_platform(
+    steps: Checklist, evidence: _Evidence, chain: PckChain, at: datetime, policy: Policy, anchors: Anchors
+) -> Level | None:
+    """Take the steps that collateral is needed for, and return the TCB level found."""
+    if evidence.collateral is None:
+        for step in COLLATERAL_STEPS:
+            steps.not_requested(step)
+        return None
+    appraisal = PlatformAppraisal(steps, evidence.collateral, chain, at, policy, anchors.of(Role.INTEL_SGX))
+    return appraisal.level(evidence.quote)
+
+
+def _check_required(steps: Checklist, policy: Policy) -> None:
+    if not policy.require:
+        steps.refuse("policy", "the policy asks for no step, so it accepts nothing")
+    missing = sorted(policy.require - {"policy"} - steps.held)
+    if missing:
+        steps.refuse("policy", f"asked for and not taken: {', '.join(missing)}")
+    steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
+
+
+def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[str, object]:
+    report = evidence.quote.report
+    found: dict[str, object] = {
+        "tee": "TDX",
+        "quote_version": evidence.quote.version,
+        "fmspc": chain.leaf.fmspc.hex(),
+        "platform": _serial(chain.leaf.certificate),
+        "debug": report.attributes.debug,
+        "sept_ve_disable": report.attributes.sept_ve_disable,
+        "tee_tcb_svn": report.tee_tcb_svn.hex(),
+        **{register: value.hex() for register, value in registers(report).items()},
+        "mrconfigid": report.mrconfigid.hex(),
+        "mrowner": report.mrowner.hex(),
+        "mrownerconfig": report.mrownerconfig.hex(),
+        "report_data": report.report_data.hex(),
+        "tcb_status": None if level is None else level.status.value,
+        "tcb_date": None if level is None else f"{level.date:{TIME}}",
+        "advisories": None if level is None else list(level.advisories),
+    }
+    return found
+
+
+def _serial(certificate: x509.Certificate) -> str:
+    return f"{certificate.serial_number:x}"

@@ -1,0 +1,218 @@
+"""What Intel publishes to judge a quote by: TCB info, the quoting enclave's identity, revocation lists.
+
+Signatures of the two JSON documents are over the exact bytes of the value, so those bytes are kept as they came. The
+file read here is one JSON object with the fields of `QuoteCollateral` that collateral services hand out.
+
+Source: Intel SGX and TDX Provisioning Certification Service API, version 4; Intel SGX DCAP Quote Verification
+Library, `sgx_ql_qve_collateral_t`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.attestation.intel.documents import Document
+from carnet_ref.attestation.intel.tcb import (
+    Level,
+    ModuleIdentity,
+    PlatformLevel,
+    QeIdentity,
+    SvnLevel,
+    TcbInfo,
+    TcbStatus,
+)
+from carnet_ref.wire import MalformedError
+
+COMPONENTS: Final = 16
+TCB_INFO_VERSION: Final = 3
+QE_IDENTITY_VERSION: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SignedDocument:
+    """The exact bytes of a JSON value and the raw signature over them."""
+
+    body: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Collateral:
+    """Everything needed to judge the quotes of one kind of platform, as it was published."""
+
+    signed_tcb_info: SignedDocument
+    tcb_info: TcbInfo
+    tcb_info_chain: tuple[x509.Certificate, ...]
+    signed_qe_identity: SignedDocument
+    qe_identity: QeIdentity
+    qe_identity_chain: tuple[x509.Certificate, ...]
+    root_crl: x509.CertificateRevocationList
+    pck_crl: x509.CertificateRevocationList
+
+
+def parse_collateral(data: bytes) -> Collateral:
+    """Read collateral.
+
+    ``tcb_info`` and ``qe_identity`` are either the signed value with its ``…_signature`` beside it, or Intel's whole
+    reply, which has both.
+
+    Raises:
+        MalformedError: it is something else.
+    """
+    document = Document.parse(data, "collateral")
+    tcb_info = _signed(document, "tcb_info", "tcbInfo")
+    qe_identity = _signed(document, "qe_identity", "enclaveIdentity")
+    return Collateral(
+        tcb_info,
+        parse_tcb_info(tcb_info.body),
+        parse_pem_chain(document.text("tcb_info_issuer_chain").encode()),
+        qe_identity,
+        parse_qe_identity(qe_identity.body),
+        parse_pem_chain(document.text("qe_identity_issuer_chain").encode()),
+        parse_crl(document.octets("root_ca_crl")),
+        parse_crl(document.octets("pck_crl")),
+    )
+
+
+def _signed(document: Document, name: str, key: str) -> SignedDocument:
+    text = document.text(name).encode()
+    if document.has(f"{name}_signature"):
+        return SignedDocument(text, document.octets(f"{name}_signature", 64))
+    return split_reply(text, key)
+
+
+def split_reply(reply: bytes, key: str) -> SignedDocument:
+    """Take Intel's reply ``{"KEY":{…},"signature":"…"}`` apart without changing a byte of the signed value.
+
+    Raises:
+        MalformedError: the reply is laid out in another way.
+    """
+    before, between = f'{{"{key}":'.encode(), b',"signature":"'
+    text = reply.strip()
+    body, found, rest = text.removeprefix(before).rpartition(between)
+    if not text.startswith(before) or not found or not rest.endswith(b'"}'):
+        raise MalformedError(f"{key} reply", f'{{"{key}":…,"signature":"…"}}', "another layout")
+    signature = Document.parse(b'{"signature":"' + rest, f"{key} reply").octets("signature", 64)
+    return SignedDocument(body, signature)
+
+
+def parse_tcb_info(body: bytes) -> TcbInfo:
+    """Read the TCB info of TDX platforms.
+
+    Raises:
+        MalformedError: it is something else, such as that of SGX.
+    """
+    document = Document.parse(body, "TCB info")
+    _expect(document, "TDX", TCB_INFO_VERSION, "TCB info")
+    return TcbInfo(
+        fmspc=document.octets("fmspc", 6),
+        pceid=document.octets("pceId", 2),
+        issued=document.time("issueDate"),
+        next_update=document.time("nextUpdate"),
+        evaluation_number=document.number("tcbEvaluationDataNumber"),
+        module=_module(document.document("tdxModule"), ""),
+        module_identities=tuple(
+            _module(entry, entry.text("id")) for entry in document.documents("tdxModuleIdentities")
+        ),
+        levels=tuple(_platform_level(entry) for entry in document.documents("tcbLevels")),
+    )
+
+
+def parse_qe_identity(body: bytes) -> QeIdentity:
+    """Read the identity of the quoting enclave for TDs.
+
+    Raises:
+        MalformedError: it is something else, such as the identity of the enclave for SGX.
+    """
+    document = Document.parse(body, "QE identity")
+    _expect(document, "TD_QE", QE_IDENTITY_VERSION, "QE identity")
+    return QeIdentity(
+        issued=document.time("issueDate"),
+        next_update=document.time("nextUpdate"),
+        evaluation_number=document.number("tcbEvaluationDataNumber"),
+        miscselect=int.from_bytes(document.octets("miscselect", 4), "big"),
+        miscselect_mask=int.from_bytes(document.octets("miscselectMask", 4), "big"),
+        attributes=document.octets("attributes", 16),
+        attributes_mask=document.octets("attributesMask", 16),
+        mrsigner=document.octets("mrsigner", 32),
+        isvprodid=document.number("isvprodid"),
+        levels=_svn_levels(document),
+    )
+
+
+def _expect(document: Document, name: str, version: int, what: str) -> None:
+    found = (document.text("id"), document.number("version"))
+    if found != (name, version):
+        raise MalformedError(what, f"id {name} of version {version}", f"id {found[0]} of version {found[1]}")
+
+
+def _module(document: Document, name: str) -> ModuleIdentity:
+    return ModuleIdentity(
+        name,
+        mrsigner=document.octets("mrsigner", 48),
+        attributes=document.octets("attributes", 8),
+        attributes_mask=document.octets("attributesMask", 8),
+        levels=_svn_levels(document),
+    )
+
+
+def _svn_levels(document: Document) -> tuple[SvnLevel, ...]:
+    return tuple(
+        SvnLevel(entry.document("tcb").number("isvsvn"), _level(entry)) for entry in document.documents("tcbLevels")
+    )
+
+
+def _platform_level(document: Document) -> PlatformLevel:
+    tcb = document.document("tcb")
+    return PlatformLevel(
+        sgx=_components(tcb, "sgxtcbcomponents"),
+        tdx=_components(tcb, "tdxtcbcomponents"),
+        pcesvn=tcb.number("pcesvn"),
+        level=_level(document),
+    )
+
+
+def _components(document: Document, name: str) -> tuple[int, ...]:
+    found = tuple(entry.number("svn") for entry in document.documents(name))
+    if len(found) != COMPONENTS:
+        raise MalformedError(f"TCB info: {name}", f"{COMPONENTS} components", f"{len(found)}")
+    return found
+
+
+def _level(document: Document) -> Level:
+    status = document.text("tcbStatus")
+    if status not in set(TcbStatus):
+        raise MalformedError("TCB level", "a published status", repr(status)[:80])
+    return Level(TcbStatus(status), document.time("tcbDate"), document.texts("advisoryIDs"))
+
+
+def parse_crl(data: bytes) -> x509.CertificateRevocationList:
+    """Read a certificate revocation list from DER.
+
+    Raises:
+        MalformedError: it is something else.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            crl = x509.load_der_x509_crl(data)
+            _ = (crl.issuer, crl.last_update_utc, crl.next_update_utc, crl.signature_hash_algorithm, list(crl))
+            _ = crl.extensions
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, Warning) as error:
+        raise MalformedError("revocation list", "a DER CRL", " ".join(str(error).split())[:200]) from None
+    if crl.next_update_utc is None:
+        raise MalformedError("revocation list", "a time of the next update", "none")
+    return crl
+
+
+def crl_period(crl: x509.CertificateRevocationList) -> tuple[datetime, datetime]:
+    """Return from when until when a revocation list that was read by `parse_crl` is current."""
+    assert crl.next_update_utc is not None
+    return crl.last_update_utc, crl.next_update_utc

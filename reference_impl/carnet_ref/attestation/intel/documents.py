@@ -1,0 +1,123 @@
+"""JSON written by somebody else, read field by field: what is missing, doubled or of another type is malformed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from carnet_ref.wire import MalformedError
+
+LARGEST_DOCUMENT: Final = 1 << 20
+
+
+class Document:
+    """One JSON object, whose fields are asked for with their type."""
+
+    __slots__ = ("_fields", "_what")
+
+    def __init__(self, fields: Mapping[str, object], what: str) -> None:
+        self._fields = fields
+        self._what = what
+
+    @classmethod
+    def parse(cls, data: bytes, what: str) -> Document:
+        """Read an object; ``what`` names it in errors.
+
+        Raises:
+            MalformedError: it is no JSON object, a name in it comes twice, or it is larger than a mebibyte.
+        """
+        if len(data) > LARGEST_DOCUMENT:
+            raise MalformedError(what, f"at most {LARGEST_DOCUMENT} bytes", f"{len(data)}")
+        try:
+            value = json.loads(data.decode("utf-8"), object_pairs_hook=_without_doubles)
+        except (ValueError, RecursionError) as error:
+            raise MalformedError(what, "JSON", " ".join(str(error).split())[:200]) from None
+        if not isinstance(value, dict):
+            raise MalformedError(what, "a JSON object", type(value).__name__)
+        return cls(value, what)
+
+    def has(self, name: str) -> bool:
+        """Return whether the object has a field ``name``."""
+        return name in self._fields
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the fields."""
+        return tuple(self._fields)
+
+    def flag(self, name: str) -> bool:
+        """Return true or false."""
+        value = self._field(name)
+        if not isinstance(value, bool):
+            raise self._malformed(name, "true or false", value)
+        return value
+
+    def text(self, name: str) -> str:
+        """Return a string."""
+        value = self._field(name)
+        if not isinstance(value, str):
+            raise self._malformed(name, "a string", value)
+        return value
+
+    def number(self, name: str) -> int:
+        """Return a whole number that is not negative."""
+        value = self._field(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self._malformed(name, "a whole number", value)
+        return value
+
+    def octets(self, name: str, size: int | None = None) -> bytes:
+        """Return bytes written in hexadecimal: ``size`` of them, if that is given."""
+        text = self.text(name)
+        try:
+            value = bytes.fromhex(text)
+        except ValueError:
+            raise self._malformed(name, "hexadecimal digits", text) from None
+        if len(text) != 2 * len(value) or (size is not None and len(value) != size):
+            raise self._malformed(name, f"{size} bytes in hexadecimal", text)
+        return value
+
+    def time(self, name: str) -> datetime:
+        """Return a moment written as ``2026-01-31T12:00:00Z``."""
+        text = self.text(name)
+        try:
+            return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        except ValueError:
+            raise self._malformed(name, "a moment such as 2026-01-31T12:00:00Z", text) from None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of strings, empty where the object has none."""
+        value = self._fields.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            raise self._malformed(name, "a list of strings", value)
+        return tuple(value)
+
+    def document(self, name: str) -> Document:
+        """Return an object."""
+        value = self._field(name)
+        if not isinstance(value, dict):
+            raise self._malformed(name, "an object", value)
+        return Document(value, f"{self._what}: {name}")
+
+    def documents(self, name: str) -> tuple[Document, ...]:
+        """Return a list of objects, empty where the object has none."""
+        value = self._fields.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+            raise self._malformed(name, "a list of objects", value)
+        return tuple(Document(entry, f"{self._what}: {name}") for entry in value)
+
+    def _field(self, name: str) -> object:
+        if name not in self._fields:
+            raise MalformedError(self._what, f"a field {name!r}", "none")
+        return self._fields[name]
+
+    def _malformed(self, name: str, expected: str, found: object) -> MalformedError:
+        return MalformedError(f"{self._what}: {name}", expected, repr(found)[:80])
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return fields

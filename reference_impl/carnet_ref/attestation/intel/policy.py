@@ -1,0 +1,116 @@
+"""What a relying party asks of a TD, as data.
+
+A policy that asks for no step accepts nothing. Certificates, their validity and the signatures are checked whatever
+the policy says, and so is every step that collateral was given for; a policy names the steps without which it will
+not accept, and the values it accepts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from carnet_ref.attestation.intel.documents import Document
+from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.wire import MalformedError
+
+STEPS: Final = (
+    "parse",
+    "kind",
+    "pck-chain",
+    "validity",
+    "qe-report-signature",
+    "qe-report-binding",
+    "quote-signature",
+    "report-data",
+    "debug",
+    "measurements",
+    "collateral-signature",
+    "fmspc",
+    "collateral-validity",
+    "revocation",
+    "qe-identity",
+    "tdx-module",
+    "tcb-status",
+    "policy",
+)
+DEFAULT_STEPS: Final = frozenset(
+    {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug"}
+)
+DEFAULT_STATUSES: Final = frozenset(TcbStatus) - {TcbStatus.REVOKED}
+REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3")
+KEYS: Final = (
+    "require",
+    "allow_debug",
+    "measurements",
+    "tcb_statuses",
+    "rejected_advisories",
+    "minimum_evaluation_number",
+    "collateral_ttl",
+)
+REGISTER_BYTES: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is asked.
+
+    Attributes:
+        require: the steps that must have been taken and have held.
+        allow_debug: whether a TD that its host may read is accepted.
+        measurements: for each of ``REGISTERS`` that is asked for, the values accepted; empty: none is asked for.
+        tcb_statuses: the TCB statuses accepted, where there is collateral to tell.
+        rejected_advisories: the Intel advisories of which none may apply.
+        minimum_evaluation_number: the lowest TCB evaluation data number accepted; ``None``: any.
+        collateral_ttl: how many seconds ago the collateral may have been issued; ``None``: until its next update.
+    """
+
+    require: frozenset[str] = frozenset()
+    allow_debug: bool = False
+    measurements: tuple[tuple[str, frozenset[bytes]], ...] = ()
+    tcb_statuses: frozenset[TcbStatus] = DEFAULT_STATUSES
+    rejected_advisories: frozenset[str] = frozenset()
+    minimum_evaluation_number: int | None = None
+    collateral_ttl: int | None = None
+
+
+DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
+
+
+def parse_policy(data: bytes) -> Policy:
+    """Read a policy from a JSON object whose keys are the attributes of `Policy`; register values are hexadecimal.
+
+    Raises:
+        MalformedError: it is something else.
+    """
+    document = Document.parse(data, "policy")
+    _check_words("key", document.names(), KEYS)
+    require = document.texts("require")
+    _check_words("step", require, STEPS)
+    statuses = document.texts("tcb_statuses") if document.has("tcb_statuses") else tuple(DEFAULT_STATUSES)
+    _check_words("TCB status", statuses, tuple(TcbStatus))
+    number, ttl = "minimum_evaluation_number", "collateral_ttl"
+    return Policy(
+        frozenset(require),
+        document.flag("allow_debug") if document.has("allow_debug") else False,
+        _measurements(document.document("measurements")) if document.has("measurements") else (),
+        frozenset(TcbStatus(status) for status in statuses),
+        frozenset(document.texts("rejected_advisories")),
+        document.number(number) if document.has(number) else None,
+        document.number(ttl) if document.has(ttl) else None,
+    )
+
+
+def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...]:
+    _check_words("register", document.names(), REGISTERS)
+    return tuple((name, frozenset(_value(name, text) for text in document.texts(name))) for name in document.names())
+
+
+def _value(name: str, text: str) -> bytes:
+    return Document({name: text}, "policy: measurements").octets(name, REGISTER_BYTES)
+
+
+def _check_words(kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    wrong = next((word for word in words if word not in allowed), None)
+    if wrong is not None:
+        raise MalformedError("policy", f"a {kind} out of {', '.join(allowed)}", wrong[:100])

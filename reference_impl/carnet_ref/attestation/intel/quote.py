@@ -1,0 +1,245 @@
+"""TDX quotes of versions 4 and 5, read once into typed values.
+
+A quote is a header, the report of a trust domain (TD), and signature data that carries its own certificates. Nothing
+is checked here but the layout: see `carnet_ref.attestation.intel.appraisal` for what a quote proves.
+
+Source: Intel TDX DCAP Quoting Library API, appendix A.3 (version 4) and A.4 (version 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from carnet_ref.wire import MalformedError, Reader
+
+PADDING_LIMIT: Final = 4096
+"""How many zero bytes may follow a quote: guests hand out whole buffers (3065 zeros have been seen)."""
+LARGEST_QUOTE: Final = 64 * 1024
+
+ECDSA_P256: Final = 2
+TEE_SGX: Final = 0x00
+TEE_TDX: Final = 0x81
+INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
+BODY_SGX, BODY_TDX_10, BODY_TDX_15 = 1, 2, 3
+BODY_BYTES: Final = {BODY_TDX_10: 584, BODY_TDX_15: 648}
+QE_REPORT_CERTIFICATION: Final = 6
+PCK_CHAIN_CERTIFICATION: Final = 5
+
+
+class WrongKindError(MalformedError):
+    """A quote that is well formed as far as it goes, but speaks of something other than a TD."""
+
+
+@dataclass(frozen=True, slots=True)
+class TdAttributes:
+    """What a TD was allowed when it was made: 64 bits, little-endian.
+
+    Source: Intel TDX Module ABI specification, TD_ATTRIBUTES.
+    """
+
+    bits: int
+
+    @property
+    def debug(self) -> bool:
+        """Whether the host may read the TD: such a TD keeps nothing secret (bit 0)."""
+        return bool(self.bits & 1)
+
+    @property
+    def sept_ve_disable(self) -> bool:
+        """Whether touching an unmapped page ends the TD instead of raising #VE in it (bit 28)."""
+        return bool(self.bits >> 28 & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class TdReport:
+    """The measurements and identity of a TD; register values are 48 bytes, SVN vectors 16.
+
+    Source: Intel TDX DCAP Quoting Library API, appendix A.3.2 (TD quote body).
+    """
+
+    tee_tcb_svn: bytes
+    mrseam: bytes
+    mrsignerseam: bytes
+    seam_attributes: bytes
+    attributes: TdAttributes
+    xfam: bytes
+    mrtd: bytes
+    mrconfigid: bytes
+    mrowner: bytes
+    mrownerconfig: bytes
+    rtmrs: tuple[bytes, bytes, bytes, bytes]
+    report_data: bytes
+    tee_tcb_svn_2: bytes | None
+    mrservicetd: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnclaveReport:
+    """The report of the quoting enclave (QE): 384 bytes that the platform's certification key signs.
+
+    Source: Intel SGX ECDSA Quote Library API, appendix A.4 (enclave report body).
+    """
+
+    signed: bytes
+    cpusvn: bytes
+    miscselect: int
+    attributes: bytes
+    mrenclave: bytes
+    mrsigner: bytes
+    isvprodid: int
+    isvsvn: int
+    report_data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteSignature:
+    """Who signed a quote: an attestation key, vouched for by the QE, which the platform's certificates vouch for.
+
+    Signatures are r and s, the key x and y, each 32 bytes big-endian; ``pck_chain`` is PEM.
+    """
+
+    signature: bytes
+    attestation_key: bytes
+    qe_report: EnclaveReport
+    qe_report_signature: bytes
+    qe_authentication_data: bytes
+    pck_chain: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TdxQuote:
+    """A TDX quote: ``signed`` are the bytes that the attestation key signs, ``padding`` counts the zeros at the end."""
+
+    version: int
+    signed: bytes
+    report: TdReport
+    signature: QuoteSignature
+    padding: int
+
+
+def parse_quote(data: bytes) -> TdxQuote:
+    """Read a quote.
+
+    Raises:
+        WrongKindError: it is an SGX quote.
+        MalformedError: it is no quote, or bytes follow that are not at most ``PADDING_LIMIT`` zeros.
+    """
+    if len(data) > LARGEST_QUOTE:
+        raise MalformedError("TDX quote", f"at most {LARGEST_QUOTE} bytes", f"{len(data)}")
+    reader = Reader(data, "TDX quote")
+    version = _header(reader)
+    body = reader.take(_body_bytes(reader, version), "TD report")
+    signed = data[: reader.position]
+    signature = _signature_data(reader.take(reader.number(4, "signature data length"), "signature data"))
+    return TdxQuote(version, signed, _td_report(body), signature, _padding(reader))
+
+
+def _header(reader: Reader) -> int:
+    """Read the 48 bytes of the header and return the version."""
+    version = reader.number(2, "version")
+    if version not in {3, 4, 5}:
+        raise reader.malformed("version 4 or 5", f"{version}")
+    key_type = reader.number(2, "attestation key type")
+    tee = reader.number(4, "TEE type")
+    if version == 3 or tee == TEE_SGX:
+        raise WrongKindError("TDX quote", "the report of a TD", f"a quote of an SGX enclave, version {version}")
+    if tee != TEE_TDX:
+        raise reader.malformed(f"TEE type {TEE_TDX:#x}", f"{tee:#x}")
+    if key_type != ECDSA_P256:
+        raise reader.malformed(f"attestation key type {ECDSA_P256} (ECDSA P-256)", f"{key_type}")
+    reader.take(4, "reserved")
+    reader.constant(INTEL_QE_VENDOR, "QE vendor id")
+    reader.take(20, "user data")
+    return version
+
+
+def _body_bytes(reader: Reader, version: int) -> int:
+    """Return the size of the body, which version 5 states together with its type."""
+    if version == 4:
+        return BODY_BYTES[BODY_TDX_10]
+    kind = reader.number(2, "body type")
+    size = reader.number(4, "body size")
+    if kind == BODY_SGX:
+        raise WrongKindError("TDX quote", "the report of a TD", "a quote of an SGX enclave, version 5")
+    if kind not in BODY_BYTES:
+        raise reader.malformed(f"body type {BODY_TDX_10} or {BODY_TDX_15}", f"{kind}")
+    if size != BODY_BYTES[kind]:
+        raise reader.malformed(f"{BODY_BYTES[kind]} bytes of body", f"{size}")
+    return size
+
+
+def _td_report(body: bytes) -> TdReport:
+    reader = Reader(body, "TD report")
+    return TdReport(
+        tee_tcb_svn=reader.take(16, "TEE_TCB_SVN"),
+        mrseam=reader.take(48, "MRSEAM"),
+        mrsignerseam=reader.take(48, "MRSIGNERSEAM"),
+        seam_attributes=reader.take(8, "SEAMATTRIBUTES"),
+        attributes=TdAttributes(reader.number(8, "TDATTRIBUTES")),
+        xfam=reader.take(8, "XFAM"),
+        mrtd=reader.take(48, "MRTD"),
+        mrconfigid=reader.take(48, "MRCONFIGID"),
+        mrowner=reader.take(48, "MROWNER"),
+        mrownerconfig=reader.take(48, "MROWNERCONFIG"),
+        rtmrs=(
+            reader.take(48, "RTMR0"),
+            reader.take(48, "RTMR1"),
+            reader.take(48, "RTMR2"),
+            reader.take(48, "RTMR3"),
+        ),
+        report_data=reader.take(64, "REPORTDATA"),
+        tee_tcb_svn_2=reader.take(16, "TEE_TCB_SVN_2") if reader.remaining else None,
+        mrservicetd=reader.take(48, "MRSERVICETD") if reader.remaining else None,
+    )
+
+
+def _signature_data(data: bytes) -> QuoteSignature:
+    reader = Reader(data, "signature data")
+    signature = reader.take(64, "quote signature")
+    attestation_key = reader.take(64, "attestation key")
+    certification = _certification_data(reader, QE_REPORT_CERTIFICATION, "QE report certification data")
+    reader.end()
+    inner = Reader(certification, "QE report certification data")
+    qe_report = _enclave_report(inner.take(384, "QE report"))
+    qe_report_signature = inner.take(64, "QE report signature")
+    authentication = inner.take(inner.number(2, "QE authentication data length"), "QE authentication data")
+    chain = _certification_data(inner, PCK_CHAIN_CERTIFICATION, "PCK certificate chain")
+    inner.end()
+    return QuoteSignature(signature, attestation_key, qe_report, qe_report_signature, authentication, chain)
+
+
+def _certification_data(reader: Reader, expected: int, field: str) -> bytes:
+    kind = reader.number(2, "certification data type")
+    if kind != expected:
+        raise reader.malformed(f"certification data type {expected} ({field})", f"{kind}")
+    return reader.take(reader.number(4, f"{field} size"), field)
+
+
+def _enclave_report(data: bytes) -> EnclaveReport:
+    reader = Reader(data, "QE report")
+    cpusvn = reader.take(16, "CPUSVN")
+    miscselect = reader.number(4, "MISCSELECT")
+    reader.take(28, "reserved")
+    attributes = reader.take(16, "ATTRIBUTES")
+    mrenclave = reader.take(32, "MRENCLAVE")
+    reader.take(32, "reserved")
+    mrsigner = reader.take(32, "MRSIGNER")
+    reader.take(96, "reserved")
+    isvprodid = reader.number(2, "ISVPRODID")
+    isvsvn = reader.number(2, "ISVSVN")
+    reader.take(60, "reserved")
+    report_data = reader.take(64, "REPORTDATA")
+    return EnclaveReport(data, cpusvn, miscselect, attributes, mrenclave, mrsigner, isvprodid, isvsvn, report_data)
+
+
+def _padding(reader: Reader) -> int:
+    """Count the zeros at the end; anything else there was put in by somebody the signature does not speak for."""
+    offset = reader.position
+    rest = reader.rest()
+    foreign = sum(byte != 0 for byte in rest)
+    if foreign:
+        raise MalformedError("TDX quote", "zero padding after the signature data", f"{foreign} non-zero bytes", offset)
+    if len(rest) > PADDING_LIMIT:
+        raise MalformedError("TDX quote", f"at most {PADDING_LIMIT} bytes of padding", f"{len(rest)}", offset)
+    return len(rest)
