@@ -1,0 +1,310 @@
+"""Real bytes on a schedule: every task of it is carried out, in the order of the virtual clock, through AES-256-GCM.
+
+The platform carries every sealed message and may do with it what it likes. What must follow: each chunk is delivered
+once, in order, and no plaintext leaves quarantine before its tag has verified; anything else ends the transfer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from carnet_ref.crypto import KEY_BYTES, CryptoError, Random
+from carnet_ref.datapath.maxplus import completion
+from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.link import Opener, Sealer
+from carnet_ref.keys.usage import KeyUsage
+
+SEALING = frozenset({Stage.HOLDER_ENCRYPT, Stage.RE_ENCRYPT, Stage.GPU_ENCRYPT})
+CARRYING = frozenset({Stage.NETWORK, Stage.PCIE, Stage.PEER_LINK})
+USING = frozenset({Stage.COMPUTE, Stage.TEE_COMPUTE})
+
+
+class DeliveryError(Exception):
+    """A transfer that was refused; nothing that was not verified has been used."""
+
+
+class ChunkRefusedError(DeliveryError):
+    """A message that is not the next one of its channel: altered, repeated, out of order, or from elsewhere."""
+
+
+class ChunkMissingError(DeliveryError):
+    """A chunk was due and nothing came."""
+
+
+class IvReuseError(DeliveryError):
+    """A key and IV that have sealed before were about to leave a second time."""
+
+
+class UnverifiedUseError(DeliveryError):
+    """Bytes were about to be used that no tag has vouched for."""
+
+
+class Platform(Protocol):
+    """What lies between two ends: it sees every sealed message and decides what arrives."""
+
+    def carry(self, channel: str, message: bytes) -> Sequence[bytes]:
+        """Return what arrives when ``message`` is put on ``channel``."""
+
+
+class HonestPlatform:
+    """A platform that delivers what it is given."""
+
+    def carry(self, channel: str, message: bytes) -> Sequence[bytes]:
+        """Deliver the message."""
+        return (message,)
+
+
+class IvLedger:
+    """Every (key, IV) that sealed something, whoever held the key; a second use of one is an error."""
+
+    __slots__ = ("_used",)
+
+    def __init__(self) -> None:
+        self._used: set[tuple[bytes, int, int]] = set()
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    def record(self, key: bytes, ivs: IvCounter) -> None:
+        """Record the IV that ``ivs`` gave out last.
+
+        Raises:
+            IvReuseError: it sealed before under ``key``.
+        """
+        use = (key, ivs.channel, ivs.message)
+        if use in self._used:
+            raise IvReuseError(f"message {ivs.message} of channel {ivs.channel} was sealed before under this key")
+        self._used.add(use)
+
+
+class Channel:
+    """A sealed channel: its two ends, and what is on the wire between them."""
+
+    __slots__ = ("_key", "_ledger", "_random", "_sealer", "name", "opener", "wire")
+
+    def __init__(self, name: str, random: Random, ledger: IvLedger) -> None:
+        self.name = name
+        self._random = random
+        self._ledger = ledger
+        self.wire: deque[bytes] = deque()
+        self.rotate()
+
+    def rotate(self) -> None:
+        """Give both ends a new key; the channel counter stays and the message counter starts again, as the H100 does.
+
+        Source: open-gpu-kernel-modules, conf_compute_gh100.c.
+        """
+        self._key = self._random(KEY_BYTES)
+        self._sealer = Sealer(self._key, IvCounter(1), KeyUsage())
+        self.opener = Opener(self._key, IvCounter(1))
+
+    def seal(self, plaintext: bytes) -> bytes:
+        """Return ``plaintext`` sealed under the next IV.
+
+        Raises:
+            IvReuseError: that IV was used under this key before.
+        """
+        sealed = self._sealer.seal(plaintext)
+        self._ledger.record(self._key, self._sealer.ivs)
+        return sealed
+
+    def seal_at(self, message: int, plaintext: bytes) -> bytes:
+        """Return ``plaintext`` sealed under a message counter of the caller's choice.
+
+        Raises:
+            IvReuseError: that IV was used under this key before.
+        """
+        sealer = Sealer(self._key, IvCounter(1, message - 1), KeyUsage())
+        sealed = sealer.seal(plaintext)
+        self._ledger.record(self._key, sealer.ivs)
+        return sealed
+
+    def open(self) -> bytes:
+        """Return the plaintext of the next message on the wire.
+
+        Raises:
+            ChunkMissingError: there is none.
+            ChunkRefusedError: it is not the one that is due.
+        """
+        if not self.wire:
+            raise ChunkMissingError(f"{self.name}: a chunk is due and nothing came")
+        try:
+            return self.opener.open(self.wire.popleft())
+        except CryptoError as error:
+            raise ChunkRefusedError(f"{self.name}: {error}") from None
+
+    def close(self) -> None:
+        """End the transfer: both ends know how many messages it has.
+
+        Raises:
+            ChunkRefusedError: more came.
+        """
+        if self.wire:
+            raise ChunkRefusedError(f"{self.name}: {len(self.wire)} messages came beyond the last chunk")
+
+
+@dataclass(slots=True)
+class _Parcel:
+    """A chunk on its way: in the clear, sealed, or opened and waiting in quarantine."""
+
+    plain: bytes | None
+    sealed: bytes | None = None
+    quarantine: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came of carrying out a schedule.
+
+    Attributes:
+        delivered: the plaintext of each chunk, in the order in which it became usable.
+        used: the chunks that a compute task could read, for each such task.
+        resident: the chunks left in GPU memory.
+    """
+
+    delivered: Mapping[int, bytes]
+    used: tuple[frozenset[int], ...]
+    resident: frozenset[int]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of carrying out a schedule."""
+
+    platform: Platform
+    random: Random
+    ledger: IvLedger
+    payload: Mapping[int, bytes]
+    parcels: dict[int, _Parcel] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    delivered: dict[int, bytes] = field(default_factory=dict)
+    used: list[frozenset[int]] = field(default_factory=list)
+    resident: set[int] = field(default_factory=set)
+
+    def channel(self, name: str) -> Channel:
+        if name not in self.channels:
+            self.channels[name] = Channel(name, self.random, self.ledger)
+        return self.channels[name]
+
+    def carry_out(self, task: Task) -> None:
+        if task.stage in USING:
+            self._use()
+        elif task.stage is Stage.SCRUB:
+            self.resident.clear()
+        elif task.stage is Stage.ROTATION and task.channel:
+            self.channel(task.channel).rotate()
+        elif task.chunk is not None:
+            self._move(task, task.chunk)
+
+    def _use(self) -> None:
+        waiting = [chunk for chunk, parcel in self.parcels.items() if parcel.quarantine is not None]
+        if waiting:
+            raise UnverifiedUseError(f"chunks {waiting} are in memory and not released")
+        self.used.append(frozenset(self.resident))
+
+    def _move(self, task: Task, chunk: int) -> None:
+        parcel = self.parcels.setdefault(chunk, _Parcel(self.payload[chunk]))
+        if task.stage in SEALING:
+            parcel.sealed, parcel.plain = self.channel(task.channel).seal(_present(parcel.plain)), None
+        elif task.stage is Stage.BOUNCE_COPY:
+            parcel.sealed = bytes(bytearray(_present(parcel.sealed)))
+        elif task.stage in CARRYING and task.channel:
+            self._carry(task.channel, _present(parcel.sealed))
+            parcel.sealed = None
+        elif task.stage in CARRYING:
+            self._release(chunk, _present(parcel.plain))
+        elif task.stage is Stage.CPU_DECRYPT:
+            parcel.plain = self.channel(task.channel).open()
+        elif task.stage is Stage.GPU_VERIFY:
+            parcel.quarantine = self.channel(task.channel).open()
+        elif task.stage is Stage.GPU_DECRYPT:
+            self._release(chunk, _present(parcel.quarantine))
+            parcel.quarantine = None
+
+    def _carry(self, channel: str, message: bytes) -> None:
+        self.channel(channel).wire.extend(self.platform.carry(channel, message))
+
+    def _release(self, chunk: int, plaintext: bytes) -> None:
+        if chunk in self.delivered:
+            raise ChunkRefusedError(f"chunk {chunk} was delivered before")
+        self.delivered[chunk] = plaintext
+        self.resident.add(chunk)
+
+    def deliver_to_cpu(self) -> None:
+        """Count as delivered what was opened in a confidential machine and goes no further."""
+        for chunk, parcel in self.parcels.items():
+            if parcel.plain is not None and chunk not in self.delivered:
+                self.delivered[chunk] = parcel.plain
+
+    def arrive_sealed(self, schedule: Schedule) -> None:
+        """Let a sender outside the schedule seal what reaches it sealed: users' data on their way to the CPU or GPU."""
+        met: set[int] = set()
+        for task in schedule.tasks:
+            if task.chunk is None or task.chunk in met:
+                continue
+            met.add(task.chunk)
+            if task.stage in SEALING or not task.channel:
+                continue
+            sealed = self.channel(task.channel).seal(self.payload[task.chunk])
+            parcel = self.parcels[task.chunk] = _Parcel(None)
+            if task.stage in CARRYING:
+                parcel.sealed = sealed
+            else:
+                self._carry(task.channel, sealed)
+
+
+def _present(value: bytes | None) -> bytes:
+    if value is None:
+        raise UnverifiedUseError("a stage came before the one that makes its bytes")
+    return value
+
+
+def deliver(
+    schedule: Schedule,
+    payload: Mapping[int, bytes],
+    random: Random,
+    platform: Platform | None = None,
+    ledger: IvLedger | None = None,
+) -> Delivery:
+    """Carry out ``schedule`` with ``payload``, whose keys are chunk numbers; chunks are at most 1 MiB.
+
+    Raises:
+        DeliveryError: the platform interfered, or the schedule would use what is not verified.
+    """
+    run = _Run(platform or HonestPlatform(), random, IvLedger() if ledger is None else ledger, payload)
+    run.arrive_sealed(schedule)
+    starts = completion(schedule).starts
+    for position in sorted(range(len(starts)), key=lambda index: (starts[index], index)):
+        run.carry_out(schedule.tasks[position])
+    for channel in run.channels.values():
+        channel.close()
+    run.deliver_to_cpu()
+    return Delivery(run.delivered, tuple(run.used), frozenset(run.resident))
+
+
+def deliver_with_retries(
+    schedule: Schedule,
+    payload: Mapping[int, bytes],
+    random: Random,
+    platforms: Sequence[Platform],
+    ledger: IvLedger,
+) -> Delivery:
+    """Carry out ``schedule`` from the start, under new keys, on each platform in turn until one delivers.
+
+    A failed transfer kills its keys, as an authentication failure ends an H100's session; nothing is sent again under
+    them.
+
+    Raises:
+        DeliveryError: no platform delivered.
+    """
+    *interfering, last = platforms
+    for platform in interfering:
+        try:
+            return deliver(schedule, payload, random, platform, ledger)
+        except (ChunkRefusedError, ChunkMissingError):
+            continue
+    return deliver(schedule, payload, random, last, ledger)

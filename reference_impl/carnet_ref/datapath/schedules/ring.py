@@ -1,0 +1,101 @@
+"""Ring all-reduce between GPUs that trust nothing outside their packages: every hop is sealed and opened.
+
+N ranks exchange a gradient of S bytes in 2(N − 1) sub-steps of S/N bytes: N − 1 that scatter and reduce, N − 1 that
+gather. A bucket goes round on its own, so what each sub-step costs whatever its size is paid again for every bucket.
+
+Source: arXiv 2501.11771, abstract and section on ring all-reduce.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from carnet_ref.datapath.costs import Costs
+from carnet_ref.datapath.quantities import QuantityError, Size, chunks_of
+from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A gradient, the buckets it is sent in, and who takes part.
+
+    Raises:
+        QuantityError: fewer than two ranks, or no bucket.
+    """
+
+    ranks: int
+    gradient: Size
+    bucket: Size
+    sealed: bool = True
+
+    def __post_init__(self) -> None:
+        if self.ranks < 2:
+            raise QuantityError(f"a ring has at least two ranks, not {self.ranks}")
+        chunks_of(self.gradient, self.bucket)
+
+    @property
+    def sub_steps(self) -> int:
+        """How many times each rank sends, for each bucket."""
+        return 2 * (self.ranks - 1)
+
+    @property
+    def buckets(self) -> tuple[Size, ...]:
+        """The sizes of the buckets, in the order in which they become ready."""
+        return chunks_of(self.gradient, self.bucket)
+
+
+def piece_sizes(bucket: Size, ranks: int) -> tuple[Size, ...]:
+    """Cut a bucket into one piece for each rank; the first ones are a byte larger where it does not divide."""
+    whole, rest = divmod(bucket.octets, ranks)
+    return tuple(Size(whole + (index < rest)) for index in range(ranks))
+
+
+def piece_sent(rank: int, sub_step: int, ranks: int) -> int:
+    """Return which piece ``rank`` sends in ``sub_step``: its own first, then what it received the step before."""
+    return (rank - sub_step) % ranks if sub_step < ranks - 1 else (rank + 1 - (sub_step - (ranks - 1))) % ranks
+
+
+def link(rank: int, ranks: int) -> str:
+    """Return the name of the channel from ``rank`` to the next."""
+    return f"rank {rank}>rank {(rank + 1) % ranks}"
+
+
+def ring_all_reduce(ring: Ring, costs: Costs) -> Schedule:
+    """Return the schedule of one iteration: buckets become ready as the backward pass goes on, and then go round.
+
+    `Stage.COMPUTE` is charged for the bytes of each bucket on every rank. A chunk is numbered by bucket, sub-step and
+    sending rank.
+    """
+    builder = ScheduleBuilder("ring all-reduce" if ring.sealed else "plain ring all-reduce")
+    for index, bucket in enumerate(ring.buckets):
+        seconds = costs.seconds(Stage.COMPUTE, bucket)
+        ready = [(builder.add(Stage.COMPUTE, f"rank {rank} GPU", seconds),) for rank in range(ring.ranks)]
+        pieces = piece_sizes(bucket, ring.ranks)
+        for sub_step in range(ring.sub_steps):
+            first = (index * ring.sub_steps + sub_step) * ring.ranks
+            arrived = []
+            for rank in range(ring.ranks):
+                size = pieces[piece_sent(rank, sub_step, ring.ranks)]
+                arrived.append(_hop(builder, ring, costs, rank, size, ready[rank], first + rank))
+            ready = [(arrived[rank - 1],) for rank in range(ring.ranks)]
+    return builder.done()
+
+
+def _hop(
+    builder: ScheduleBuilder, ring: Ring, costs: Costs, rank: int, size: Size, after: tuple[int, ...], chunk: int
+) -> int:
+    """Lay one hop and return the position of its last task."""
+    receiver = (rank + 1) % ring.ranks
+    stages = [(Stage.PEER_LINK, link(rank, ring.ranks))]
+    if ring.sealed:
+        stages = [
+            (Stage.GPU_ENCRYPT, f"rank {rank} cipher"),
+            *stages,
+            (Stage.GPU_VERIFY, f"rank {receiver} cipher"),
+            (Stage.GPU_DECRYPT, f"rank {receiver} cipher"),
+        ]
+    channel = link(rank, ring.ranks) if ring.sealed else ""
+    for stage, resource in stages:
+        position = builder.add(stage, resource, costs.seconds(stage, size), after, chunk, channel, size)
+        after = (position,)
+    return after[0]
