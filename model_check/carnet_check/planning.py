@@ -126,10 +126,12 @@ def planned(request: Request) -> Campaign:
     for variant in request.variants:
         source.require_variant(variant)
     profile = source.profile(request.profile)
-    plans = tuple(_plan(request, variant) for variant in request.variants or source.family.main)
+    variants = source.family.with_layers(request.variants or source.family.main)
+    plans = tuple(_plan(request, variant) for variant in variants)
     _refuse_unknown("claim", request.claims, plans, lambda p: [claim.name for claim in p.claims])
     _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
     _refuse_declared(request.claims, plans)
+    plans = tuple(plan for plan in plans if plan.pairs) or plans
     engines = tuple(dict.fromkeys(request.engines)) or (INDUCTION, EXPLICIT)
     campaign = Campaign(request, profile, engines, plans)
     _refuse_empty(campaign)

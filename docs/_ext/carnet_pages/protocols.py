@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from carnet_spec.language import (
     Action,
@@ -48,8 +49,11 @@ class ProtocolPages:
         self.family = family
         self.name = prose(family.title.partition(":")[0])
         self.known = known
-        self.drafts = {name: family.draft(name).whole() for name in family.main}
+        self.main = family.with_layers(family.main)
+        self.drafts = {name: family.draft(name).whole() for name in self.main}
         self.protocol = self.drafts[family.main[0]]
+        self.layers = [self.drafts[name] for name in family.with_layers(family.main[:1])[1:]]
+        """What is superposed on the first main variant."""
 
     def overview(self) -> str:
         """Return the page that opens the protocol."""
@@ -74,7 +78,7 @@ class ProtocolPages:
             "or shown to it, and what it keeps itself.",
             *(self._symbols(kind) for kind in Kind),
             ["## At first", "", "Relations hold of nothing, but for these values.", ""],
-            [f"* {code(show_initial(initial))}" for initial in self.protocol.initial],
+            [f"* {code(show_initial(initial))}" for initial in self._whole("initial")],
         )
 
     def actions(self) -> str:
@@ -85,11 +89,13 @@ class ProtocolPages:
             if own:
                 parts.append([f"## {prose(role.name)}", ""])
                 parts += [self._action(action, self.family.main[0]) for action in own]
-        for name in self.family.main[1:]:
-            others = [action for action in self.drafts[name].actions if action not in self.protocol.actions]
+        shown = list(self.protocol.actions)
+        for name in self.main[1:]:
+            others = [action for action in self.drafts[name].actions if action not in shown]
             if others:
                 parts.append([f"## In variant {prose(name)} instead", ""])
                 parts += [self._action(action, name) for action in others]
+                shown += others
         return page(
             f"# Actions of {self.name}",
             "All guards and updates read the state before the step; what is not mentioned stays as it was. A *rule* "
@@ -99,32 +105,37 @@ class ProtocolPages:
 
     def claims(self) -> str:
         """Return the page of claims, goals and lemmas."""
-        protocol = self.protocol
-        threats = [threat.id for threat in protocol.threats]
+        claims = self._whole("claims")
+        threats = [threat.id for threat in self.protocol.threats]
         return page(
             f"# Claims of {self.name}",
             "For any number of agents, keys, messages and rounds. ✓ is claimed, ✗ is expected to fall.",
             table(
                 ["claim", *threats],
-                ([self._claim_link(c.name), *(self._under(c, id) for id in threats)] for c in protocol.claims),
+                ([self._claim_link(c.name), *(self._under(c, id) for id in threats)] for c in claims),
             ),
-            *(self._claim(claim) for claim in protocol.claims),
+            *(self._claim(claim) for claim in claims),
             self._goals(),
             self._liveness(),
             ["## Lemmas", "", "Invariants that the proofs of the claims rest on; they are proved, too.", ""],
-            *(self._lemma(lemma) for lemma in protocol.lemmas),
+            *(self._lemma(lemma) for lemma in self._whole("lemmas")),
         )
+
+    def _whole(self, what: str) -> list[Any]:
+        """Return the parts of one kind, of the first main variant and then of the layers over it."""
+        parts = (part for draft in (self.protocol, *self.layers) for part in getattr(draft, what))
+        return list(dict.fromkeys(parts))
 
     # -- parts of pages
 
     def _digests(self) -> Lines:
-        for name in self.family.main:
+        for name in self.main:
             yield from (f"Digest of {code(name)}: {code(self.family.protocol(name).digest)}", "")
 
     def _parties(self) -> Lines:
         yield from ("## Parties and sorts", "")
         yield from table(["party", "follows the protocol", "steps"], (self._party(role) for role in self._roles()))
-        sorts = ([code(sort.name), self._elements(sort)] for sort in self.protocol.sorts)
+        sorts = ([code(sort.name), self._elements(sort)] for sort in self._whole("sorts"))
         yield from table(["sort", "elements"], sorts)
 
     def _threats(self) -> Lines:
@@ -141,7 +152,7 @@ class ProtocolPages:
         yield from table(["id", "what is taken for granted"], rows)
         axioms = (
             [prose(axiom.name), code(show(axiom.formula)), self._cite(axiom.assumption), prose(axiom.says)]
-            for axiom in protocol.axioms
+            for axiom in self._whole("axioms")
         )
         yield from table(["axiom", "formula", "assumption", "meaning"], axioms)
 
@@ -171,9 +182,10 @@ class ProtocolPages:
         ]
 
     def _goals(self) -> Lines:
-        if self.protocol.goals:
+        goals = self._whole("goals")
+        if goals:
             yield from ("## Goals", "", "What must be reachable, or all claims would be empty.", "")
-        for goal in self.protocol.goals:
+        for goal in goals:
             yield from (f"### {prose(goal.name)}", "", prose(goal.sentence), "")
             yield from formula(Exists(goal.params, goal.body) if goal.params else goal.body)
 
@@ -201,23 +213,26 @@ class ProtocolPages:
         if defence.timed:
             return [code(defence.id), prose(defence.title), "the timed layer, not built yet"]
         parts: list[str] = []
-        for action in self.protocol.actions:
-            if action.shortcut_of == defence.id:
-                parts.append(f"no {self._action_link(action)}")
-            tagged: tuple[Guard | Update, ...] = action.guards + action.updates
-            for part in tagged:
-                if defence.id in (part.defence, part.unless):
-                    absent = "not " if part.unless == defence.id else ""
-                    parts.append(f"{self._action_link(action)}: {absent}{prose(part.name)}")
+        for name in self.family.with_layers(self.family.main[:1]):
+            for action in self.drafts[name].actions:
+                if action.shortcut_of == defence.id:
+                    parts.append(f"no {self._action_link(action, name)}")
+                tagged: tuple[Guard | Update, ...] = action.guards + action.updates
+                for part in tagged:
+                    if defence.id in (part.defence, part.unless):
+                        absent = "not " if part.unless == defence.id else ""
+                        parts.append(f"{self._action_link(action, name)}: {absent}{prose(part.name)}")
+            if parts:
+                break
         return [code(defence.id), prose(defence.title), "<br>".join(parts)]
 
     def _variant(self, name: str) -> list[str]:
         variant = self.family.variants[name]
-        main = " (main)" if name in self.family.main else ""
+        main = " (main)" if name in self.family.main else f" (layer over {code(variant.over)})" if variant.over else ""
         return [code(name) + main, prose(variant.title), prose(variant.label), ", ".join(variant.without)]
 
     def _symbols(self, kind: Kind) -> Lines:
-        chosen = [symbol for symbol in self.protocol.symbols if symbol.kind is kind]
+        chosen = [symbol for symbol in self._whole("symbols") if symbol.kind is kind]
         if chosen:
             yield from (f"## {KINDS[kind].capitalize()}", "")
             yield from table(["symbol", "whose", "changes", "meaning"], (self._symbol(symbol) for symbol in chosen))
@@ -281,8 +296,9 @@ class ProtocolPages:
     def _cite(self, id: str) -> str:
         return f"{{ref}}`{id} <{label(id)}>`" if id in self.known else prose(id)
 
-    def _action_link(self, action: Action) -> str:
-        return f"{{ref}}`{action.name} <{label(self.family.id, 'action', action.name)}>`"
+    def _action_link(self, action: Action, variant: str = "") -> str:
+        of_variant = "" if variant == self.family.main[0] else variant
+        return f"{{ref}}`{action.name} <{label(self.family.id, of_variant, 'action', action.name)}>`"
 
     def _claim_link(self, name: str) -> str:
         return f"{{ref}}`{name} <{label(self.family.id, 'claim', name)}>`"

@@ -48,6 +48,7 @@ class Draft:
         self.title = title
         self.variant = variant
         self._actions: list[Action] = []
+        self._below: frozenset[Symbol] = frozenset()
         self._axioms: list[Axiom] = []
         self._initial: list[Initial] = []
         self._claims: list[Claim] = []
@@ -127,10 +128,65 @@ class Draft:
             )
             if any(other.name == action.name for other in self._actions):
                 raise SpecificationError(f"two actions are called '{action.name}'")
+            self._refuse_below(action.name, action.updates)
             self._actions.append(action)
             return action
 
         return trace
+
+    def superpose(
+        self, name: str, *, says: str = "", source: str = "", enforces: str | tuple[str, ...] = ()
+    ) -> Callable[[Callable[..., None]], Action]:
+        """Trace the decorated function on top of the action called ``name``: what that action does stays as it is.
+
+        Parameters of the same name and sort are shared; the others are new. What the draft's actions change before the
+        first addition, neither additions nor later actions may change: without them every run is a run of the draft.
+        ``says`` and ``source`` are appended to the action's own.
+
+        Raises:
+            SpecificationError: there is no such action, or the addition changes what it must not.
+        """
+        if not self._below:
+            self._below = frozenset(update.symbol for action in self._actions for update in action.updates)
+
+        def trace(function: Callable[..., None]) -> Action:
+            place, base = self._place_of(name)
+            params = parameters(function, skip=1)
+            step = Step(name, params, base.by, base.deduction)
+            function(step, *params)
+            self._refuse_below(name, tuple(step.updates))
+            added = tuple(var for var in map(_variable, params) if var not in base.params)
+            more = (enforces,) if isinstance(enforces, str) else enforces
+            action = replace(
+                base,
+                params=base.params + added,
+                guards=base.guards + tuple(step.guards),
+                updates=base.updates + tuple(step.updates),
+                says=" ".join(filter(None, (base.says, says))),
+                source="; ".join(filter(None, (base.source, source))),
+                enforces=base.enforces + more,
+                why=" ".join(filter(None, (base.why, " ".join((function.__doc__ or "").split())))),
+            )
+            self._actions[place] = action
+            return action
+
+        return trace
+
+    def _place_of(self, name: str) -> tuple[int, Action]:
+        for place, action in enumerate(self._actions):
+            if action.name == name:
+                return place, action
+        raise SpecificationError(f"no action '{name}' to add to; known: {listed(a.name for a in self._actions)}")
+
+    def _refuse_below(self, name: str, updates: tuple[Update, ...]) -> None:
+        for update in updates:
+            if update.symbol in self._below:
+                raise SpecificationError(f"{name}: a layer cannot change {update.symbol.name}, which is below it")
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The actions and rules so far, in order, shortcuts included."""
+        return tuple(self._actions)
 
     # -- what is claimed and assumed ------------------------------------------------------------------------------
 

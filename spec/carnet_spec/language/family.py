@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_spec.language.draft import Draft
@@ -27,6 +27,8 @@ class Variant:
     label: str = ""
     without: tuple[str, ...] = ()
     """Defences that the variant lacks."""
+    over: str = ""
+    """The variant that this one adds a layer to; the layer's claims are checked together with that variant's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,14 @@ class Family:
             known = ", ".join(self.variants)
             raise SpecificationError(f"no variant '{name}' in {self.id}; known: {known}")
         return self.draft(name).protocol((*self.variants[name].without, *without))
+
+    def with_layers(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the variants called ``names``, each followed by the layers over it."""
+        layered = (
+            (name, *(layer.name for layer in self.variants.values() if layer.over and layer.over == name))
+            for name in names
+        )
+        return tuple(dict.fromkeys(name for group in layered for name in group))
 
     def profile(self, name: str) -> Profile:
         """Return the profile called ``name``.

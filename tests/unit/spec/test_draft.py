@@ -23,6 +23,7 @@ from carnet_spec.language import (
     Role,
     SpecificationError,
     Step,
+    Variant,
     exists,
     forall,
     implies,
@@ -319,3 +320,78 @@ def test_the_digest_differs_when_anything_changes() -> None:
 def test_the_digest_is_that_of_equal_protocols() -> None:
     assert toy.FAMILY.protocol().digest == replace(toy.FAMILY.protocol(), sorts=(), symbols=()).digest
     assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
+
+
+# -- layers ---------------------------------------------------------------------------------------
+
+
+def _journey() -> Draft:
+    draft = drafted()
+
+    @draft.action(by=PARTY, says="{k} is chosen", source="test")
+    def choose(step: Step, k: Key) -> None:
+        """Choose."""
+        step.require("start", phase == Phase.START)
+        step.set(chosen, k)
+
+    return draft
+
+
+def test_a_layer_adds_to_an_action_and_changes_nothing_of_it() -> None:
+    draft = _journey()
+    plain = draft.actions[0]
+
+    @draft.superpose("choose", says="by {a}", source="more", enforces="REQ-1")
+    def _(step: Step, k: Key, a: Agent) -> None:
+        """With care."""
+        step.require("known", enrolled(a))
+        step.insert(own(a, k))
+
+    (layered,) = draft.actions
+    assert [param.name for param in layered.params] == ["k", "a"]
+    assert layered.guards[: len(plain.guards)] == plain.guards
+    assert layered.updates[: len(plain.updates)] == plain.updates
+    assert [guard.name for guard in layered.guards] == ["start", "known"]
+    assert (layered.says, layered.source, layered.why) == ("{k} is chosen by {a}", "test; more", "Choose. With care.")
+    assert layered.enforces == ("REQ-1",)
+
+
+def test_a_layer_cannot_change_what_is_below_it() -> None:
+    draft = _journey()
+    with pytest.raises(SpecificationError, match="a layer cannot change chosen"):
+
+        @draft.superpose("choose")
+        def _(step: Step, k: Key) -> None:
+            step.set(chosen, k, name="again")
+
+
+def test_an_action_of_a_layer_cannot_change_what_is_below_it() -> None:
+    draft = _journey()
+
+    @draft.superpose("choose")
+    def _(step: Step, k: Key, a: Agent) -> None:
+        step.insert(own(a, k))
+
+    with pytest.raises(SpecificationError, match="forget: a layer cannot change chosen"):
+
+        @draft.action(by=PARTY, says="{k} is forgotten", source="test")
+        def forget(step: Step, k: Key) -> None:
+            step.set(chosen, k)
+
+
+def test_a_layer_adds_to_actions_that_exist() -> None:
+    with pytest.raises(SpecificationError, match="no action 'chose' to add to; known: choose"):
+
+        @_journey().superpose("chose")
+        def _(step: Step) -> None: ...
+
+
+def test_layers_follow_what_they_are_over() -> None:
+    variants = {
+        "main": toy.FAMILY.variants["main"],
+        "late": Variant("late", "with time", over="main"),
+        "forgetful": toy.FAMILY.variants["forgetful"],
+    }
+    family = replace(toy.FAMILY, variants=variants)
+    assert family.with_layers(("forgetful", "main")) == ("forgetful", "main", "late")
+    assert family.with_layers(("late",)) == ("late",)

@@ -111,7 +111,6 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     _memory(draft, made)
     _agreement(draft, made)
     _authenticity(draft, made)
-    _timed(draft, made)
 
 
 def _secrecy(draft: Draft, made: Scope) -> None:
@@ -367,27 +366,3 @@ def _authenticity(draft: Draft, made: Scope) -> None:
     )
     def no_silent_reset() -> Formula:
         return implies((phase != Phase.SETUP) & (phase != Phase.OPENED), attested(session))
-
-
-def _timed(draft: Draft, made: Scope) -> None:
-    draft.declare_claim(
-        "key-lifetime",
-        sentence=said("CLAIM-KEY-LIFETIME"),
-        requirement="CLAIM-KEY-LIFETIME",
-        source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
-        under=made.all,
-    )
-    draft.declare_claim(
-        "fresh-attestation",
-        sentence=said("CLAIM-FRESH-ATTESTATION"),
-        requirement="CLAIM-FRESH-ATTESTATION",
-        source="RFC 9334 section 10",
-        under=made.all,
-    )
-    draft.declare_claim(
-        "bounded-custody",
-        sentence=said("CLAIM-BOUNDED-CUSTODY"),
-        requirement="CLAIM-BOUNDED-CUSTODY",
-        source="Carnet (a holder that keeps the GPU)",
-        under=made.all,
-    )

@@ -12,8 +12,9 @@ from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.homecoming import specify_homecoming
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
-from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES
+from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
 from carnet_spec.protocols.gpu_travelling.training import specify_training
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
@@ -83,6 +84,13 @@ VARIANTS = {
         Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
         Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
         Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
+        Variant("engine-per-holder-timed", "the same, with clock, leases and limits of keys", over=MAIN[0]),
+        Variant(
+            "sealed-under-master-timed",
+            "the same, with clock, leases and limits of keys",
+            label="needs firmware",
+            over=MAIN[1],
+        ),
     )
 }
 
@@ -92,11 +100,25 @@ _SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet"}
 
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
-    schedule = SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]()
+    base = VARIANTS[variant].over if variant in VARIANTS else ""
+    schedule = SCHEDULES[_SCHEDULE_OF.get(base or variant, "sealed-under-master")]()
+    draft = _steps(variant, schedule, timed=bool(base))
+    if base:
+        add_time(draft, USUAL.all)
+        return draft
+    made = {"confined-holder": CONFINED, "inner-key": RECORDING}.get(variant, USUAL)
+    state_claims(draft, schedule, made)
+    state_lemmas(draft, schedule)
+    state_goals(draft)
+    return draft
+
+
+def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
+    """Draft what is assumed and what may happen, and claim nothing."""
     confined = variant == "confined-holder"
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
+    _assume(draft, ("A9",) if timed else ())
     _threats(draft, recording=inner_key)
     _defences(draft)
     _start(draft)
@@ -109,20 +131,17 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     specify_adversary(draft, confined=confined)
     specify_deductions(draft, confined=confined, inner_key=inner_key)
     schedule.rules(draft)
-    state_claims(draft, schedule, CONFINED if confined else RECORDING if inner_key else USUAL)
-    state_lemmas(draft, schedule)
-    state_goals(draft)
     return draft
 
 
 BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8")
-"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. A9 is for timed claims."""
+"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
 
 
-def _assume(draft: Draft) -> None:
+def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     for id, requirement in requirements().items():
         if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
+            draft.assumption(id, requirement.sentence, built_in=id in (*BUILT_IN, *also_built_in))
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
     draft.axiom(
@@ -229,8 +248,12 @@ def _defences(draft: Draft) -> None:
         ("fail-stop-on-reset", "a failed session is never continued"),
     ):
         draft.defence(id, title, base=base[0] if base else "")
-    draft.defence("lease", "custody ends when its lease does", timed=True)
-    draft.defence("key-usage-limit", "a key is used up to its limit only", timed=True)
+    for id, title in (
+        (AGE, "the age of the evidence is looked at when the GPU is handed over, not only when it is appraised"),
+        (LEASE, "custody ends when its lease does"),
+        (LIMIT, "a key is used up to its limit only"),
+    ):
+        draft.defence(id, title, base="engine-per-holder-timed")
 
 
 def _start(draft: Draft) -> None:

@@ -20,6 +20,8 @@ DEFAULTS = {
     "sessions": 1,
     "own_sessions": 0,
     "own_keys": 0,
+    "instants": 3,
+    "limit": 4,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
 
@@ -34,12 +36,15 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``elsewhere`` genuine ones that
     outsiders own (one at least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator
     instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``rounds`` hand-overs;
-    ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw.
+    ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw. Where there is a
+    clock it shows ``instants``, and each key protects ``limit`` messages in either direction.
     """
     size = _sizes(scale, threat)
+    timed = any(sort.name == "Instant" for sort in protocol.sorts)
     cast = _Cast.of(size, threat)
     keys, pools = _keys(size)
-    slots = tuple(f"{n}" for n in range(max(5, size["chunks"] + 1)))
+    slots = tuple(f"{n}" for n in range(max(5, size["chunks"] + 1, size["limit"] + 1)))
+    instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in cast.chunks.items() for chunk in owned}
     return Instance(
         elements={
@@ -49,17 +54,20 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Key": keys,
             "Data": (*cast.datasets, "the model"),
             "Slot": slots,
+            "Instant": instants,
         },
-        relations=_relations(cast, slots, threat),
+        relations=_relations(cast, slots, threat) | {"earlier": _in_line(instants)},
         functions={
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
             "the_model": {(): "the model"},
             "first": {(): slots[0]},
+            "limit": {(): slots[size["limit"]]},
+            "power_on": {(): instants[0]},
             "data_owner": owners | {("the model",): "orchestrator"},
         },
         pools=pools,
-        describes=_describe(size, _rogues_enrolled(threat)),
+        describes=_describe(size, _rogues_enrolled(threat), timed=timed),
     )
 
 
@@ -182,7 +190,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
     return (*home, *out, *back, *own, *offered), pools
 
 
-def _describe(size: dict[str, int], enrolled_corrupt: bool) -> str:
+def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> str:
     """Name the sizes, leaving out what there is none of."""
     counted = (
         (size["holders"], "honest holder"),
@@ -194,10 +202,12 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool) -> str:
         (size["chunks"], "chunk"),
         (size["rounds"], "round"),
         (size["sessions"], "session"),
+        (size["instants"] if timed else 0, "instant"),
     )
     several = ((number, what, "s" if number > 1 else "") for number, what in counted if number)
     parts = (f"{number} {what}{plural}" for number, what, plural in several)
-    return ", ".join(parts)
+    limits = [f"at most {size['limit']} messages to a key"] if timed else []
+    return ", ".join([*parts, *limits])
 
 
 PROFILES = {

@@ -1,0 +1,276 @@
+"""The timed layer: the orchestrator's clock, leases and the limits of keys, superposed on the steps of the design.
+
+Every step of the untimed design keeps all it requires and does; the layer adds guards, and updates of symbols of its
+own. So every run with a clock is a run without one, and what is proved of the untimed design holds here too.
+
+Time is whatever is linearly ordered: integers, rationals and reals all are. Nothing is ever added up. Where a system
+computes *now plus the time to live*, the layer takes any instant that is not past, so what is proved holds for every
+time to live and every lease, be they constant or not. The clock moves when the orchestrator reads it, which it does
+whenever a decision depends on time; between two readings any time may pass, be it because the platform stalled it.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import (
+    Action,
+    Draft,
+    Formula,
+    Individual,
+    Kind,
+    Step,
+    Symbol,
+    all_of,
+    constant,
+    forall,
+    function,
+    implies,
+    relation,
+    rigid_relation,
+    variable,
+)
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    ORCHESTRATOR,
+    Agent,
+    Custody,
+    Data,
+    Key,
+    Order,
+    Phase,
+    Session,
+    Slot,
+    before,
+    custody,
+    first,
+    lent_key,
+    link_h2d,
+    ordered,
+    phase,
+    replied,
+    sealed,
+    session,
+)
+from carnet_spec.requirements import requirements
+
+AGE, LEASE, LIMIT = "attestation-age", "lease", "key-usage-limit"
+
+
+class Instant(Individual):
+    """A time that the orchestrator's clock can show."""
+
+
+earlier = rigid_relation("earlier", Instant, Instant, says="the first instant comes before the second")
+power_on = constant("power_on", Instant, says="what the clock shows when the orchestrator starts")
+limit = constant("limit", Slot, says="the first counter value that is past the limit of a key")
+
+clock = variable("clock", Instant, of=ORCHESTRATOR, says="what its clock showed when it was last read")
+evidence_end = variable("evidence_end", Instant, of=ORCHESTRATOR, says="when the session's evidence is too old")
+lease_end = variable("lease_end", Instant, of=ORCHESTRATOR, says="when the lease that was granted last is over")
+
+good_until = function("good_until", Session, to=Instant, kind=Kind.GHOST, says="when the session's evidence is too old")
+leased_until = function("leased_until", Key, to=Instant, kind=Kind.GHOST, says="when the lease of the epoch is over")
+stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence opened a hand-over when it was too old")
+kept_late = relation("kept_late", Key, kind=Kind.GHOST, says="something was accepted under it after its lease")
+
+_COUNTERS: dict[Symbol, int] = {sealed.symbol: 2, ordered.symbol: 1, replied.symbol: 1}
+"""Where in a message the counter value stands that it was protected with."""
+
+
+def add_time(draft: Draft, under: tuple[str, ...]) -> None:
+    """Superpose clock, leases and limits on the steps of ``draft``, and state the timed claims under ``under``."""
+    _assume(draft)
+    _age(draft)
+    _lease(draft)
+    _read_clock(draft)
+    _limit(draft)
+    _claim(draft, under)
+    _lemmas(draft)
+    _goals(draft)
+
+
+def _assume(draft: Draft) -> None:
+    draft.axiom("time does not loop", forall(lambda t: ~earlier(t, t), Instant), assumption="A9")
+    draft.axiom(
+        "time is ordered",
+        forall(lambda t, u, v: implies(earlier(t, u) & earlier(u, v), earlier(t, v)), Instant, Instant, Instant),
+        assumption="A9",
+    )
+    draft.axiom(
+        "time is in line",
+        forall(lambda t, u: earlier(t, u) | (t == u) | earlier(u, t), Instant, Instant),
+        assumption="A9",
+    )
+    draft.axiom("a key is good for something", before(first, limit))
+    draft.initially(clock, power_on)
+
+    def at_first(k: Key) -> Instant:
+        return power_on
+
+    draft.initially(leased_until, at_first)
+
+
+def _read(step: Step, now: Instant) -> None:
+    """Read the clock: it shows ``now``, and never goes back."""
+    step.given("time passes", ~earlier(now, clock))
+    step.set(clock, now)
+
+
+def _read_clock(draft: Draft) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator reads its clock: {now}.",
+        source="Carnet (a holder that keeps the GPU)",
+        enforces="REQ-RETURN-04",
+    )
+    def read_clock(step: Step, now: Instant) -> None:
+        """A clock that shows the end of the lease is no mere reading: eviction or fail-stop begins with it."""
+        step.given("time has passed", earlier(clock, now))
+        step.require("lease not over", (phase != Phase.AWAY) | ~earlier(lease_end, now), defence=LEASE)
+        step.set(clock, now)
+
+
+def _age(draft: Draft) -> None:
+    @draft.superpose(
+        "open_session",
+        says="It is {now}; evidence for it will be too old after {end}.",
+        source="RFC 9334 section 10.2: a nonce bounds the age of evidence from when it was drawn",
+        enforces="REQ-SETUP-13",
+    )
+    def _(step: Step, s: Session, now: Instant, end: Instant) -> None:
+        """Evidence is no older than the nonce that it answers."""
+        _read(step, now)
+        step.require("not too old yet", ~earlier(end, now))
+        step.set(evidence_end, end)
+        step.set(good_until(s), end)
+
+    @draft.superpose("accept_gpu", says="It is {now}.", source="RFC 9334 section 10", enforces="REQ-SETUP-13")
+    def _(step: Step, now: Instant) -> None:
+        """Looking at its age here does not replace looking at it when the GPU is handed over."""
+        _read(step, now)
+        step.require("age at appraisal", ~earlier(evidence_end, now))
+
+    if any(action.name == "reattach" for action in draft.actions):
+
+        @draft.superpose("reattach")
+        def _(step: Step, s: Session) -> None:
+            step.set(good_until(s), evidence_end)
+
+
+def _lease(draft: Draft) -> None:
+    @draft.superpose(
+        "grant",
+        says="It is {now}; the lease ends at {end}.",
+        source="RFC 9334 section 10; Carnet (a holder that keeps the GPU)",
+        enforces=("REQ-SETUP-13", "REQ-RETURN-04"),
+    )
+    def _(step: Step, now: Instant, end: Instant) -> None:
+        """This is where evidence is used, however fresh it was when it was appraised."""
+        _read(step, now)
+        step.require("age at use", ~earlier(evidence_end, now), defence=AGE)
+        step.require("a lease to come", ~earlier(end, now))
+        step.set(lease_end, end)
+        step.set(leased_until(link_h2d), end)
+        step.insert(stale_use(session), when=earlier(good_until(session), now))
+
+    @draft.superpose("take_back", says="It is {now}.", enforces="REQ-RETURN-04")
+    def _(step: Step, now: Instant) -> None:
+        """A return that comes late is no return, however long it was on its way."""
+        _read(step, now)
+        step.require("within the lease", ~earlier(lease_end, now), defence=LEASE)
+        step.insert(kept_late(lent_key), when=earlier(leased_until(lent_key), now))
+
+    @draft.superpose("evict", says="It is {now}.", enforces="REQ-RETURN-04")
+    def _(step: Step, now: Instant) -> None:
+        """A holder has its lease to the end."""
+        _read(step, now)
+        step.require("lease over", earlier(lease_end, now))
+
+
+def _limit(draft: Draft) -> None:
+    """Make everybody who protects a message look at the limit of the key first."""
+    for action in draft.actions:
+        protects = _counter_values(action)
+        if protects:
+            _refuse_past_limit(draft, action.name, all_of(*(before(at, limit) for at in protects)))
+
+
+def _counter_values(action: Action) -> list[Slot]:
+    """Return the counter values that the action protects messages with, if any."""
+    found = (update.args[_COUNTERS[update.symbol]] for update in action.updates if update.symbol in _COUNTERS)
+    return [Slot(term) for term in found]
+
+
+def _refuse_past_limit(draft: Draft, name: str, below: Formula) -> None:
+    @draft.superpose(name, source="open-gpu-kernel-modules conf_compute_key_rotation.c", enforces="REQ-KEY-07")
+    def _(step: Step) -> None:
+        step.require("below the key's limit", below, defence=LIMIT)
+
+
+def _claim(draft: Draft, under: tuple[str, ...]) -> None:
+    said = requirements()
+
+    @draft.claim(
+        name="key-lifetime",
+        sentence=said["CLAIM-KEY-LIFETIME"].sentence,
+        requirement="CLAIM-KEY-LIFETIME",
+        source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
+        under=under,
+    )
+    def key_lifetime(k: Key, v: Slot) -> Formula:
+        chunks = forall(lambda a, m: implies(sealed(a, k, v, m), before(v, limit)), Agent, Data)
+        orders = forall(lambda o: implies(ordered(k, v, o) | replied(k, v, o), before(v, limit)), Order)
+        return chunks & orders
+
+    @draft.claim(
+        name="fresh-attestation",
+        sentence=said["CLAIM-FRESH-ATTESTATION"].sentence,
+        requirement="CLAIM-FRESH-ATTESTATION",
+        source="RFC 9334 section 10",
+        under=under,
+    )
+    def fresh_attestation(s: Session) -> Formula:
+        return ~stale_use(s)
+
+    @draft.claim(
+        name="bounded-custody",
+        sentence=said["CLAIM-BOUNDED-CUSTODY"].sentence,
+        requirement="CLAIM-BOUNDED-CUSTODY",
+        source="Carnet (a holder that keeps the GPU)",
+        under=under,
+    )
+    def bounded_custody() -> Formula:
+        begun = implies(phase == Phase.AWAY, ~earlier(leased_until(lent_key), clock))
+        return begun & forall(lambda k: ~kept_late(k), Key)
+
+
+def _lemmas(draft: Draft) -> None:
+    @draft.lemma
+    def evidence_ages_as_it_should() -> Formula:
+        """Once a session is open, the orchestrator knows until when its evidence is good."""
+        return implies(phase != Phase.SETUP, evidence_end == good_until(session))
+
+    @draft.lemma
+    def leases_end_as_they_should() -> Formula:
+        """While the GPU is away, the orchestrator knows when the lease is over."""
+        return implies(phase == Phase.AWAY, lease_end == leased_until(lent_key))
+
+
+def _goals(draft: Draft) -> None:
+    @draft.goal(sentence="A hand-over is opened some time after the evidence was asked for.")
+    def late_hand_over() -> Formula:
+        return (phase == Phase.AWAY) & earlier(power_on, clock)
+
+    @draft.goal(sentence="A holder gives the GPU back within its lease.")
+    def return_in_time() -> Formula:
+        return (phase == Phase.BACK) & (custody == Custody.RETURNED)
+
+    @draft.goal(sentence="A holder whose lease is over is evicted, and what it left is scrubbed.")
+    def eviction_in_time() -> Formula:
+        return (phase == Phase.CLEAN) & (custody == Custody.EVICTED)
+
+    @draft.goal(sentence="The last message that a key is good for is protected with it.")
+    def key_used_up(k: Key, v: Slot, o: Order) -> Formula:
+        return ordered(k, v, o) & forall(lambda u: implies(before(v, u), ~before(u, limit)), Slot)
+
+    @draft.goal(sentence="A holder protects data with a key that has a limit.")
+    def data_protected(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        return sealed(a, k, v, m)
