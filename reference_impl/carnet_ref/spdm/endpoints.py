@@ -1,0 +1,168 @@
+"""The two ends of a session as objects: each holds the state of its machine, and nothing else decides anything.
+
+`handle` is the machine itself. The other methods are for callers that take turns: they say what the caller expects to
+happen, and raise if something else does.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from carnet_ref.keys.errors import SecretTakenError
+from carnet_ref.keys.h100 import OneTimeSecret
+from carnet_ref.spdm.errors import UnexpectedMessageError
+from carnet_ref.spdm.events import (
+    ApplicationData,
+    Begin,
+    Closed,
+    Effect,
+    Event,
+    Measure,
+    Measured,
+    Opened,
+    Received,
+    Send,
+    SendApplication,
+)
+from carnet_ref.spdm.machine import State
+from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
+from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
+from carnet_ref.spdm.session import GpuSession, SessionReport
+
+Happened = TypeVar("Happened", ApplicationData, Measured)
+
+
+class _Endpoint:
+    __slots__ = ("_secret", "_session", "_state")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._session: GpuSession | None = None
+        self._secret: OneTimeSecret | None = None
+
+    @property
+    def state(self) -> State:
+        """The state of the machine; it is named by what it awaits."""
+        return self._state
+
+    @property
+    def session(self) -> GpuSession | None:
+        """The session, from when it was opened."""
+        return self._session
+
+    @property
+    def established(self) -> bool:
+        """Whether the session was opened."""
+        return self._session is not None
+
+    @property
+    def label(self) -> str:
+        """A name of the session that both ends know; empty before it was opened."""
+        return "" if self._session is None else self._session.label
+
+    def handle(self, event: Event) -> tuple[Effect, ...]:
+        """Return what to do about an event.
+
+        Raises:
+            SpdmError: the event is a call that does not fit the state; nothing changed.
+        """
+        self._state, effects = self._state.handle(event)
+        for effect in effects:
+            if isinstance(effect, Opened):
+                self._session, self._secret = effect.session, effect.secret
+            elif isinstance(effect, Closed) and self._secret is not None:
+                self._secret.wipe()
+        return effects
+
+    def exported_master_secret(self) -> bytes:
+        """Return the session's exported secret, the first time.
+
+        Raises:
+            SecretTakenError: there is no session, it is over, or the secret was taken.
+        """
+        if self._secret is None:
+            raise SecretTakenError("there is no session to export a secret of")
+        return self._secret.take()
+
+    def receive(self, message: bytes) -> list[bytes]:
+        """Take a message and return those that answer it.
+
+        Raises:
+            SpdmError, CryptoError, MalformedError: the message ended the session.
+        """
+        return _sent(self._checked(Received(message)))
+
+    def seal(self, payload: bytes) -> bytes:
+        """Return the application's bytes as a record of the session.
+
+        Raises:
+            SpdmError: they are too many for one record, or the session is not open.
+        """
+        (message,) = _sent(self._checked(SendApplication(payload)))
+        return message
+
+    def open(self, message: bytes) -> bytes:
+        """Return the application's bytes that came in a record.
+
+        Raises:
+            SpdmError, CryptoError, MalformedError: the record ended the session, or holds something else.
+        """
+        return self._only(ApplicationData, message).payload
+
+    def _only(self, kind: type[Happened], message: bytes) -> Happened:
+        effects = self._checked(Received(message))
+        for effect in effects:
+            if isinstance(effect, kind):
+                return effect
+        raise UnexpectedMessageError(kind.__name__, "another message of the session")
+
+    def _checked(self, event: Event) -> tuple[Effect, ...]:
+        effects = self.handle(event)
+        for effect in effects:
+            if isinstance(effect, Closed) and effect.error is not None:
+                raise effect.error
+        return effects
+
+
+def _sent(effects: tuple[Effect, ...]) -> list[bytes]:
+    return [effect.data for effect in effects if isinstance(effect, Send)]
+
+
+class Requester(_Endpoint):
+    """The orchestrator's end."""
+
+    __slots__ = ()
+
+    def __init__(self, config: RequesterConfig) -> None:
+        super().__init__(AwaitBegin(config))
+
+    def begin(self) -> list[bytes]:
+        """Return the first messages."""
+        return _sent(self.handle(Begin()))
+
+    def ask_report(self, nonce: bytes) -> bytes:
+        """Return the request, inside the session, for a report on ``nonce``."""
+        (message,) = _sent(self.handle(Measure(nonce)))
+        return message
+
+    def take_report(self, message: bytes) -> SessionReport:
+        """Return the report that answers the request, as it came inside the session.
+
+        Raises:
+            SpdmError, CryptoError, MalformedError: the message ended the session, or holds something else.
+        """
+        return self._only(Measured, message).report
+
+    @property
+    def responder_key(self) -> bytes:
+        """The public key that signed the key exchange, as DER; empty before the session was opened."""
+        return b"" if self._session is None else self._session.responder_key
+
+
+class Responder(_Endpoint):
+    """The device's end; requests for reports are answered by `receive`."""
+
+    __slots__ = ()
+
+    def __init__(self, config: ResponderConfig) -> None:
+        super().__init__(AwaitGetVersion(config))

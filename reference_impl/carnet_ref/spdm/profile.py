@@ -1,0 +1,190 @@
+"""What an end insists on: versions, capabilities and algorithms; a peer with less is refused, never obliged.
+
+Source: NVIDIA open-gpu-kernel-modules 595.45.04, spdm.c and spdm_gh100.c (82-86): SPDM 1.1 or 1.2, ECDSA P-384,
+SHA-384, ECDHE secp384r1, AES-256-GCM, one ECDHE session, no PSK session, no measurement summary in the key exchange.
+The driver asks for mutual authentication too, under a requester key whose private part is published with it
+(rmspdmrsakeys.h). It authenticates nobody, so Carnet leaves it out and claims that the device alone is authenticated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntFlag
+from typing import Final
+
+from carnet_ref.spdm.errors import DowngradeError, PskRefusedError
+from carnet_ref.spdm.messages import (
+    Algorithms,
+    AlgorithmTable,
+    Capabilities,
+    GetCapabilities,
+    NegotiateAlgorithms,
+    Version,
+    VersionList,
+)
+from carnet_ref.spdm.messages.negotiation import AEAD, DHE, KEY_SCHEDULE, REQUESTER_ASYMMETRIC
+
+
+class Capability(IntFlag):
+    """Capability flags, as far as Carnet asks for them or refuses them.
+
+    Source: DMTF DSP0274 1.3.2, tables "Flag fields definitions".
+    """
+
+    CERT = 1 << 1
+    CHAL = 1 << 2
+    MEAS_SIGNED = 2 << 3
+    MEAS_FRESH = 1 << 5
+    ENCRYPT = 1 << 6
+    MAC = 1 << 7
+    KEY_EX = 1 << 9
+    PSK = 3 << 10
+    HBEAT = 1 << 13
+    KEY_UPD = 1 << 14
+    HANDSHAKE_IN_THE_CLEAR = 1 << 15
+
+
+_SESSION: Final = Capability.ENCRYPT | Capability.MAC | Capability.KEY_EX | Capability.HBEAT | Capability.KEY_UPD
+_P384: Final = 0x80
+_SHA384: Final = 0x02
+_MEASURED_BY_SHA384: Final = 0x04
+_DMTF: Final = 0x01
+_GENERAL_OPAQUE: Final = 0x02
+_SECP384R1: Final = 0x10
+_AES_256_GCM: Final = 0x02
+_RSAPSS_3072: Final = 0x08
+_SPDM_SCHEDULE: Final = 0x01
+_MAX_MESSAGE: Final = 0x1200
+_MIN_TRANSFER: Final = 42
+"""The least DataTransferSize that SPDM 1.2 allows."""
+_OFFERED: Final = (
+    AlgorithmTable(DHE, _SECP384R1),
+    AlgorithmTable(AEAD, _AES_256_GCM),
+    AlgorithmTable(REQUESTER_ASYMMETRIC, _RSAPSS_3072),
+    AlgorithmTable(KEY_SCHEDULE, _SPDM_SCHEDULE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What an end speaks: the versions it accepts, and nothing but one suite of algorithms."""
+
+    name: str
+    versions: tuple[Version, ...]
+
+    @property
+    def newest(self) -> Version:
+        """The version it prefers."""
+        return max(self.versions)
+
+    def choose(self, offered: VersionList) -> Version:
+        """Return the newest version that both ends speak.
+
+        Raises:
+            DowngradeError: there is none.
+        """
+        common = [version for version in self.versions if offered.offers(version)]
+        if not common:
+            entries = ", ".join(f"{entry >> 12}.{entry >> 8 & 15}" for entry in offered.entries) or "none"
+            raise DowngradeError(f"{self.name} accepts SPDM {self._accepted()}, and the peer offers {entries}")
+        return max(common)
+
+    def check_version(self, version: int) -> Version:
+        """Return the version that the peer chose.
+
+        Raises:
+            DowngradeError: the profile does not accept it.
+        """
+        if version not in self.versions:
+            raise DowngradeError(f"{self.name} accepts SPDM {self._accepted()}, not {version >> 4}.{version & 15}")
+        return Version(version)
+
+    def version_list(self) -> VersionList:
+        """Return what a responder offers."""
+        return VersionList(Version.V1_0, tuple(version << 8 for version in sorted(self.versions)))
+
+    def get_capabilities(self, version: Version) -> GetCapabilities:
+        """Return what a requester says of itself."""
+        return GetCapabilities(version, _SESSION | Capability.CERT, 0, *self._sizes(version))
+
+    def capabilities(self, version: Version) -> Capabilities:
+        """Return what a responder says of itself."""
+        measuring = Capability.CERT | Capability.MEAS_SIGNED | Capability.MEAS_FRESH
+        return Capabilities(version, _SESSION | measuring, 0, *self._sizes(version))
+
+    def check_capabilities(self, found: GetCapabilities | Capabilities) -> None:
+        """Check what the peer is able to do.
+
+        Raises:
+            DowngradeError: something needed is missing.
+            PskRefusedError: it could open a session by pre-shared key.
+        """
+        if isinstance(found, Capabilities):
+            if found.flags & Capability.PSK:
+                raise PskRefusedError("the responder is able to open sessions by pre-shared key")
+            needed = _SESSION | Capability.CERT | Capability.MEAS_SIGNED
+        else:
+            needed = _SESSION
+        if missing := needed & ~Capability(found.flags & needed):
+            raise DowngradeError(f"{self.name} needs {missing.name}, which the peer does not have")
+        if found.version >= Version.V1_2 and not _MIN_TRANSFER <= found.transfer_size <= found.message_size:
+            raise DowngradeError(f"transfers of {found.transfer_size} for messages of {found.message_size} bytes")
+
+    def negotiate(self, version: Version) -> NegotiateAlgorithms:
+        """Return what a requester offers: one suite."""
+        return NegotiateAlgorithms(version, _DMTF, self._opaque_format(version), _P384, _SHA384, 0, _OFFERED)
+
+    def answer(self, offered: NegotiateAlgorithms) -> Algorithms:
+        """Return what a responder chooses: its suite.
+
+        Raises:
+            DowngradeError: the requester does not offer it.
+        """
+        wanted = self.negotiate(offered.version)
+        tables = {table.kind: table.algorithms for table in offered.tables}
+        ours = {table.kind: table.algorithms for table in wanted.tables if table.kind != REQUESTER_ASYMMETRIC}
+        lacking = [str(kind) for kind, choice in ours.items() if not tables.get(kind, 0) & choice]
+        bases = (
+            offered.base_asymmetric & _P384,
+            offered.base_hash & _SHA384,
+            offered.measurement_specification & _DMTF,
+            offered.version < Version.V1_2 or offered.other_parameters & _GENERAL_OPAQUE,
+        )
+        if lacking or not all(bases):
+            raise DowngradeError(f"the requester does not offer the algorithms of {self.name}")
+        return self._chosen(offered.version)
+
+    def check_algorithms(self, chosen: Algorithms) -> None:
+        """Check that the responder chose the suite that was offered.
+
+        Raises:
+            DowngradeError: it chose something else.
+        """
+        wanted = self._chosen(chosen.version)
+        tables = tuple(table for table in chosen.tables if table.kind != REQUESTER_ASYMMETRIC)
+        ours = tuple(table for table in wanted.tables if table.kind != REQUESTER_ASYMMETRIC)
+        if replace(chosen, tables=tables) != replace(wanted, tables=ours):
+            raise DowngradeError(f"the responder chose other algorithms than those of {self.name}")
+
+    def _chosen(self, version: Version) -> Algorithms:
+        other = self._opaque_format(version)
+        return Algorithms(version, _DMTF, other, _MEASURED_BY_SHA384, _P384, _SHA384, 0, _OFFERED)
+
+    def _accepted(self) -> str:
+        return " or ".join(version.label for version in sorted(self.versions))
+
+    @staticmethod
+    def _opaque_format(version: Version) -> int:
+        return _GENERAL_OPAQUE if version >= Version.V1_2 else 0
+
+    @staticmethod
+    def _sizes(version: Version) -> tuple[int, int]:
+        return (_MAX_MESSAGE, _MAX_MESSAGE) if version >= Version.V1_2 else (0, 0)
+
+
+H100: Final = Profile("h100", (Version.V1_1, Version.V1_2))
+"""What the H100's driver accepts."""
+H100_DEVICE: Final = Profile("h100-device", (Version.V1_1,))
+"""What H100 boards were seen to offer: their reports, and the recorded board, speak 1.1 alone."""
+CURRENT: Final = Profile("current", (Version.V1_2, Version.V1_3))
+"""The versions whose signatures name their purpose."""

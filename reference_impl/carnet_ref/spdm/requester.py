@@ -1,0 +1,432 @@
+"""The requester: the orchestrator's end, which opens the session and decides whether the device is to be trusted.
+
+Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange; DSP0277 1.2.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from carnet_ref.crypto import P384Share, Random, sha384
+from carnet_ref.keys.h100 import OneTimeSecret
+from carnet_ref.spdm import opaque
+from carnet_ref.spdm.chain import Chain, Trust
+from carnet_ref.spdm.errors import SpdmError, UnexpectedMessageError, UntrustedChainError
+from carnet_ref.spdm.events import (
+    Beat,
+    Begin,
+    Closed,
+    Effect,
+    End,
+    Event,
+    KeysUpdated,
+    Measure,
+    Measured,
+    Opened,
+    Send,
+    UpdateKeys,
+)
+from carnet_ref.spdm.key_schedule import HandshakeSecrets
+from carnet_ref.spdm.machine import Ended, Secured, State, Step, becoming, expect, plain, read_plain
+from carnet_ref.spdm.messages import (
+    Algorithms,
+    Capabilities,
+    Certificate,
+    Digests,
+    EndSession,
+    EndSessionAck,
+    Finish,
+    FinishRsp,
+    GetCertificate,
+    GetDigests,
+    GetMeasurements,
+    GetVersion,
+    Heartbeat,
+    HeartbeatAck,
+    KeyExchange,
+    KeyExchangeRsp,
+    KeyUpdate,
+    KeyUpdateAck,
+    Layout,
+    Measurements,
+    Message,
+    UpdateOperation,
+    Version,
+    VersionList,
+)
+from carnet_ref.spdm.messages.common import CONTEXT_BYTES, HASH_BYTES, RANDOM_BYTES, SIGNATURE_BYTES
+from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS, SIGNATURE_REQUESTED
+from carnet_ref.spdm.profile import H100, Profile
+from carnet_ref.spdm.records import SPDM, RecordKeys
+from carnet_ref.spdm.session import MINT, GpuSession, SessionReport
+from carnet_ref.spdm.signing import Purpose, verify
+
+_PORTION = 0x0FFF
+_NO_SUMMARY = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RequesterConfig:
+    """What a requester is given: whom it trusts, where randomness comes from, its profile and the device's slot."""
+
+    trust: Trust
+    random: Random
+    profile: Profile = H100
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Handshake(State):
+    """A state before the session: what was said so far, which everything later is bound to."""
+
+    config: RequesterConfig
+    transcript: bytes = b""
+
+    def ask(self, request: Message) -> tuple[bytes, Send]:
+        """Return the transcript with a request, and the request."""
+        return self.transcript + request.encode(), plain(request)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitBegin(_Handshake):
+    """Nothing was said."""
+
+    awaits: ClassVar[str] = "Begin"
+
+    def call(self, event: Event) -> Step:
+        """Begin by asking for versions."""
+        if not isinstance(event, Begin):
+            raise UnexpectedMessageError(self.awaits, type(event).__name__)
+        transcript, send = self.ask(GetVersion(Version.V1_0))
+        return AwaitVersion(self.config, transcript), (send,)
+
+    def receive(self, data: bytes) -> Step:
+        """Refuse: a responder does not speak first."""
+        raise UnexpectedMessageError(self.awaits, f"{len(data)} bytes of the peer")
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitVersion(_Handshake):
+    """GET_VERSION was sent."""
+
+    awaits: ClassVar[str] = "VERSION"
+
+    def receive(self, data: bytes) -> Step:
+        """Choose the newest version of both."""
+        offered = expect(VersionList, read_plain(data, Layout(), self.awaits))
+        version = self.config.profile.choose(offered)
+        heard = replace(self, transcript=self.transcript + data[1:])
+        transcript, send = heard.ask(self.config.profile.get_capabilities(version))
+        return AwaitCapabilities(self.config, transcript, Layout(version)), (send,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Negotiating(_Handshake):
+    """A state after the version was chosen."""
+
+    layout: Layout = field(default_factory=Layout)
+
+    def read(self, data: bytes) -> Message:
+        """Return the peer's message."""
+        return read_plain(data, self.layout, self.awaits)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCapabilities(_Negotiating):
+    """GET_CAPABILITIES was sent."""
+
+    awaits: ClassVar[str] = "CAPABILITIES"
+
+    def receive(self, data: bytes) -> Step:
+        """Check what the device is able to do, and offer one suite."""
+        self.config.profile.check_capabilities(expect(Capabilities, self.read(data)))
+        heard = replace(self, transcript=self.transcript + data[1:])
+        transcript, send = heard.ask(self.config.profile.negotiate(self.layout.version))
+        return AwaitAlgorithms(self.config, transcript, self.layout), (send,)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitAlgorithms(_Negotiating):
+    """NEGOTIATE_ALGORITHMS was sent."""
+
+    awaits: ClassVar[str] = "ALGORITHMS"
+
+    def receive(self, data: bytes) -> Step:
+        """Check that it is the suite; what was said up to here is signed later."""
+        self.config.profile.check_algorithms(expect(Algorithms, self.read(data)))
+        agreed = self.transcript + data[1:]
+        return AwaitDigests(self.config, agreed, self.layout), (plain(GetDigests(self.layout.version)),)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitDigests(_Negotiating):
+    """GET_DIGESTS was sent."""
+
+    awaits: ClassVar[str] = "DIGESTS"
+
+    def receive(self, data: bytes) -> Step:
+        """Remember the digest of the slot's chain and ask for the chain."""
+        digests, slot = expect(Digests, self.read(data)), self.config.slot
+        if not digests.slots >> slot & 1:
+            raise UntrustedChainError(f"the device has no certificate in slot {slot}")
+        digest = digests.digests[(digests.slots & ((1 << slot) - 1)).bit_count()]
+        ask = plain(GetCertificate(self.layout.version, slot, 0, _PORTION))
+        return AwaitCertificate(self.config, self.transcript, self.layout, digest), (ask,)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCertificate(_Negotiating):
+    """GET_CERTIFICATE was sent, and ``chain`` came so far."""
+
+    awaits: ClassVar[str] = "CERTIFICATE"
+
+    digest: bytes = b""
+    chain: bytes = b""
+
+    def receive(self, data: bytes) -> Step:
+        """Collect the chain; whole, it has to be trusted."""
+        part = expect(Certificate, self.read(data))
+        chain = self.chain + part.portion
+        if part.slot != self.config.slot or not part.portion:
+            raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
+        if part.remainder:
+            ask = plain(GetCertificate(self.layout.version, part.slot, len(chain), min(part.remainder, _PORTION)))
+            return replace(self, chain=chain), (ask,)
+        return self._exchange(Chain.parse(chain))
+
+    def _exchange(self, chain: Chain) -> Step:
+        if chain.digest != self.digest:
+            raise UntrustedChainError("the chain has another digest than DIGESTS said")
+        self.config.trust(chain.certificates)
+        chain.device_key()
+        draw, version = self.config.random, self.layout.version
+        share, session = P384Share(draw), int.from_bytes(draw(2), "little")
+        offered = opaque.offered_versions(version)
+        request = KeyExchange(
+            version, _NO_SUMMARY, self.config.slot, session, 0, draw(RANDOM_BYTES), share.public, offered
+        )
+        transcript = self.transcript + chain.digest + request.encode()
+        return AwaitKeyExchangeRsp(self.config, transcript, self.layout, chain, share, session), (plain(request),)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitKeyExchangeRsp(State):
+    """KEY_EXCHANGE was sent."""
+
+    awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
+
+    config: RequesterConfig
+    transcript: bytes
+    layout: Layout
+    chain: Chain
+    share: P384Share = field(repr=False)
+    session: int
+
+    def receive(self, data: bytes) -> Step:
+        """Check the device's signature and verify data over all that was said, and finish."""
+        response = expect(KeyExchangeRsp, read_plain(data, self.layout, self.awaits))
+        signed = self.transcript + data[1 : -HASH_BYTES - SIGNATURE_BYTES]
+        key = self.chain.device_key()
+        verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
+        if response.mutual:
+            raise UnexpectedMessageError("no request for mutual authentication", f"{response.mutual:#04x}")
+        opaque.check_selected(self.layout.version, response.opaque)
+        transcript = signed + response.signature
+        shared = self.share.agree(response.exchange)
+        secrets = HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))
+        secrets.response.check_verify_data(sha384(transcript), response.verify_data, "ResponderVerifyData")
+        return self._finish(transcript + response.verify_data, secrets, self.session | response.session << 16)
+
+    def _finish(self, transcript: bytes, secrets: HandshakeSecrets, session: int) -> Step:
+        transcript += bytes([self.layout.version, Finish.CODE, 0, 0])
+        verify_data = secrets.request.verify_data(sha384(transcript))
+        finish = Finish(self.layout.version, 0, b"", verify_data)
+        state = AwaitFinishRsp(
+            self.layout,
+            RecordKeys(session, secrets.request),
+            RecordKeys(session, secrets.response),
+            self.config.random,
+            transcript + verify_data,
+            self.chain,
+            secrets,
+        )
+        return state.sealed(SPDM, finish.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitFinishRsp(Secured):
+    """FINISH was sent, inside the session."""
+
+    awaits: ClassVar[str] = "FINISH_RSP"
+
+    transcript: bytes
+    chain: Chain
+    secrets: HandshakeSecrets = field(repr=False)
+
+    @property
+    def carries_applications(self) -> bool:
+        """Nothing but the handshake is carried before it is over."""
+        return False
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """Open the session."""
+        expect(FinishRsp, message)
+        th2 = sha384(self.transcript + raw)
+        secrets = self.secrets.session(th2)
+        session = GpuSession(self.sending.session, self.layout.version, th2, self.chain, MINT)
+        established = Established(
+            self.layout,
+            RecordKeys(session.id, secrets.request),
+            RecordKeys(session.id, secrets.response),
+            self.random,
+            session,
+        )
+        return established, (Opened(session, OneTimeSecret(secrets.export)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Established(Secured):
+    """The session is open and nothing was asked."""
+
+    awaits: ClassVar[str] = "a call"
+
+    session: GpuSession
+
+    def call(self, event: Event) -> Step:
+        """Ask for a report, update keys, send, or end."""
+        version = self.layout.version
+        match event:
+            case Measure(nonce):
+                return self._ask(_measure(version, nonce), AwaitMeasurements)
+            case Beat():
+                return self._ask(Heartbeat(version), AwaitHeartbeatAck)
+            case UpdateKeys():
+                tag = self.random(1)[0]
+                return self._ask(KeyUpdate(version, UpdateOperation.UPDATE_ALL_KEYS, tag), AwaitKeyUpdateAck)
+            case End():
+                return self._ask(EndSession(version), AwaitEndSessionAck)
+            case _:
+                # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
+                return Secured.call(self, event)
+
+    def _ask(self, request: Message, then: type[_Asked]) -> Step:
+        state, effects = self.sealed(SPDM, request.encode())
+        assert isinstance(state, Established)
+        return becoming(then, state, session=self.session, request=request).after_sending(), effects
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """Refuse: nothing was asked."""
+        raise UnexpectedMessageError(self.awaits, type(message).__name__)
+
+
+def _measure(version: Version, nonce: bytes) -> GetMeasurements:
+    if len(nonce) != RANDOM_BYTES:
+        raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
+    context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
+    return GetMeasurements(version, SIGNATURE_REQUESTED, ALL_MEASUREMENTS, nonce, 0, context)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked(Secured):
+    """A request was sent inside the session."""
+
+    session: GpuSession
+    request: Message
+
+    def after_sending(self) -> _Asked:
+        """Return this state once the request is sent."""
+        return self
+
+    def answered(self, *effects: Effect) -> Step:
+        """Return to the open session."""
+        return becoming(Established, self, session=self.session), effects
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitMeasurements(_Asked):
+    """GET_MEASUREMENTS was sent."""
+
+    awaits: ClassVar[str] = "MEASUREMENTS"
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """Hand out the report, marked with the session it came in."""
+        expect(Measurements, message)
+        assert isinstance(self.request, GetMeasurements)
+        request = self.request
+        report = SessionReport(self.session, request.nonce, request.encode(), raw, MINT)
+        return self.answered(Measured(report))
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitHeartbeatAck(_Asked):
+    """HEARTBEAT was sent."""
+
+    awaits: ClassVar[str] = "HEARTBEAT_ACK"
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """The peer is alive."""
+        expect(HeartbeatAck, message)
+        return self.answered()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitKeyUpdateAck(_Asked):
+    """KEY_UPDATE was sent; it is acknowledged under the responder's next key."""
+
+    awaits: ClassVar[str] = "KEY_UPDATE_ACK"
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    def after_sending(self) -> AwaitKeyUpdateAck:
+        """Expect the acknowledgement under the next key."""
+        return replace(self, receiving=self.receiving.updated())
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """Verify the requester's next key by using it."""
+        _check_update(expect(KeyUpdateAck, message), self.request)
+        version, tag = self.layout.version, self.random(1)[0]
+        verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
+        state = becoming(AwaitNewKeyAck, self, session=self.session, request=verifying)
+        return replace(state, sending=self.sending.updated()).sealed(SPDM, verifying.encode())  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitNewKeyAck(_Asked):
+    """The requester's next key was used."""
+
+    awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """The update is over."""
+        _check_update(expect(KeyUpdateAck, message), self.request)
+        return self.answered(KeysUpdated())
+
+
+def _check_update(found: KeyUpdateAck, request: Message) -> None:
+    assert isinstance(request, KeyUpdate)
+    if (found.operation, found.tag) != (request.operation, request.tag):
+        raise UnexpectedMessageError(
+            f"an acknowledgement of {request.operation.name}, tag {request.tag}",
+            f"one of {found.operation.name}, tag {found.tag}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEndSessionAck(_Asked):
+    """END_SESSION was sent."""
+
+    awaits: ClassVar[str] = "END_SESSION_ACK"
+
+    def message(self, message: Message, raw: bytes) -> Step:
+        """The session is over."""
+        expect(EndSessionAck, message)
+        return Ended(), (Closed(None),)
