@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -22,6 +22,16 @@ SHOWN_TRACES = 2
 """How many unexpected violations are told in full; the others are named with the command that tells them."""
 
 
+class Kept(NamedTuple):
+    """What is written when the run is over, and where."""
+
+    out: Path | None
+    html: Path | None
+    junit: Path | None
+    sarif: Path | None
+    markdown: Path | None
+
+
 @click.command()
 @click.argument("protocol", default=DEFAULT_PROTOCOL)
 @click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim. Repeatable.")
@@ -32,6 +42,10 @@ SHOWN_TRACES = 2
 @jobs_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep verdicts.jsonl and the rest here.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
+@click.option("--sarif", "sarif_file", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0.")
+@click.option(
+    "--markdown", "markdown_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a summary for GitHub."
+)
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
 @json_option
 @click.pass_context
@@ -46,6 +60,8 @@ def verify(
     jobs: int | None,
     out: Path | None,
     junit_file: Path | None,
+    sarif_file: Path | None,
+    markdown_file: Path | None,
     html: Path | None,
     as_json: bool,
 ) -> int:
@@ -63,8 +79,9 @@ def verify(
     for folder in (out, html):
         if folder is not None:
             require_writable_folder(folder)
-    if junit_file is not None:
-        require_writable_file(junit_file)
+    for file in (junit_file, sarif_file, markdown_file):
+        if file is not None:
+            require_writable_file(file)
     request = Request(load(protocol), variants, claims, threats, engines, profile, jobs or cores())
     campaign = planned(request)
     announce = log if as_json else say
@@ -73,7 +90,7 @@ def verify(
     with progress() as shown:
         running.verify(campaign, lambda kind, text: getattr(shown, kind)(text))
     closing = _closing(context, campaign, out)
-    _keep(campaign, closing, out, html, junit_file)
+    _keep(campaign, closing, Kept(out, html, junit_file, sarif_file, markdown_file))
     finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
     return campaign.exit_code
 
@@ -195,22 +212,29 @@ def _budget(campaign: Campaign) -> str:
     return " · ".join(parts)
 
 
-def _keep(campaign: Campaign, closing: Closing, out: Path | None, html: Path | None, junit_file: Path | None) -> None:
+def _keep(campaign: Campaign, closing: Closing, kept: Kept) -> None:
     """Write what was asked for; everything is known before the first file is written."""
-    from carnet_check.report.artefacts import write_text
-
-    if junit_file is not None:
-        from carnet_check.report.junit import junit
-
-        write_text(junit_file, junit(campaign.results))
-    if out is None and html is None:
-        return
+    from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.recording import recorded
 
+    if not any(kept):
+        return
     run = recorded(campaign, closing)
-    if out is not None:
-        run.write(out)
-    if html is not None:
+    if kept.out is not None:
+        run.write(kept.out)
+    if kept.junit is not None:
+        from carnet_check.report.junit import junit
+
+        write_text(kept.junit, junit(campaign.results))
+    if kept.sarif is not None:
+        from carnet_check.report.sarif import sarif
+
+        write_json(kept.sarif, sarif(run))
+    if kept.markdown is not None:
+        from carnet_check.report.markdown import markdown
+
+        write_text(kept.markdown, markdown(run))
+    if kept.html is not None:
         from carnet_check.report.html import write_html
 
-        write_html(run, html)
+        write_html(run, kept.html)

@@ -19,8 +19,15 @@ def outline(campaign: Campaign) -> dict[str, Any]:
         "protocol": source.family.id,
         "title": source.family.title,
         "reference": source.shown,
+        "file": _file(source),
         "variants": [_variant(source, plan) for plan in campaign.plans],
     }
+
+
+def _file(source: Source) -> str:
+    """Return where the protocol is written: the file that was asked for, or else that of the module it is in."""
+    path = source.shown.partition(":")[0]
+    return path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py"
 
 
 def _variant(source: Source, plan: Plan) -> dict[str, Any]:
