@@ -108,30 +108,27 @@ def _content(root: etree._Element) -> _Content:
     resources = _only(root, f"{SWID}Payload").findall(f"{SWID}Resource")
     if not 1 <= len(resources) <= MOST_RESOURCES:
         raise MalformedError(WHAT, f"1 to {MOST_RESOURCES} measurements", f"{len(resources)}")
-    golden: dict[int, tuple[bytes, ...]] = {}
-    seen: set[int] = set()
-    for resource in resources:
-        index = _number(resource, "index")
-        if index in seen:
-            raise MalformedError(WHAT, "each index once", f"index {index} twice")
-        seen.add(index)
-        values = _alternatives(resource, index)
-        if _attribute(resource, "active") == "True":
-            golden[index] = values
+    indices = [_number(resource, "index") for resource in resources]
+    twice = sorted({index for index in indices if indices.count(index) > 1})
+    if twice:
+        raise MalformedError(WHAT, "each index once", f"index {twice[0]} twice")
+    active = [_attribute(resource, "active") for resource in resources]
+    if not {"True", "False"}.issuperset(active):
+        raise MalformedError(WHAT, "active to be True or False", f"{sorted(set(active))[-1][:100]}")
+    values = [_alternatives(resource, index) for resource, index in zip(resources, indices, strict=True)]
+    golden = {index: each for index, each, flag in zip(indices, values, active, strict=True) if flag == "True"}
     meta = _only(root, f"{SWID}Meta")
     version, product = _attribute(meta, "colloquialVersion"), _attribute(meta, "product")
     return _Content(version, product, _attribute(root, "tagId"), golden)
 
 
 def _alternatives(resource: etree._Element, index: int) -> tuple[bytes, ...]:
-    if _attribute(resource, "active") not in ("True", "False"):
-        raise MalformedError(WHAT, "active to be True or False", _attribute(resource, "active"))
-    if _number(resource, "size") != DIGEST_LENGTH:
-        raise MalformedError(WHAT, f"size {DIGEST_LENGTH}", _attribute(resource, "size"))
     count = _number(resource, "alternatives")
     given = [key for key in resource.keys() if "Hash" in key]  # noqa: SIM118  # an element iterates over its children
     if not 1 <= count <= MOST_ALTERNATIVES or len(given) != count:
         raise MalformedError(WHAT, f"alternatives to count the values of index {index}", f"{count} and {len(given)}")
+    if _number(resource, "size") != DIGEST_LENGTH:
+        raise MalformedError(WHAT, f"size {DIGEST_LENGTH}", _attribute(resource, "size"))
     values = [_attribute(resource, f"{SHA384_VALUE}Hash{place}") for place in range(count)]
     wrong = [value for value in values if not DIGEST.fullmatch(value)]
     if wrong:

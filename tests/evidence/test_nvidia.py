@@ -1,0 +1,258 @@
+"""Real NVIDIA evidence: all that is genuine is accepted, all that is not is refused at the step that its name says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+
+from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_anchors
+from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.attestation.formats import decode, device_evidence
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.ocsp import check_not_revoked, parse_ocsp
+from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy
+from carnet_ref.attestation.nvidia.report import OpaqueType, parse_report
+from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
+from tests.evidence.nvidia_table import TABLE, table
+from tests.fixtures.nvidia_evidence import (
+    DRIVER_RIM,
+    FOLDER,
+    MISSING,
+    OCSP_REPLIES,
+    OCSP_TIME,
+    RIM_OCSP_REPLY,
+    RIM_OCSP_TIME,
+    TESTDATA,
+    UNIT,
+    Case,
+    RimCase,
+    cases,
+    read,
+    rim_cases,
+)
+
+pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
+CASES = list(cases()) if FOLDER else []
+RIMS = list(rim_cases()) if FOLDER else []
+GENUINE = {case.name: case for case in CASES if case.refused_at is None}
+BITS_SAMPLED = 150
+
+
+def _named(case: Case | RimCase) -> str:
+    return case.name.rpartition("/")[2]
+
+
+@pytest.mark.parametrize("case", CASES, ids=_named)
+def test_a_report_is_accepted_or_refused_as_its_name_says(case: Case) -> None:
+    appraisal = case.appraised()
+    assert appraisal.failed_step == case.refused_at, appraisal.steps[-1]
+
+
+@pytest.mark.parametrize("case", RIMS, ids=_named)
+def test_a_rim_is_accepted_or_refused_as_its_name_says(case: RimCase) -> None:
+    appraisal = case.appraised()
+    assert appraisal.failed_step == case.refused_at, appraisal.steps[-1]
+
+
+def test_the_evidence_has_what_it_is_said_to_have() -> None:
+    accepted = [case.appraised().claims for case in GENUINE.values()]
+    assert {claims["product"] for claims in accepted} == {"GH100", "GB100", "LS10"}
+    assert len({claims["ueid"] for claims in accepted}) > 15
+    assert len(GENUINE) == 38
+    assert sum(case.refused_at is None for case in RIMS) == 24
+    assert sum("failure_" in case.name for case in RIMS) == 18
+
+
+def _sample() -> Case:
+    return next(case for case in CASES if case.rims)
+
+
+def test_the_h100_of_nvtrust_matches_its_reference_values_33_of_33() -> None:
+    details = {step.id: step.detail for step in _sample().appraised().steps if step.ok}
+    assert details["measurements"] == "33 of 33 match"
+    assert details["revocation"] == "3 certificates are good"
+
+
+def test_the_driver_rim_has_21_active_indices_the_vbios_rim_12_and_none_in_common() -> None:
+    driver, vbios = (set(parse_rim(rim).golden) for rim in _sample().rims)
+    assert (len(driver), len(vbios), driver & vbios) == (21, 12, set())
+
+
+def test_the_table_in_the_documentation_is_what_the_evidence_gives() -> None:
+    assert TABLE.read_text("utf-8") == table(), "write it again: python -m tests.evidence.nvidia_table"
+
+
+# Anomalies: things in the evidence on which verifiers differ, and what Carnet does.
+
+
+@pytest.mark.parametrize("byte", [0, 10, 255])
+def test_a_byte_after_the_signature_is_refused_since_nobody_vouches_for_it(byte: int) -> None:
+    for case in _five():
+        assert replace(case, report=case.report + bytes([byte])).appraised().failed_step == "parse"
+
+
+def test_the_switch_report_beside_another_units_chain_is_genuine_under_its_own() -> None:
+    stray = next(case for case in CASES if "test_raw_switch" in case.name)
+    said = parse_report(stray.report).field(OpaqueType.SWITCH_PDI)
+    assert said is not None
+    devices = device_evidence(read(f"{TESTDATA}/test_ppcie_data.json"))
+    owner = next(d for d in devices if parse_report(d.report).field(OpaqueType.SWITCH_PDI) == said)
+    assert owner.chain is not None
+    assert stray.appraised().failed_step == "signature"
+    assert appraise(stray.report, owner.chain).accepted
+    assert appraise(owner.report, owner.chain).accepted
+
+
+def appraise(report: bytes, chain: bytes, at: datetime = RIM_OCSP_TIME, nonce: bytes | None = None) -> Appraisal:
+    anchors = default_anchors()
+    return appraise_gpu(report, chain, at=at, policy=DEFAULT_POLICY, anchors=anchors, nonce=nonce)
+
+
+def test_recorded_ocsp_replies_count_for_one_day_and_not_nineteen_later() -> None:
+    later = replace(_sample(), at=OCSP_TIME + timedelta(days=19))
+    appraisal = later.appraised()
+    assert (appraisal.failed_step, "counts from" in appraisal.steps[-1].detail) == ("revocation", True)
+
+
+def test_the_recorded_reply_about_a_rim_signers_authority_is_good_on_its_day() -> None:
+    chain = parse_rim(read(DRIVER_RIM)).certificates
+    reply = parse_ocsp(decode(read(RIM_OCSP_REPLY), "OCSP reply"))
+    issuer = chain[3]
+    assert reply.is_about(chain[2], issuer)
+    check_not_revoked(reply, chain[2], issuer, RIM_OCSP_TIME)
+
+
+def test_reports_of_old_drivers_and_of_switches_have_no_firmware_id_and_say_so() -> None:
+    without = [case for case in GENUINE.values() if parse_report(case.report).firmware_id is None]
+    kinds = {(parse_report(case.report).driver_version or "switch") for case in without}
+    assert kinds == {"535.86.09", "switch"}
+    for case in without:
+        (step,) = [step for step in case.appraised().steps if step.id == "firmware-id"]
+        assert (step.ok, "the report has none" in step.detail) == (None, True)
+        asked = Policy(require=frozenset({"signature", "firmware-id"}))
+        refused = appraise_gpu(case.report, case.chain, at=case.at, policy=asked, anchors=default_anchors())
+        assert refused.failed_step == "policy"
+
+
+def test_opaque_fields_without_a_reader_are_kept_and_listed() -> None:
+    blackwell = next(case for case in GENUINE.values() if "blackwell" in case.name)
+    fields = {field.type for field in parse_report(blackwell.report).opaque}
+    assert {33, 34} <= fields
+    listed = blackwell.appraised().claims["unread_fields"]
+    assert isinstance(listed, list)
+    assert {33, 34} <= set(listed)
+
+
+# What is not theirs.
+
+
+def test_a_report_under_the_chain_of_another_device_is_refused_at_the_signature() -> None:
+    chains = list({case.chain: case for case in GENUINE.values()}.values())
+    for case, other in zip(chains, chains[1:] + chains[:1], strict=True):
+        assert replace(case, chain=other.chain, rims=(), ocsp=()).appraised().failed_step == "signature"
+
+
+def test_a_nonce_of_another_report_is_refused() -> None:
+    case = _sample()
+    appraisal = appraise(case.report, case.chain, nonce=bytes(32))
+    assert appraisal.failed_step == "nonce"
+
+
+def test_a_nonce_written_into_the_report_is_refused_at_the_signature() -> None:
+    case = _sample()
+    swapped = case.report[:4] + bytes(32) + case.report[36:]
+    assert replace(case, report=swapped).appraised().failed_step == "signature"
+
+
+@pytest.mark.parametrize(
+    ("at", "step"),
+    [
+        (datetime(2021, 1, 1, tzinfo=UTC), "validity"),
+        (datetime(2025, 8, 20, 12, tzinfo=UTC), "revocation"),
+        (datetime(2025, 8, 23, 12, tzinfo=UTC), "revocation"),
+    ],
+)
+def test_a_clock_before_or_after_the_evidence_is_refused(at: datetime, step: str) -> None:
+    assert replace(_sample(), at=at).appraised().failed_step == step
+
+
+def test_reference_values_past_their_signers_certificate_are_refused() -> None:
+    late = replace(_sample(), at=datetime(2026, 7, 1, tzinfo=UTC), ocsp=())
+    appraisal = late.appraised()
+    assert (appraisal.failed_step, appraisal.steps[-1].detail.startswith("validity")) == ("driver-rim", True)
+
+
+def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
+    wrong = anchors_from_pem(read(f"{UNIT}/incorrect_rim_root.crt"))
+    case = next(rim for rim in RIMS if rim.refused_at is None)
+    appraisal = appraise_rim(case.document, at=case.at, anchors=wrong.of(Role.NVIDIA_RIM))
+    assert appraisal.failed_step == "chain"
+
+
+def test_the_default_anchors_are_the_roots_that_nvidia_and_google_publish() -> None:
+    published = {Role.NVIDIA_DEVICE: "device_root.pem", Role.NVIDIA_RIM: "rim_root.pem"}
+    for role, name in published.items():
+        data = read(f"03-google-go-nvattest-tools/server/cert/{name}")
+        assert default_anchors().of(role) == tuple(x509.load_pem_x509_certificates(data))
+
+
+def test_each_reply_is_about_one_certificate_of_the_chain() -> None:
+    chain = parse_pem_chain(_sample().chain)
+    replies = [parse_ocsp(decode(read(path), "OCSP reply")) for path in OCSP_REPLIES]
+    about = [[reply.is_about(chain[i], chain[i + 1]) for i in range(4)].index(True) for reply in replies]
+    assert about == [3, 2, 1]
+
+
+# One bit, one byte less, one byte more.
+
+
+def _five() -> list[Case]:
+    """Return a report of each make: old and new Hopper drivers, protected PCIe, Blackwell and a switch."""
+    wanted = ("gpu/hopper", "samples/hopper", "test_ppcie_data.json, device 0", "gpu/blackwell", "switch/switch")
+    five = [next(case for name, case in GENUINE.items() if part in name) for part in wanted]
+    return [replace(case, rims=(), ocsp=()) for case in five]
+
+
+def _flipped(report: bytes, bit: int) -> bytes:
+    changed = bytearray(report)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def _refused_for(case: Case, bits: range) -> set[str | None]:
+    return {replace(case, report=_flipped(case.report, bit)).appraised().failed_step for bit in bits}
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_a_sample_of_single_bit_flips_is_refused(which: int) -> None:
+    case = _five()[which]
+    bits = range(which, len(case.report) * 8, len(case.report) * 8 // BITS_SAMPLED)
+    assert _refused_for(case, bits) <= {"parse", "signature"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("which", range(5))
+def test_every_single_bit_flip_is_refused(which: int) -> None:
+    case = _five()[which]
+    assert _refused_for(case, range(len(case.report) * 8)) == {"parse", "signature"}
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_every_truncation_is_refused_while_parsing(which: int) -> None:
+    case = _five()[which]
+    steps = {appraise(case.report[:end], case.chain).failed_step for end in range(0, len(case.report), 7)}
+    assert steps == {"parse"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", range(5))
+def test_each_truncation_and_each_appended_byte_is_refused_while_parsing(which: int) -> None:
+    case = _five()[which]
+    changed = [case.report[:end] for end in range(len(case.report))]
+    changed += [case.report + bytes([byte]) for byte in range(256)]
+    assert {appraise(report, case.chain).failed_step for report in changed} == {"parse"}
