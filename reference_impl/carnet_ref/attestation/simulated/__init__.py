@@ -1,0 +1,5 @@
+"""Simulated hardware: evidence of the same formats as the real thing, under roots that are named TEST.
+
+Nothing made here is accepted with the production trust anchors. Everything is derived from a seed and a clock that are
+passed in: the same inputs make the same bytes.
+"""

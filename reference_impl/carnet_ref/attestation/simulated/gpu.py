@@ -1,0 +1,170 @@
+"""A simulated GPU: reports of NVIDIA's format under a chain of five test certificates.
+
+Source: as for the parser, `carnet_ref.attestation.nvidia.report`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat import asn1
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
+from carnet_ref.attestation.nvidia.report import DIGEST_LENGTH, NONCE_LENGTH, SPDM_1_1, OpaqueType
+from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
+from carnet_ref.wire import Reader
+
+BLOCKS: Final = 64
+HALF: Final = 48
+CHIP: Final = "GH100"
+OFF: Final = b"\x55"
+
+
+def gpu_request(nonce: bytes, slot: int = 0) -> bytes:
+    """Return a GET_MEASUREMENTS request for all blocks, signed: 37 bytes."""
+    assert len(nonce) == NONCE_LENGTH, "a nonce has 32 bytes"
+    return SPDM_1_1 + b"\xe0\x01\xff" + nonce + bytes([slot])
+
+
+class SimulatedGpu:
+    """A GPU with its own test root; ``seed`` gives every key and measurement, ``at`` the start of its certificates."""
+
+    def __init__(
+        self, seed: bytes, at: datetime, *, driver: str = "550.90.07", vbios: str = "96.00.9F.00.01", mode: int = 0
+    ) -> None:
+        self._seed = seed
+        self._driver = driver
+        self._vbios = vbios
+        self._mode = mode
+        authority = Authority(seed, ec.SECP384R1(), hashes.SHA384(), at, NO_END)
+        root = authority.issue("TEST root of simulated GPUs", None, authority=True)
+        model = authority.issue(f"TEST {CHIP} Identity", root, authority=True)
+        provisioner = authority.issue(f"TEST {CHIP} Provisioner ICA 1", model, authority=True)
+        boot_rom = authority.issue(f"{CHIP} TEST GSP BROM", provisioner, authority=True)
+        extension = x509.UnrecognizedExtension(HOPPER_DICE, self._dice(boot_rom))
+        self._leaf = authority.issue(f"{CHIP} TEST GSP FMC LF", boot_rom, authority=False, extensions=[extension])
+        self._chain = (self._leaf, boot_rom, provisioner, model, root)
+
+    @property
+    def certificates(self) -> tuple[x509.Certificate, ...]:
+        """The device's certificates, attestation key first, root last."""
+        return tuple(issued.certificate for issued in self._chain)
+
+    @property
+    def chain_pem(self) -> bytes:
+        """The device's certificates in PEM, attestation key first."""
+        return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in self.certificates)
+
+    @property
+    def key(self) -> ec.EllipticCurvePrivateKey:
+        """The attestation key, on P-384."""
+        return self._leaf.key
+
+    @property
+    def anchors(self) -> Anchors:
+        """Trust in this GPU's test root alone."""
+        return Anchors({Role.NVIDIA_DEVICE: (self.certificates[-1],)})
+
+    @property
+    def firmware_id(self) -> bytes:
+        """The SHA-384 that stands for the firmware."""
+        return derived(self._seed, "firmware", DIGEST_LENGTH)
+
+    @property
+    def measurements(self) -> tuple[bytes, ...]:
+        """The 64 values that a report carries, SHA-384 each."""
+        return tuple(derived(self._seed, f"measurement {index}", DIGEST_LENGTH) for index in range(BLOCKS))
+
+    def report(self, request: bytes) -> bytes:
+        """Answer a GET_MEASUREMENTS request: return request and response, signed by the device.
+
+        Raises:
+            MalformedError: the request is none for all blocks with a signature.
+        """
+        reader = Reader(request, "GET_MEASUREMENTS request")
+        reader.constant(gpu_request(bytes(NONCE_LENGTH))[:4], "header")
+        reader.take(NONCE_LENGTH + 1, "nonce and slot")
+        reader.end()
+        signed = request + self._response(request)
+        return signed + self._signature(signed)
+
+    def _response(self, request: bytes) -> bytes:
+        """Return the response up to its signature."""
+        record = b"".join(_block(index, value) for index, value in enumerate(self.measurements, start=1))
+        opaque = self._opaque()
+        return b"".join(
+            (
+                SPDM_1_1 + b"\x60\0\0",
+                bytes([BLOCKS]),
+                len(record).to_bytes(3, "little"),
+                record,
+                derived(self._seed + request, "responder nonce", NONCE_LENGTH),
+                len(opaque).to_bytes(2, "little"),
+                opaque,
+            )
+        )
+
+    def _opaque(self) -> bytes:
+        numbers = [bytes.fromhex(part) for part in self._vbios.split(".")]
+        fields = {
+            OpaqueType.VBIOS_VERSION: b"".join(reversed(numbers[:4])) + numbers[4] + bytes(3),
+            OpaqueType.DRIVER_VERSION: self._driver.encode() + b"\0",
+            OpaqueType.NVDEC0_STATUS: OFF,
+            OpaqueType.FIRMWARE_ID: self.firmware_id,
+            OpaqueType.PROTECTED_PCIE_STATUS: OFF,
+            OpaqueType.FEATURE_FLAG: self._mode.to_bytes(4, "little"),
+        }
+        return b"".join(
+            kind.to_bytes(2, "little") + len(value).to_bytes(2, "little") + value for kind, value in fields.items()
+        )
+
+    def _signature(self, signed: bytes) -> bytes:
+        algorithm = ec.ECDSA(hashes.SHA384(), deterministic_signing=True)
+        r, s = decode_dss_signature(self._leaf.key.sign(signed, algorithm))
+        return r.to_bytes(HALF, "big") + s.to_bytes(HALF, "big")
+
+    def _dice(self, boot_rom: Issued) -> bytes:
+        """Return the extension that binds the attestation key to the firmware."""
+        public = boot_rom.key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return asn1.encode_der(
+            CompositeDeviceId(
+                version=1,
+                device_key=asn1.decode_der(asn1.TLV, public),
+                fwid=Fwid(hash_algorithm=SHA_384, digest=self.firmware_id),
+            )
+        )
+
+
+@asn1.sequence
+@dataclass(frozen=True)
+class Fwid:
+    """The digest of a firmware."""
+
+    hash_algorithm: x509.ObjectIdentifier
+    digest: bytes
+
+
+@asn1.sequence
+@dataclass(frozen=True)
+class CompositeDeviceId:
+    """Which firmware a device's key was derived for.
+
+    Source: TCG, "DICE Layering Architecture", CompositeDeviceID.
+    """
+
+    version: int
+    device_key: asn1.TLV
+    fwid: Fwid
+
+
+def _block(index: int, value: bytes) -> bytes:
+    measurement = b"\x01" + len(value).to_bytes(2, "little") + value
+    return bytes([index, 1]) + len(measurement).to_bytes(2, "little") + measurement

@@ -1,0 +1,291 @@
+"""A simulated TDX platform: TDs that quote, and the collateral that a vendor would publish for it.
+
+Certificate authorities keep the common names that Intel gives them, since appraisals ask for those; the organisation
+is that of the tests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat import asn1
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.intel.certificates import (
+    PCK_CERTIFICATE,
+    SGX_EXTENSION,
+    TCB_SIGNING,
+    SgxExtension,
+    SgxItem,
+    TcbSequence,
+)
+from carnet_ref.attestation.intel.quote import (
+    BODY_BYTES,
+    BODY_TDX_10,
+    ECDSA_P256,
+    INTEL_QE_VENDOR,
+    PCK_CHAIN_CERTIFICATION,
+    QE_REPORT_CERTIFICATION,
+    TEE_TDX,
+)
+from carnet_ref.attestation.intel.signatures import raw_point, sign_p256
+from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
+from carnet_ref.crypto import sha256
+
+ROOT: Final = "TEST root of simulated TDX platforms"
+PCK_AUTHORITY: Final = "Intel SGX PCK Platform CA"
+CERTIFICATES_LAST: Final = timedelta(days=3650)
+COLLATERAL_LASTS: Final = timedelta(days=30)
+MODULE: Final = (5, 1)
+"""Security version and major version of the simulated TDX module: TDX_01."""
+COMPONENTS: Final = (3, 3, 2, 2, 4, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0)
+PCESVN: Final = 13
+QE_ISVSVN: Final = 4
+QE_PRODUCT: Final = 2
+QE_ATTRIBUTES: Final = bytes.fromhex("11000000000000000000000000000000")
+SEPT_VE_DISABLE: Final = 1 << 28
+DEBUG: Final = 1
+XFAM: Final = bytes.fromhex("e702060000000000")
+REGISTER: Final = 48
+
+
+class SimulatedPlatform:
+    """A machine whose processor makes TDX quotes, with its own test root.
+
+    ``seed`` gives every key and number, ``at`` the time at which certificates and collateral begin.
+    """
+
+    def __init__(self, seed: bytes, at: datetime, fmspc: bytes = bytes.fromhex("70e501000000")) -> None:
+        self.fmspc = fmspc
+        self._seed = seed
+        self._at = at
+        authority = Authority(seed, ec.SECP256R1(), hashes.SHA256(), at, at + CERTIFICATES_LAST)
+        self._root = authority.issue(ROOT, None, authority=True, path_length=1)
+        self._issuer = authority.issue(PCK_AUTHORITY, self._root, authority=True, path_length=0)
+        self._signing = authority.issue(TCB_SIGNING, self._root, authority=False)
+        extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(SGX_EXTENSION), self._sgx_extension())
+        self._pck = authority.issue(PCK_CERTIFICATE, self._issuer, authority=False, extensions=[extension])
+
+    @property
+    def anchors(self) -> Anchors:
+        """Trust in this platform's test root alone."""
+        return Anchors({Role.INTEL_SGX: (self._root.certificate,)})
+
+    @property
+    def collateral(self) -> bytes:
+        """What is published about this platform: up to date, nothing revoked."""
+        return self.published(self._at)
+
+    @property
+    def pck_chain(self) -> tuple[Issued, Issued, Issued]:
+        """The certificates that quotes carry: platform, authority, root."""
+        return self._pck, self._issuer, self._root
+
+    def td(
+        self, mrtd: bytes = bytes(REGISTER), rtmrs: Sequence[bytes] = (bytes(REGISTER),) * 4, *, debug: bool = False
+    ) -> SimulatedTd:
+        """Return a TD on this platform with the given measurements, 48 bytes each."""
+        return SimulatedTd(self, TdContents(mrtd, tuple(rtmrs), debug))
+
+    def published(
+        self,
+        at: datetime,
+        *,
+        status: TcbStatus = TcbStatus.UP_TO_DATE,
+        revoked: Sequence[x509.Certificate] = (),
+        lasting: timedelta = COLLATERAL_LASTS,
+    ) -> bytes:
+        """Return collateral issued at ``at``, in which this platform's TCB level has ``status``."""
+        period = {"issueDate": _written(at), "nextUpdate": _written(at + lasting), "tcbEvaluationDataNumber": 1}
+        tcb_info = _document(self._tcb_info(period, status))
+        qe_identity = _document(self._qe_identity(period))
+        chain = _pem(self._signing, self._root)
+        root_crl = revocation_list(self._root, at, lasting, revoked)
+        pck_crl = revocation_list(self._issuer, at, lasting, revoked)
+        return _document(
+            {
+                "pck_crl_issuer_chain": _pem(self._issuer, self._root),
+                "root_ca_crl": root_crl.public_bytes(Encoding.DER).hex(),
+                "pck_crl": pck_crl.public_bytes(Encoding.DER).hex(),
+                "tcb_info_issuer_chain": chain,
+                "tcb_info": tcb_info.decode(),
+                "tcb_info_signature": sign_p256(self._signing.key, tcb_info).hex(),
+                "qe_identity_issuer_chain": chain,
+                "qe_identity": qe_identity.decode(),
+                "qe_identity_signature": sign_p256(self._signing.key, qe_identity).hex(),
+            }
+        )
+
+    def sign_attestation_key(self, attestation_key: bytes, authentication: bytes) -> tuple[bytes, bytes]:
+        """Return the quoting enclave's report that vouches for a key, 384 bytes, and the platform's signature."""
+        report = b"".join(
+            (
+                bytes(16 + 4 + 28),  # CPUSVN, MISCSELECT, reserved
+                QE_ATTRIBUTES,
+                derived(self._seed, "MRENCLAVE", 32),
+                bytes(32),
+                derived(self._seed, "MRSIGNER", 32),
+                bytes(96),
+                QE_PRODUCT.to_bytes(2, "little"),
+                QE_ISVSVN.to_bytes(2, "little"),
+                bytes(60),
+                sha256(attestation_key + authentication) + bytes(32),
+            )
+        )
+        return report, sign_p256(self._pck.key, report)
+
+    def attestation_key(self) -> ec.EllipticCurvePrivateKey:
+        """Return the key with which the quoting enclave signs quotes."""
+        return derived_key(self._seed, "attestation key", ec.SECP256R1())
+
+    def _tcb_info(self, period: dict[str, object], status: TcbStatus) -> dict[str, object]:
+        module = {"mrsigner": bytes(48).hex(), "attributes": bytes(8).hex(), "attributesMask": "FF" * 8}
+        module_level = {"tcb": {"isvsvn": MODULE[0]}, **_level(self._at, TcbStatus.UP_TO_DATE)}
+        versions = {
+            "sgxtcbcomponents": [{"svn": svn} for svn in COMPONENTS],
+            "pcesvn": PCESVN,
+            "tdxtcbcomponents": [{"svn": svn} for svn in (MODULE[0], 0, *bytes(14))],
+        }
+        return {
+            "id": "TDX",
+            "version": 3,
+            **period,
+            "fmspc": self.fmspc.hex(),
+            "pceId": "0000",
+            "tcbType": 0,
+            "tdxModule": module,
+            "tdxModuleIdentities": [{"id": f"TDX_{MODULE[1]:02X}", **module, "tcbLevels": [module_level]}],
+            "tcbLevels": [{"tcb": versions, **_level(self._at, status)}],
+        }
+
+    def _qe_identity(self, period: dict[str, object]) -> dict[str, object]:
+        return {
+            "id": "TD_QE",
+            "version": 2,
+            **period,
+            "miscselect": bytes(4).hex(),
+            "miscselectMask": "FF" * 4,
+            "attributes": QE_ATTRIBUTES.hex(),
+            "attributesMask": "FBFFFFFFFFFFFFFF0000000000000000",
+            "mrsigner": derived(self._seed, "MRSIGNER", 32).hex(),
+            "isvprodid": QE_PRODUCT,
+            "tcbLevels": [{"tcb": {"isvsvn": QE_ISVSVN}, **_level(self._at, TcbStatus.UP_TO_DATE)}],
+        }
+
+    def _sgx_extension(self) -> bytes:
+        values = [*map(asn1.encode_der, (*COMPONENTS, PCESVN)), asn1.encode_der(bytes(COMPONENTS))]
+        items = {
+            field.name: _item(f"2.{place}", value)
+            for place, (field, value) in enumerate(zip(fields(TcbSequence), values, strict=True), start=1)
+        }
+        tcb = TcbSequence(**items)
+        return asn1.encode_der(
+            SgxExtension(
+                ppid=_item("1", asn1.encode_der(derived(self._seed, "PPID", 16))),
+                tcb=_item("2", asn1.encode_der(tcb)),
+                pceid=_item("3", asn1.encode_der(bytes(2))),
+                fmspc=_item("4", asn1.encode_der(self.fmspc)),
+                sgx_type=_item("5", b"\x0a\x01\x00"),  # ENUMERATED 0: standard
+                platform_instance_id=None,
+                configuration=None,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TdContents:
+    """What was measured into a TD: MRTD and RTMR0 to RTMR3, 48 bytes each, and whether its host may read it."""
+
+    mrtd: bytes
+    rtmrs: tuple[bytes, ...]
+    debug: bool
+
+
+class SimulatedTd:
+    """A TD on a simulated platform: it asks for quotes over data of its own choice."""
+
+    def __init__(self, platform: SimulatedPlatform, contents: TdContents) -> None:
+        self._platform = platform
+        self._contents = contents
+
+    @property
+    def collateral(self) -> bytes:
+        """What is published about the platform it runs on."""
+        return self._platform.collateral
+
+    @property
+    def anchors(self) -> Anchors:
+        """Trust in the test root of its platform."""
+        return self._platform.anchors
+
+    def quote(self, report_data: bytes) -> bytes:
+        """Return a quote of version 4 over 64 bytes."""
+        assert len(report_data) == 64, "REPORTDATA has 64 bytes"
+        key = self._platform.attestation_key()
+        signed = _header() + self._report(report_data)
+        point = raw_point(key.public_key())
+        authentication = bytes(32)
+        qe_report, qe_signature = self._platform.sign_attestation_key(point, authentication)
+        chain = _pem(*self._platform.pck_chain).encode()
+        certification = b"".join(
+            (qe_report, qe_signature, len(authentication).to_bytes(2, "little"), authentication)
+        ) + _certification(PCK_CHAIN_CERTIFICATION, chain)
+        signature = sign_p256(key, signed) + point + _certification(QE_REPORT_CERTIFICATION, certification)
+        return signed + len(signature).to_bytes(4, "little") + signature
+
+    def _report(self, report_data: bytes) -> bytes:
+        contents = self._contents
+        attributes = SEPT_VE_DISABLE | (DEBUG if contents.debug else 0)
+        body = b"".join(
+            (
+                bytes((*MODULE, 3)) + bytes(13),  # TEE_TCB_SVN
+                bytes(48 + 48 + 8),  # MRSEAM, MRSIGNERSEAM, SEAMATTRIBUTES
+                attributes.to_bytes(8, "little"),
+                XFAM,
+                contents.mrtd,
+                bytes(3 * REGISTER),  # MRCONFIGID, MROWNER, MROWNERCONFIG
+                *contents.rtmrs,
+                report_data,
+            )
+        )
+        assert len(body) == BODY_BYTES[BODY_TDX_10], "registers have 48 bytes each"
+        return body
+
+
+def _header() -> bytes:
+    numbers = (4).to_bytes(2, "little") + ECDSA_P256.to_bytes(2, "little") + TEE_TDX.to_bytes(4, "little")
+    return numbers + bytes(4) + INTEL_QE_VENDOR + bytes(20)
+
+
+def _certification(kind: int, data: bytes) -> bytes:
+    return kind.to_bytes(2, "little") + len(data).to_bytes(4, "little") + data
+
+
+def _item(place: str, encoded: bytes) -> SgxItem:
+    oid = x509.ObjectIdentifier(f"{SGX_EXTENSION}.{place}")
+    return SgxItem(oid=oid, value=asn1.decode_der(asn1.TLV, encoded))
+
+
+def _level(date: datetime, status: TcbStatus) -> dict[str, object]:
+    return {"tcbDate": _written(date), "tcbStatus": status.value}
+
+
+def _written(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _document(value: dict[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _pem(*chain: Issued) -> str:
+    return b"".join(issued.certificate.public_bytes(Encoding.PEM) for issued in chain).decode()
