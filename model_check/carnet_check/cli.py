@@ -29,6 +29,7 @@ BUILT_IN = {
     "verify": ("carnet_check.commands.verify:verify", "Establish or refute every claim of a protocol."),
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
+    "conform": ("carnet_check.commands.conform:conform", "Hold a recorded trace to the spec."),
     "explain": ("carnet_check.commands.explain:explain", "Say what an identifier stands for."),
     "report": ("carnet_check.commands.report:report", "Show a kept run as pages to read."),
 }

@@ -3,6 +3,9 @@
 A trace says which protocol it belongs to and lists steps by the names of actions, parameters and elements, so it can
 be written by one engine, stored, and judged by another. There is no writer here: :meth:`Trace.to_json` gives plain
 values for one.
+
+A trace that roles record while they run has a form of its own, a line for each event, so that it can be written and
+judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`Event` after another.
 """
 
 from __future__ import annotations
@@ -95,6 +98,91 @@ class Trace:
             _text(fields, "threat"),
             tuple(Step.from_json(step) for step in _list(fields, "steps")),
         )
+
+
+RECORD_VERSION = 1
+"""The version of recorded traces that this package writes and reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a recorded trace: the design that was run, and the sizes of the instance it was run on.
+
+    ``sizes`` are those of the protocol's family, by name; elements of sorts that are drawn fresh need no size, since
+    each is new when it is first named.
+    """
+
+    protocol: str
+    variant: str
+    without: tuple[str, ...]
+    threat: str
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "carnet_trace": RECORD_VERSION,
+            "protocol": self.protocol,
+            "variant": self.variant,
+            "without": list(self.without),
+            "threat": self.threat,
+            "sizes": dict(self.sizes),
+        }
+
+    @staticmethod
+    def from_json(value: object) -> Header:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            TraceError: it is not the header of a trace, or of another version.
+        """
+        fields = _object(value, "the header of a trace")
+        if "carnet_trace" not in fields:
+            raise TraceError("the first line is the header of a trace, with its version under 'carnet_trace'")
+        if fields["carnet_trace"] != RECORD_VERSION:
+            raise TraceError(f"version {fields['carnet_trace']!r} of traces is not known, only {RECORD_VERSION} is")
+        without = _list(fields, "without")
+        if not all(isinstance(defence, str) for defence in without):
+            raise TraceError("'without' lists the names of defences")
+        sizes = _object(fields.get("sizes", {}), "'sizes'")
+        for name, size in sizes.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                raise TraceError(f"the size '{name}' is a whole number, not {size!r}")
+        return Header(
+            _text(fields, "protocol"),
+            _text(fields, "variant"),
+            tuple(without),
+            _text(fields, "threat"),
+            tuple(sizes.items()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a recorded trace: a step, and the logical clock of the role that recorded it.
+
+    Clocks never decrease along a trace. Arguments that the recording role cannot see are left out of the step.
+    """
+
+    clock: int
+    step: Step
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"clock": self.clock, **self.step.to_json()}
+
+    @staticmethod
+    def from_json(value: object) -> Event:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            TraceError: it is not an event.
+        """
+        fields = _object(value, "an event")
+        clock = fields.get("clock")
+        if not isinstance(clock, int) or isinstance(clock, bool) or clock < 0:
+            raise TraceError(f"'clock' is a whole number, not {clock!r}")
+        return Event(clock, Step.from_json(fields))
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:

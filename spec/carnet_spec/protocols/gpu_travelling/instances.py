@@ -15,6 +15,7 @@ DEFAULTS = {
     "elsewhere": 0,
     "instances": 0,
     "chunks": 1,
+    "slots": 5,
     "corrupt_chunks": 0,
     "rounds": 1,
     "sessions": 1,
@@ -35,15 +36,16 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     ``holders`` are honest and ``corrupt`` are corrupt enrolled holders (under ``outsider`` and ``hypervisor`` the
     corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``elsewhere`` genuine ones that
     outsiders own (one at least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator
-    instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``rounds`` hand-overs;
-    ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw. Where there is a
-    clock it shows ``instants``, and each key protects ``limit`` messages in either direction.
+    instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``slots`` counter values
+    under a key, at least one more than chunks; ``rounds`` hand-overs; ``sessions`` the orchestrator may open;
+    ``own_sessions`` and ``own_keys`` the adversary may draw. Where there is a clock it shows ``instants``, and each key
+    protects ``limit`` messages in either direction.
     """
     size = _sizes(scale, threat)
     timed = any(sort.name == "Instant" for sort in protocol.sorts)
     cast = _Cast.of(size, threat)
     keys, pools = _keys(size)
-    slots = tuple(f"{n}" for n in range(max(5, size["chunks"] + 1, size["limit"] + 1)))
+    slots = tuple(f"{n}" for n in range(max(size["slots"], size["chunks"] + 1, size["limit"] + 1)))
     instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in cast.chunks.items() for chunk in owned}
     return Instance(
@@ -102,8 +104,8 @@ class _Cast:
     @classmethod
     def of(cls, size: Mapping[str, int], threat: str) -> _Cast:
         """Name everybody, and say who is corrupt under ``threat``."""
-        honest = _HONEST[: size["holders"]]
-        rogue = _CORRUPT[: size["corrupt"]]
+        honest = _named(_HONEST, "holder", size["holders"])
+        rogue = _named(_CORRUPT, "rogue", size["corrupt"])
         strays = _numbered("instance", 2, size["instances"])
         chunks = {holder: _chunks(holder, size["chunks"]) for holder in honest}
         if _rogues_enrolled(threat):
@@ -153,6 +155,11 @@ def _relations(cast: _Cast, slots: Row, threat: str) -> dict[str, frozenset[Row]
 
 def _chunks(holder: str, count: int) -> Row:
     return tuple(f"{holder}'s chunk {n}" for n in range(1, 1 + count))
+
+
+def _named(names: Row, what: str, count: int) -> Row:
+    """Take the first names, and number whoever is left without one."""
+    return (*names[:count], *_numbered(what, 1 + len(names), max(0, count - len(names))))
 
 
 def _numbered(what: str, start: int, count: int) -> Row:

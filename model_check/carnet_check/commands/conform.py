@@ -1,0 +1,69 @@
+"""``carnet conform``: whether what was recorded is a run of the spec."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from carnet_check.commands.common import finish, json_option
+
+if TYPE_CHECKING:
+    from carnet_check.conformance import Conformance
+    from carnet_check.report.closing import Closing
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@json_option
+@click.pass_context
+def conform(context: click.Context, trace: Path, as_json: bool) -> int:
+    """Follow TRACE, which roles recorded, and name the first event that the spec does not allow there.
+
+    TRACE is a file of JSON values, one a line: a header that names protocol, variant and sizes, then the events.
+    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named.
+    """
+    from carnet_check.conformance import conform as follow
+
+    began = time.monotonic()
+    result = follow(trace)
+    seconds = time.monotonic() - began
+    finish(as_json, result.to_json(), [] if as_json else _lines(result), _closing(context, result, seconds))
+    return 0 if result.conforms else 1
+
+
+def _lines(result: Conformance) -> Iterator[str]:
+    from carnet_check.report.closing import wrapped
+
+    header = result.header
+    removed = f" without {', '.join(header.without)}" if header.without else ""
+    threat = f", under {header.threat}" if header.threat else ""
+    yield f"following {header.protocol}, variant {result.protocol.variant}{removed}{threat}"
+    yield ""
+    found = result.divergence
+    if found is None:
+        yield f"CONFORMS: all {result.events:,} events are steps of the spec"
+    else:
+        yield f"DIVERGES at event {found.index} (line {found.index + 2})"
+        yield from wrapped("  event", f"{found.step} by {found.step.by}", 10)
+        yield from wrapped("  why", found.why, 10)
+    yield ""
+
+
+def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
+    from carnet_check.report.closing import Closing, rerun_command
+
+    return Closing(
+        verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
+        outcome="the trace is a run of the spec" if result.conforms else "the trace is no run of the spec",
+        strength=f"this one trace, {result.events:,} events; every guard checked, every deduction taken",
+        budget=f"none ({result.events / max(seconds, 1e-9):,.0f} events a second)",
+        profile=", ".join(f"{name} {size}" for name, size in result.header.sizes) or "the family's own sizes",
+        digests={result.protocol.variant: result.protocol.digest},
+        artefacts="",
+        rerun=rerun_command(context),
+        seconds=seconds,
+    )

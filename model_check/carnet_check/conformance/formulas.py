@@ -1,0 +1,283 @@
+"""Formulas as closures over tables: compiled once, evaluated at every step.
+
+A closure is given a *frame*, a list with the element chosen for each variable; a :class:`Scope` says where in the frame
+a variable is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from carnet_check.conformance.tables import Column, Function, Relation, Table
+from carnet_spec.language import Instance, Row, Sort, Symbol, Term
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+    free_variables,
+    negation,
+)
+
+Frame = list[str]
+Evaluate = Callable[[Frame], Any]
+Scope = Mapping[Var, int]
+Candidates = Callable[[Frame], Collection[str] | None]
+"""Which elements of a variable can make a formula true, given the others: nothing if that is no restriction."""
+
+
+class Union(Collection[str]):
+    """The elements of several collections; an element may come more than once."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Collection[str]]) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.chain.from_iterable(self.parts)
+
+    def __contains__(self, element: object) -> bool:
+        return any(element in part for part in self.parts)
+
+
+class Compiler:
+    """Turns terms into closures over the tables of one machine.
+
+    ``room`` is how long frames have to be for everything that was compiled so far.
+    """
+
+    def __init__(self, instance: Instance, tables: Mapping[str, Table]) -> None:
+        self.instance = instance
+        self._tables = tables
+        self.room = 0
+
+    def scope(self, variables: Sequence[Var], outer: Scope | None = None) -> dict[Var, int]:
+        """Give each variable a place in the frame, beside those of ``outer``."""
+        inner = dict(outer or {})
+        start = 1 + max(inner.values(), default=-1)
+        inner.update({var: start + number for number, var in enumerate(variables)})
+        self.room = max(self.room, start + len(variables))
+        return inner
+
+    def elements(self, sort: Sort) -> Row:
+        """Return the elements of a sort."""
+        return self.instance.of(sort)
+
+    def relation(self, symbol: Symbol) -> Relation:
+        """Return the table of a relation."""
+        table = self._tables[symbol.name]
+        assert isinstance(table, Relation)
+        return table
+
+    def function(self, symbol: Symbol) -> Function:
+        """Return the table of a function."""
+        table = self._tables[symbol.name]
+        assert isinstance(table, Function)
+        return table
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def term(self, term: Term, scope: Scope) -> Evaluate:
+        """Compile a term or a formula."""
+        match term:
+            case Var():
+                at = scope[term]
+                return lambda frame: frame[at]
+            case Member(_, name):
+                return lambda frame: name
+            case Truth(value):
+                return lambda frame: value
+            case Apply(symbol, args):
+                return self._apply(symbol, self.row(args, scope))
+            case Equal(left, right):
+                one, other = self.term(left, scope), self.term(right, scope)
+                return lambda frame: one(frame) == other(frame)
+            case Not(body):
+                inner = self.term(body, scope)
+                return lambda frame: not inner(frame)
+            case And(parts) | Or(parts):
+                return self._junction([self.term(part, scope) for part in parts], isinstance(term, And))
+            case Implies(premise, conclusion):
+                given, then = self.term(premise, scope), self.term(conclusion, scope)
+                return lambda frame: not given(frame) or then(frame)
+            case IfThenElse(test, then_term, otherwise):
+                which = self.term(test, scope)
+                yes, no = self.term(then_term, scope), self.term(otherwise, scope)
+                return lambda frame: yes(frame) if which(frame) else no(frame)
+            case Exists(bound, body):
+                return self._exists(bound, body, scope)
+            case Forall(bound, body):
+                found = self._exists(bound, negation(body), scope)
+                return lambda frame: not found(frame)
+
+    def row(self, args: Sequence[Term], scope: Scope) -> Callable[[Frame], Row]:
+        """Compile the arguments of a symbol."""
+        if all(isinstance(arg, Var) for arg in args):
+            places = [scope[arg] for arg in args if isinstance(arg, Var)]
+            match places:
+                case [one]:
+                    return lambda frame: (frame[one],)
+                case [one, two]:
+                    return lambda frame: (frame[one], frame[two])
+                case _:
+                    return lambda frame: tuple([frame[at] for at in places])
+        parts = [self.term(arg, scope) for arg in args]
+        return lambda frame: tuple([part(frame) for part in parts])
+
+    def _apply(self, symbol: Symbol, row: Callable[[Frame], Row]) -> Evaluate:
+        if not symbol.is_relation:
+            table = self.function(symbol)
+            values, default = table.values, table.default
+            return lambda frame: values.get(row(frame), default)
+        held = self.relation(symbol)
+        if held.following is not None:
+            return lambda frame: held.holds(row(frame))
+        rows = held.rows
+        return lambda frame: row(frame) in rows
+
+    @staticmethod
+    def _junction(parts: list[Evaluate], every: bool) -> Evaluate:
+        def conjunction(frame: Frame) -> bool:
+            return all(part(frame) for part in parts)
+
+        def disjunction(frame: Frame) -> bool:
+            return any(part(frame) for part in parts)
+
+        return conjunction if every else disjunction
+
+    def _exists(self, bound: Sequence[Var], body: Term, scope: Scope) -> Evaluate:
+        inner = self.scope(bound, scope)
+        each = self.assignments(bound, body, inner, frozenset(scope))
+        test = self.term(body, inner)
+
+        def search(frame: Frame) -> bool:
+            return any(test(frame) for _ in each(frame))
+
+        return search
+
+    def assignments(
+        self, bound: Sequence[Var], body: Term, scope: Scope, known: frozenset[Var]
+    ) -> Callable[[Frame], Iterator[None]]:
+        """Compile a loop that puts every choice of ``bound`` that can make ``body`` true into the frame."""
+        if not bound:
+            return lambda frame: iter((None,))
+        var, rest = bound[0], bound[1:]
+        at, domain = scope[var], self.elements(var.sort)
+        source = self.candidates(body, var, scope, known)
+        further = self.assignments(rest, body, scope, known | {var}) if rest else None
+
+        def loop(frame: Frame) -> Iterator[None]:
+            found = source(frame) if source is not None else None
+            for element in domain if found is None else tuple(found):
+                frame[at] = element
+                if further is None:
+                    yield None
+                else:
+                    yield from further(frame)
+
+        return loop
+
+    # -- candidates --------------------------------------------------------------------------------
+
+    def candidates(
+        self, term: Term, var: Var, scope: Scope, known: frozenset[Var], positive: bool = True
+    ) -> Candidates | None:
+        """Compile which elements of ``var`` can make ``term`` true, or false, once the ``known`` are chosen.
+
+        Nothing is returned where no restriction can be read off the term's shape.
+        """
+        match term:
+            case Not(body):
+                return self.candidates(body, var, scope, known, not positive)
+            case And(parts) if positive:
+                return self._fewest(parts, var, scope, known, positive)
+            case Or(parts) if not positive:
+                return self._fewest(parts, var, scope, known, positive)
+            case And(parts) | Or(parts):
+                return self._any(parts, var, scope, known, positive)
+            case Implies(premise, conclusion):
+                return self.candidates(Or((Not(premise), conclusion)), var, scope, known, positive)
+            case Apply(symbol, args) if positive and symbol.is_relation:
+                return self._found_in(self.relation(symbol), args, var, scope, known)
+            case Equal(left, right) if positive:
+                return self._equal(left, right, var, scope, known) or self._equal(right, left, var, scope, known)
+            case Truth(value):
+                return None if value is positive else lambda frame: ()
+            case _:
+                return None
+
+    def _fewest(
+        self, parts: Sequence[Term], var: Var, scope: Scope, known: frozenset[Var], positive: bool
+    ) -> Candidates | None:
+        """All parts have to be as wanted: take the part that leaves the fewest candidates."""
+        compiled = (self.candidates(part, var, scope, known, positive) for part in parts)
+        sources = [source for source in compiled if source is not None]
+        if len(sources) < 2:
+            return sources[0] if sources else None
+
+        def fewest(frame: Frame) -> Collection[str] | None:
+            best: Collection[str] | None = None
+            for source in sources:
+                found = source(frame)
+                if found is not None and (best is None or len(found) < len(best)):
+                    best = found
+            return best
+
+        return fewest
+
+    def _any(
+        self, parts: Sequence[Term], var: Var, scope: Scope, known: frozenset[Var], positive: bool
+    ) -> Candidates | None:
+        """One part has to be as wanted: join the candidates of all, leaving out parts that cannot be."""
+        settled: list[Evaluate] = []
+        sources: list[Candidates] = []
+        for part in parts:
+            if free_variables(part) <= known:
+                settled.append(self.term(part if positive else negation(part), scope))
+                continue
+            source = self.candidates(part, var, scope, known, positive)
+            if source is None:
+                return None
+            sources.append(source)
+
+        def union(frame: Frame) -> Collection[str] | None:
+            if any(test(frame) for test in settled):
+                return None
+            found = [source(frame) for source in sources]
+            parts_found = [part for part in found if part is not None]
+            return Union(parts_found) if len(parts_found) == len(found) else None
+
+        return union
+
+    def _found_in(
+        self, table: Relation, args: Sequence[Term], var: Var, scope: Scope, known: frozenset[Var]
+    ) -> Candidates | None:
+        """Look the variable up in the rows of a relation, by the arguments that are known."""
+        if var not in args or table.following is not None:
+            return None
+        position = args.index(var)
+        given = tuple(at for at, arg in enumerate(args) if at != position and free_variables(arg) <= known)
+        key = self.row([args[at] for at in given], scope)
+        index = table.index(given)
+        nothing: dict[Row, int] = {}
+        return lambda frame: Column(index.get(key(frame), nothing), position)
+
+    def _equal(self, side: Term, other: Term, var: Var, scope: Scope, known: frozenset[Var]) -> Candidates | None:
+        if side != var or not free_variables(other) <= known:
+            return None
+        value = self.term(other, scope)
+        return lambda frame: (value(frame),)

@@ -1,0 +1,296 @@
+"""The machine: a protocol in one state that moves on, at a cost that does not grow with how many steps were taken.
+
+It means what :class:`~carnet_check.semantics.Interpreter` means, and shares no code with it. After every step all
+deductions are taken; only those are looked at again that something which changed takes part in.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from carnet_check.conformance.choices import Choices, conjuncts
+from carnet_check.conformance.effects import Change, Effects, compiled
+from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
+from carnet_check.conformance.reduction import Followed, followed, relevant
+from carnet_check.conformance.tables import Function, Relation, Table, Undo
+from carnet_check.conformance.telling import told
+from carnet_check.families import unknown
+from carnet_spec.language import Action, Effect, Guard, Instance, Protocol, Symbol
+from carnet_spec.language.terms import And, Apply, Member, Not, Term, Var, free_variables, subterms, symbols_of
+from carnet_spec.trace import Step
+
+Move = tuple[Change, ...]
+"""Everything that one step changes, deductions aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    action: Action
+    params: Mapping[str, Var]
+    scope: Mapping[Var, int]
+    guards: tuple[tuple[Guard, Evaluate], ...]
+    effects: tuple[Effects, ...]
+    choices: Choices
+    drawn: tuple[tuple[int, int], ...]
+    """Places of values that are drawn fresh together, and so have to differ."""
+
+    def distinct(self, frame: Frame) -> bool:
+        """Whether the values that are drawn fresh together differ."""
+        return all(frame[one] != frame[other] for one, other in self.drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    action: Action
+    scope: Mapping[Var, int]
+    effects: tuple[Effects, ...]
+    choices: Choices
+
+
+@dataclass(frozen=True)
+class _Trigger:
+    """A place in a rule that reads a symbol: a row of the symbol that changed says which parameters are concerned."""
+
+    rule: _Rule
+    args: tuple[Term, ...]
+
+    def known(self, row: Sequence[str], frame: Frame) -> frozenset[Var] | None:
+        """Put what ``row`` says into the frame and return the parameters it says; nothing if it does not fit."""
+        found: dict[Var, str] = {}
+        for arg, element in zip(self.args, row, strict=True):
+            if isinstance(arg, Var) and arg in self.rule.scope:
+                if found.setdefault(arg, element) != element:
+                    return None
+                frame[self.rule.scope[arg]] = element
+            elif isinstance(arg, Member) and arg.name != element:
+                return None
+        return frozenset(found)
+
+
+class Machine:
+    """A protocol on one instance, in one state.
+
+    ``instance`` has to name every element that steps are going to name.
+    """
+
+    def __init__(self, protocol: Protocol, instance: Instance) -> None:
+        self.protocol = protocol
+        self._kept = relevant(protocol)
+        self._follows: Mapping[Symbol, Followed] = followed(protocol, self._kept)
+        self.tables = self._make_tables(instance)
+        self._compiler = Compiler(instance, self.tables)
+        self._start()
+        self._elements = {sort.name: frozenset(instance.of(sort)) for sort in protocol.sorts}
+        self._actions = {action.name: self._compile(action) for action in protocol.actions}
+        self._rules = [rule for action in protocol.actions if (rule := self._compile_rule(action)) is not None]
+        self._triggers = self._find_triggers()
+        self.journal: list[Undo] | None = None
+        """What takes back the changes since somebody began to keep it, in order."""
+        for rule in self._rules:
+            self.make(self._derived(rule, self._frame(), frozenset()))
+
+    # -- the first state ---------------------------------------------------------------------------
+
+    def _make_tables(self, instance: Instance) -> dict[str, Table]:
+        tables: dict[str, Table] = {}
+        for symbol in self.protocol.symbols:
+            if symbol.mutable and symbol in self._kept:
+                tables[symbol.name] = (
+                    Relation(symbol.name)
+                    if symbol.is_relation
+                    else Function(symbol.name, {}, instance.of(symbol.result)[0])
+                )
+            elif not symbol.mutable and symbol.is_relation:
+                tables[symbol.name] = Relation(symbol.name, sorted(instance.relations.get(symbol.name, ())))
+            elif not symbol.mutable:
+                tables[symbol.name] = Function(symbol.name, instance.functions[symbol.name], "")
+        for symbol, how in self._follows.items():
+            table, base = tables[symbol.name], tables[how.base.name]
+            assert isinstance(table, Relation)
+            assert isinstance(base, Relation)
+            table.following, table.at = base, how.at
+        return tables
+
+    def _start(self) -> None:
+        for initial in self.protocol.initial:
+            if initial.symbol not in self._kept:
+                continue
+            value = self._compiler.term(initial.value, self._compiler.scope(initial.params))
+            table = self.tables[initial.symbol.name]
+            for row in itertools.product(*(self._compiler.elements(var.sort) for var in initial.params)):
+                found = value([*row, *self._frame()])
+                if isinstance(table, Function):
+                    table.assign(row, found)
+                elif found:
+                    table.insert(row)
+
+    def _frame(self) -> Frame:
+        return [""] * self._compiler.room
+
+    # -- compiling ---------------------------------------------------------------------------------
+
+    def _compile(self, action: Action) -> _Action:
+        scope = self._compiler.scope(action.params)
+        pairs = itertools.combinations(action.fresh, 2)
+        return _Action(
+            action=action,
+            params={var.name: var for var in action.params},
+            scope=scope,
+            guards=tuple((guard, self._compiler.term(guard.formula, scope)) for guard in action.guards),
+            effects=self._effects(action, scope),
+            choices=self._choices(action, scope, len(action.guards)),
+            drawn=tuple((scope[one], scope[other]) for one, other in pairs if one.sort == other.sort),
+        )
+
+    def _choices(self, action: Action, scope: Mapping[Var, int], guards: int) -> Choices:
+        conditions = [guard.formula for guard in action.guards[:guards]]
+        return Choices(self._compiler, action.params, conditions, scope)
+
+    def _effects(self, action: Action, scope: Mapping[Var, int]) -> tuple[Effects, ...]:
+        updates = [update for update in action.updates if update.symbol in self._kept]
+        inserting: set[Symbol] = set()
+        effects = []
+        for update in updates:
+            inserted = update.symbol in inserting
+            effects.append(compiled(update, self._compiler, scope, self._follows, inserted=inserted))
+            if update.effect is Effect.INSERT:
+                inserting.add(update.symbol)
+        return tuple(effects)
+
+    def _compile_rule(self, action: Action) -> _Rule | None:
+        """Compile a deduction, unless no guard depends on it or rigid facts rule it out."""
+        heads = [Apply(update.symbol, update.args) for update in action.updates if update.symbol in self._kept]
+        if not action.deduction or not heads:
+            return None
+        parts = [part for guard in action.guards for part in conjuncts(guard.formula)]
+        if any(self._never(part) for part in parts):
+            return None
+        scope = self._compiler.scope(action.params)
+        if not any(update.each for update in action.updates):
+            parts.append(Not(And(tuple(heads))))  # where all is known already, the deduction adds nothing
+        return _Rule(action, scope, self._effects(action, scope), Choices(self._compiler, action.params, parts, scope))
+
+    def _never(self, part: Term) -> bool:
+        if free_variables(part) or any(symbol.mutable for symbol in symbols_of(part)):
+            return False
+        holds = self._compiler.term(part, {})
+        return not holds(self._frame())
+
+    def _find_triggers(self) -> dict[str, list[_Trigger]]:
+        """List, for each symbol, where it is read, and where it is deduced again if it was removed."""
+        found: dict[str, list[_Trigger]] = {}
+        updates = [update for action in self.protocol.actions for update in action.updates]
+        lost = {update.symbol for update in updates if update.effect is Effect.REMOVE}
+        for rule in self._rules:
+            terms = [guard.formula for guard in rule.action.guards]
+            for update in rule.action.updates:
+                head = (Apply(update.symbol, update.args),) if update.symbol in lost else update.args
+                terms += [*head, update.when]
+            read = [part for term in terms for part in subterms(term) if isinstance(part, Apply)]
+            for part in dict.fromkeys(part for part in read if part.symbol.mutable):
+                found.setdefault(part.symbol.name, []).append(_Trigger(rule, part.args))
+        return found
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def moves(self, step: Step) -> list[Move] | str:
+        """Return what a step may change, one entry for each choice of its missing arguments that makes a difference.
+
+        If the step cannot be taken, why is returned instead.
+        """
+        found = self._actions.get(step.action)
+        if found is None:
+            return unknown("action", step.action, self.protocol.id, self._actions)
+        wrong = self._misfit(step, found)
+        if wrong:
+            return wrong
+        frame = self._frame()
+        for name, element in step.args:
+            frame[found.scope[found.params[name]]] = element
+        if len(step.args) < len(found.params):
+            return self._ways(found, frame, step)
+        why = self._refusal(found, frame)
+        return why if why else [_changes(found.effects, frame)]
+
+    def make(self, changes: Iterable[Change]) -> None:
+        """Make the changes of a move, and take every deduction that they make possible."""
+        waiting = deque(self._made(changes))
+        while waiting:
+            change = waiting.popleft()
+            for trigger in self._triggers.get(change.table.name, ()):
+                frame = self._frame()
+                known = trigger.known(change.row, frame)
+                if known is not None:
+                    waiting.extend(self._made(self._derived(trigger.rule, frame, known)))
+
+    def _made(self, changes: Iterable[Change]) -> list[Change]:
+        """Make changes; return those that changed something."""
+        made = []
+        for change in changes:
+            undo = change.apply()
+            if undo is not None:
+                made.append(change)
+                if self.journal is not None:
+                    self.journal.append(undo)
+        return made
+
+    def _derived(self, rule: _Rule, frame: Frame, known: frozenset[Var]) -> list[Change]:
+        return [
+            change
+            for choice in rule.choices.all(frame, known)
+            for change in _changes(rule.effects, [*choice, *self._frame()])
+        ]
+
+    def _misfit(self, step: Step, found: _Action) -> str:
+        """Say what is wrong with a step in any state, or nothing."""
+        action = found.action
+        if step.by != action.by.name:
+            return f"{action.name} is a step of the {action.by.name}, not of '{step.by}'"
+        for name, element in step.args:
+            if name not in found.params:
+                return unknown("parameter", name, action.name, found.params)
+            sort = found.params[name].sort.name
+            if element not in self._elements[sort]:
+                return f"{action.name}: '{element}' is no {sort} of this trace"
+        return ""
+
+    def _refusal(self, found: _Action, frame: Frame) -> str:
+        for guard, holds in found.guards:
+            if not holds(frame):
+                return told(found.action, guard, found.scope, frame, self._compiler)
+        return "" if found.distinct(frame) else _same_draw(found.action)
+
+    # -- missing arguments -------------------------------------------------------------------------
+
+    def _ways(self, found: _Action, frame: Frame, step: Step) -> list[Move] | str:
+        given = step.env
+        known = frozenset(var for var in found.action.params if var.name in given)
+        ways: dict[Move, None] = {}
+        for choice in found.choices.all(frame, known):
+            chosen = [*choice, *self._frame()]
+            if found.distinct(chosen):
+                ways[_changes(found.effects, chosen)] = None
+        return list(ways) or self._why_none(found, step, known)
+
+    def _why_none(self, found: _Action, step: Step, known: frozenset[Var]) -> str:
+        """Name the first guard that no choice of the missing arguments meets together with those before it."""
+        action = found.action
+        for number, guard in enumerate(action.guards, 1):
+            frame = self._frame()
+            for name, element in step.args:
+                frame[found.scope[found.params[name]]] = element
+            if not self._choices(action, found.scope, number).all(list(frame), known):
+                missing = ", ".join(var.name for var in action.params if var not in known)
+                return f"{told(action, guard, found.scope, frame, self._compiler)}, whatever {missing} may be"
+        return _same_draw(action)
+
+
+def _changes(effects: Iterable[Effects], frame: Frame) -> Move:
+    return tuple([change for effect in effects for change in effect(frame)])
+
+
+def _same_draw(action: Action) -> str:
+    return f"{action.name}: values that are drawn fresh together have to differ"

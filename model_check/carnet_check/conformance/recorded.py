@@ -1,0 +1,127 @@
+"""Recorded traces: from a file of events to the machine that follows them, and to the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from carnet_check.conformance.following import Divergence, Follower
+from carnet_check.conformance.machine import Machine
+from carnet_check.errors import UsageError
+from carnet_check.families import Source, load, unknown
+from carnet_spec.language import Instance, Profile, Protocol
+from carnet_spec.trace import Event, Header, TraceError
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """Whether a recorded trace is a run of the spec, and if not, the first event that is none."""
+
+    header: Header
+    protocol: Protocol
+    events: int
+    divergence: Divergence | None
+
+    @property
+    def conforms(self) -> bool:
+        """Whether every event is a step that the spec allows there."""
+        return self.divergence is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        found = self.divergence
+        where = None if found is None else {"index": found.index, "event": found.step.to_json(), "why": found.why}
+        return {"conforms": self.conforms, "events": self.events, "first_divergence": where}
+
+
+def conform(file: Path) -> Conformance:
+    """Follow the trace in ``file``, which is read twice: elements are collected first.
+
+    ``events`` counts those up to the divergence, or all.
+
+    Raises:
+        UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist.
+        AmbiguousTraceError: the trace leaves out too many arguments to decide it.
+    """
+    lines = _lines(file)
+    header = _header(lines)
+    source = load(header.protocol)
+    protocol = source.protocol(header.variant, header.without)
+    instance = _grown(_instance(source, protocol, header), protocol, _events(lines))
+    follower = Follower(Machine(protocol, instance))
+    events = 0
+    lines = _lines(file)
+    next(lines)
+    for event in _events(lines):
+        events += 1
+        divergence = follower.take(event.step)
+        if divergence is not None:
+            return Conformance(header, protocol, divergence.index + 1, divergence)
+    return Conformance(header, protocol, events, None)
+
+
+def _lines(file: Path) -> Iterator[tuple[int, object]]:
+    """Yield the number and the JSON value of every line."""
+    number = 0
+    try:
+        with file.open(encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                yield number, json.loads(line)
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"'{file}' is no trace: it is not text in UTF-8") from None
+    except (json.JSONDecodeError, RecursionError):
+        raise UsageError(f"'{file}' is no trace: line {number} is not JSON") from None
+
+
+def _header(lines: Iterator[tuple[int, object]]) -> Header:
+    for _, value in lines:
+        try:
+            return Header.from_json(value)
+        except TraceError as error:
+            raise UsageError(f"line 1: {error}") from None
+    raise UsageError("the trace is empty: its first line is a header")
+
+
+def _events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
+    """Read events, whose clocks may not go back."""
+    clock = 0
+    for number, value in lines:
+        try:
+            event = Event.from_json(value)
+        except TraceError as error:
+            raise UsageError(f"line {number}: {error}") from None
+        if event.clock < clock:
+            raise UsageError(f"line {number}: the clock goes back from {clock} to {event.clock}")
+        clock = event.clock
+        yield event
+
+
+def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
+    """Build the instance that the header's sizes make under its threat model."""
+    threats = {threat.id for threat in protocol.threats}
+    if threats and header.threat not in threats:
+        raise UsageError(unknown("threat model", header.threat, protocol.id, sorted(threats)))
+    return source.instance(protocol, header.threat, Profile("trace", dict(header.sizes)))
+
+
+def _grown(instance: Instance, protocol: Protocol, events: Iterator[Event]) -> Instance:
+    """Add the elements that the trace names to the sorts that are drawn fresh."""
+    fresh = {sort.name for sort in protocol.sorts if sort.fresh}
+    sort_of = {
+        (action.name, var.name): var.sort.name
+        for action in protocol.actions
+        for var in action.params
+        if var.sort.name in fresh
+    }
+    named: Mapping[str, dict[str, None]] = {name: dict.fromkeys(instance.elements.get(name, ())) for name in fresh}
+    for event in events:
+        for name, element in event.step.args:
+            sort = sort_of.get((event.step.action, name))
+            if sort is not None:
+                named[sort][element] = None
+    return replace(instance, elements={**instance.elements, **{name: tuple(row) for name, row in named.items()}})

@@ -1,0 +1,144 @@
+"""Tables: the state of a running protocol, changed in place and indexed by whatever is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from carnet_spec.language import Row
+
+Rows = dict[Row, int]
+"""Rows in the order in which they were inserted, each with its number in that order."""
+Undo = Callable[[], None]
+
+
+class Column(Collection[str]):
+    """The elements at one position of some rows; an element may come more than once."""
+
+    __slots__ = ("at", "rows")
+
+    def __init__(self, rows: Collection[Row], at: int) -> None:
+        self.rows = rows
+        self.at = at
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row[self.at] for row in self.rows)
+
+    def __contains__(self, element: object) -> bool:
+        return any(row[self.at] == element for row in self.rows)
+
+
+class Relation:
+    """A relation: its rows, with indexes on the positions that somebody looks rows up by.
+
+    ``following`` names a relation that never loses a row. Where it is set, "every row of the followed relation up to
+    now" can be inserted at once, whatever their number: only how many there were is kept (:meth:`insert_followed`).
+    """
+
+    def __init__(self, name: str, rows: Iterable[Row] = ()) -> None:
+        self.name = name
+        self.rows: Rows = {row: number for number, row in enumerate(rows)}
+        self._indexes: dict[tuple[int, ...], dict[Row, Rows]] = {}
+        self.following: Relation | None = None
+        self.at = 0
+        self.extent: dict[Row, int] = {}
+
+    def index(self, positions: tuple[int, ...]) -> dict[Row, Rows]:
+        """Return the rows by their elements at ``positions``; the answer stays right as rows come and go."""
+        if positions not in self._indexes:
+            made: dict[Row, Rows] = {}
+            for row in self.rows:
+                made.setdefault(tuple(row[at] for at in positions), {})[row] = 0
+            self._indexes[positions] = made
+        return self._indexes[positions]
+
+    def holds(self, row: Row) -> bool:
+        """Whether the relation holds of ``row``."""
+        if row in self.rows:
+            return True
+        followed = self.following
+        if followed is None or not self.extent:
+            return False
+        extent = self.extent.get(self.beside(row), 0)
+        number = followed.rows.get((row[self.at],))
+        return number is not None and number < extent
+
+    def beside(self, row: Row) -> Row:
+        """Return ``row`` without the element that follows another relation."""
+        return (*row[: self.at], *row[self.at + 1 :])
+
+    def insert(self, row: Row) -> Undo | None:
+        """Insert a row; return how to take it back, or nothing if it was there."""
+        if row in self.rows:
+            return None
+        self.rows[row] = len(self.rows)
+        for positions, index in self._indexes.items():
+            index.setdefault(tuple([row[at] for at in positions]), {})[row] = 0
+        return lambda: self._drop(row)
+
+    def remove(self, row: Row) -> Undo | None:
+        """Remove a row; return how to take it back, or nothing if it was not there."""
+        if row not in self.rows:
+            return None
+        self._drop(row)
+
+        def undo() -> None:
+            self.insert(row)
+
+        return undo
+
+    def _drop(self, row: Row) -> None:
+        del self.rows[row]
+        for positions, index in self._indexes.items():
+            key = tuple([row[at] for at in positions])
+            bucket = index[key]
+            del bucket[row]
+            if not bucket:
+                del index[key]
+
+    def extend(self, beside: Row, extent: int) -> Undo | None:
+        """Make the relation hold of the first ``extent`` rows of the followed relation, put ``beside`` these."""
+        before = self.extent.get(beside, 0)
+        if extent <= before:
+            return None
+        self.extent[beside] = extent
+        return lambda: self._set_extent(beside, before)
+
+    def forget(self, beside: Row) -> Undo | None:
+        """Let the relation hold of nothing that only followed, beside these."""
+        before = self.extent.pop(beside, 0)
+        return (lambda: self._set_extent(beside, before)) if before else None
+
+    def _set_extent(self, beside: Row, extent: int) -> None:
+        if extent:
+            self.extent[beside] = extent
+        else:
+            self.extent.pop(beside, None)
+
+
+class Function:
+    """A function: its value where it is not the default one."""
+
+    def __init__(self, name: str, values: Mapping[Row, str], default: str) -> None:
+        self.name = name
+        self.values = dict(values)
+        self.default = default
+
+    def assign(self, row: Row, value: str) -> Undo | None:
+        """Give the function a value; return how to take it back, or nothing if it had it already."""
+        before = self.values.get(row)
+        if (self.default if before is None else before) == value:
+            return None
+        self.values[row] = value
+        return lambda: self._restore(row, before)
+
+    def _restore(self, row: Row, before: str | None) -> None:
+        if before is None:
+            del self.values[row]
+        else:
+            self.values[row] = before
+
+
+Table = Relation | Function

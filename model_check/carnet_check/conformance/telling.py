@@ -1,0 +1,38 @@
+"""Telling why a step is refused: the guard, its formula with the elements put in, and what the state says instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from carnet_check.conformance.formulas import Compiler, Frame
+from carnet_spec.language import Action, Guard, GuardKind
+from carnet_spec.language.printing import show
+from carnet_spec.language.terms import Apply, Term, Var, free_variables, subterms
+
+_WHO = {
+    GuardKind.REQUIRE: "the check '{name}' fails",
+    GuardKind.GIVEN: "'{name}' is not so",
+    GuardKind.ACTOR: "whoever acts does not follow the protocol",
+    GuardKind.FRESH: "'{name}': the value was used before",
+}
+
+
+def told(action: Action, guard: Guard, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> str:
+    """Say which guard refuses a step, and what it reads."""
+    names = {var: frame[at] for var, at in scope.items() if frame[at]}
+    formula = show(guard.formula, names=names)
+    values = _values(guard.formula, scope, frame, compiler)
+    seen = f", where {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
+    return f"{action.name}: {_WHO[guard.kind].format(name=guard.name)}: {formula}{seen}"
+
+
+def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> dict[str, str]:
+    """Return what the functions in a formula stand for, where that depends on nothing that is open."""
+    known = {var for var, at in scope.items() if frame[at]}
+    found = {}
+    for part in subterms(formula):
+        read = isinstance(part, Apply) and not part.symbol.is_relation and part.symbol.mutable
+        if read and free_variables(part) <= known:
+            names = {var: frame[at] for var, at in scope.items()}
+            found[show(part, names=names)] = str(compiler.term(part, scope)(frame))
+    return found
