@@ -1,0 +1,205 @@
+"""SPDM messages, chains, opaque data and records: any bytes are a value that encodes back, or one typed error."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable
+from types import GenericAlias
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_ref.spdm import opaque
+from carnet_ref.spdm.chain import Chain, encode_chain
+from carnet_ref.spdm.errors import DowngradeError, SpdmError
+from carnet_ref.spdm.key_schedule import DirectionSecret
+from carnet_ref.spdm.messages import (
+    REQUESTS,
+    RESPONSES,
+    AlgorithmTable,
+    Digests,
+    Error,
+    GetVersion,
+    Layout,
+    Message,
+    SlotKey,
+    UpdateOperation,
+    Version,
+    VersionList,
+    parse_message,
+)
+from carnet_ref.spdm.records import RecordKeys, SecuredRecord
+from carnet_ref.wire import MalformedError
+from tests.fixtures.spdm_ends import chain
+
+SIZES = {
+    "nonce": 32,
+    "random": 32,
+    "exchange": 96,
+    "signature": 96,
+    "verify_data": 48,
+    "chain_hash": 48,
+    "context": 8,
+    "summary": 48,
+}
+SHORT = {"policy", "mutual", "requester_slot", "measurement_specification", "other_parameters", "mel_specification"}
+LONG = {"flags", "transfer_size", "message_size", "base_asymmetric", "base_hash", "measurement_hash"}
+layouts = st.builds(
+    Layout,
+    st.sampled_from([Version.V1_1, Version.V1_2, Version.V1_3]),
+    summary=st.booleans(),
+    signed=st.booleans(),
+    clear=st.booleans(),
+    multi_key=st.booleans(),
+)
+
+
+def field_values(name: str, kind: object) -> st.SearchStrategy[Any]:
+    """Return values of a message's field."""
+    if kind is bytes:
+        return st.binary(min_size=SIZES[name], max_size=SIZES[name]) if name in SIZES else st.binary(max_size=20)
+    if kind is int:
+        wide = name in {"session", "offset", "length", "remainder", "usage", "algorithms"}
+        return st.integers(0, 2**32 - 1 if name in LONG else 2**16 - 1 if wide else 255)
+    if kind is UpdateOperation:
+        return st.sampled_from(UpdateOperation)
+    items: dict[object, st.SearchStrategy[Any]] = {
+        tuple[int, ...]: st.integers(0, 2**16 - 1),
+        tuple[bytes, ...]: st.binary(min_size=48, max_size=48),
+        tuple[AlgorithmTable, ...]: st.builds(AlgorithmTable, st.integers(0, 255), st.integers(0, 2**16 - 1)),
+        tuple[SlotKey, ...]: st.builds(SlotKey, st.integers(0, 255), st.integers(0, 255), st.integers(0, 2**16 - 1)),
+    }
+    assert isinstance(kind, GenericAlias)
+    return st.lists(items[kind], max_size=4).map(tuple)
+
+
+@st.composite
+def messages(draw: Callable[[st.SearchStrategy[Any]], Any], kind: type[Message]) -> tuple[Message, Layout]:
+    """Return a message with the layout under which it is read."""
+    layout = draw(layouts)
+    hints = typing.get_type_hints(kind)
+    values = {
+        field.name: draw(field_values(field.name, hints[field.name]))
+        for field in dataclasses.fields(kind)
+        if field.name != "version"
+    }
+    version = Version.V1_0 if kind in (GetVersion, VersionList) else layout.version
+    return _consistent(kind(version, **values), layout), layout
+
+
+def _consistent(message: Message, layout: Layout) -> Message:
+    """Leave out what the layout, the version or another field says is not there."""
+    empty: dict[str, Any] = {}
+    names = {field.name for field in dataclasses.fields(message)}
+    kind = type(message).__name__
+    if layout.version < Version.V1_3 and not kind.startswith("Psk"):
+        empty |= dict.fromkeys(names & {"context"}, b"")
+    if layout.version < Version.V1_2:
+        empty |= dict.fromkeys(names & {"transfer_size", "message_size"}, 0)
+    if not layout.summary and kind in {"ChallengeAuth", "KeyExchangeRsp", "PskExchangeRsp"}:
+        empty["summary"] = b""
+    if (layout.clear and kind == "KeyExchangeRsp") or (not layout.clear and kind == "FinishRsp"):
+        empty["verify_data"] = b""
+    if not layout.signed and kind == "Measurements":
+        empty["signature"] = b""
+    if kind == "GetMeasurements" and not getattr(message, "attributes") & 1:  # noqa: B009
+        empty |= {"nonce": b"", "slot": 0}
+    message = dataclasses.replace(message, **empty)
+    return _slots(message, layout) if isinstance(message, Digests) else message
+
+
+def _slots(message: Digests, layout: Layout) -> Digests:
+    """Give a DIGESTS as many digests as slots."""
+    count = message.slots.bit_count()
+    keys = tuple(SlotKey(index, 1, 7) for index in range(count)) if layout.multi_key else ()
+    return dataclasses.replace(message, digests=tuple(bytes([index]) * 48 for index in range(count)), keys=keys)
+
+
+@pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES], ids=lambda kind: kind.__name__)
+def test_a_message_is_read_back_as_it_was_written(kind: type[Message]) -> None:
+    @given(messages(kind))
+    def check(drawn: tuple[Message, Layout]) -> None:
+        message, layout = drawn
+        assert parse_message(message.encode(), layout) == message
+        if kind is not Error:
+            with pytest.raises(MalformedError):
+                parse_message(message.encode() + b"\0", layout)
+
+    check()
+
+
+@given(layouts, st.binary(max_size=400))
+def test_any_bytes_are_a_message_or_malformed(layout: Layout, data: bytes) -> None:
+    try:
+        message = parse_message(data, layout)
+    except MalformedError:
+        return
+    assert parse_message(message.encode(), layout) == message
+
+
+CODES = st.sampled_from([kind.CODE for kind in (*REQUESTS, *RESPONSES)])
+
+
+@given(layouts, CODES, st.binary(max_size=300))
+def test_any_body_of_a_known_code_is_a_message_or_malformed(layout: Layout, code: int, body: bytes) -> None:
+    version = Version.V1_0 if code in (GetVersion.CODE, VersionList.CODE) else layout.version
+    test_any_bytes_are_a_message_or_malformed.hypothesis.inner_test(  # type: ignore[attr-defined]
+        layout, bytes([version, code]) + body
+    )
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_record_or_malformed(data: bytes) -> None:
+    for candidate in (data, b"\x06" + data):
+        try:
+            assert SecuredRecord.parse(candidate).encode() == candidate
+        except MalformedError:
+            continue
+
+
+@given(st.sampled_from([Version.V1_1, Version.V1_2, Version.V1_3]), st.binary(max_size=60), st.data())
+def test_any_opaque_data_is_answered_or_refused(version: Version, data: bytes, draw: st.DataObject) -> None:
+    offered = opaque.offered_versions(version)
+    place = draw.draw(st.integers(0, len(offered) - 1))
+    for candidate in (data, offered[:place] + data[:1] + offered[place + 1 :]):
+        try:
+            opaque.check_selected(version, opaque.selected_version(version, candidate))
+        except (MalformedError, DowngradeError):
+            continue
+
+
+def test_what_is_offered_is_selected() -> None:
+    for version in (Version.V1_1, Version.V1_2, Version.V1_3):
+        opaque.check_selected(version, opaque.selected_version(version, opaque.offered_versions(version)))
+
+
+def test_a_chain_is_read_back_as_it_was_written() -> None:
+    assert Chain.parse(encode_chain(chain())).certificates == chain()
+
+
+@given(st.integers(0, len(encode_chain(chain())) - 1), st.integers(1, 255))
+def test_a_changed_chain_is_another_chain_or_malformed(place: int, change: int) -> None:
+    data = bytearray(encode_chain(chain()))
+    data[place] ^= change
+    try:
+        found = Chain.parse(bytes(data))
+    except MalformedError:
+        return
+    assert found.digest != Chain.parse(encode_chain(chain())).digest
+
+
+@given(st.binary(max_size=300), st.binary(max_size=20), st.integers(0, 0xFFFF), st.integers(0, 2**32 - 1))
+def test_a_record_carries_what_was_sealed(payload: bytes, padding: bytes, sequence: int, session: int) -> None:
+    keys = RecordKeys(session, DirectionSecret(Version.V1_2, bytes(48)), sequence)
+    after, data = keys.seal(0x7E, payload, padding)
+    opened, kind, found = keys.open(SecuredRecord.parse(data))
+    assert (kind, found, opened) == (0x7E, payload, after)
+
+
+def test_a_direction_ends_with_its_sequence_numbers() -> None:
+    keys = RecordKeys(1, DirectionSecret(Version.V1_2, bytes(48)), 0x10000)
+    with pytest.raises(SpdmError):
+        keys.seal(5, b"")
