@@ -84,7 +84,15 @@ class SimulatedGpu:
         return tuple(derived(self._seed, f"measurement {index}", DIGEST_LENGTH) for index in range(BLOCKS))
 
     def report(self, request: bytes) -> bytes:
-        """Answer a GET_MEASUREMENTS request: return request and response, signed by the device.
+        """Return a report: the GET_MEASUREMENTS request and the answer to it.
+
+        Raises:
+            MalformedError: the request is none for all blocks with a signature.
+        """
+        return request + self.answer(request)
+
+    def answer(self, request: bytes) -> bytes:
+        """Answer a GET_MEASUREMENTS request with a MEASUREMENTS response, signed together with the request.
 
         Raises:
             MalformedError: the request is none for all blocks with a signature.
@@ -93,8 +101,8 @@ class SimulatedGpu:
         reader.constant(gpu_request(bytes(NONCE_LENGTH))[:4], "header")
         reader.take(NONCE_LENGTH + 1, "nonce and slot")
         reader.end()
-        signed = request + self._response(request)
-        return signed + self._signature(signed)
+        response = self._response(request)
+        return response + self._signature(request + response)
 
     def _response(self, request: bytes) -> bytes:
         """Return the response up to its signature."""

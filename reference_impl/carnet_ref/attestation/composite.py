@@ -1,0 +1,316 @@
+"""Composite evidence: one quote that binds an orchestrator to its channel, its GPU, its job and a moment.
+
+A quote says what runs in a TD, not who is at the other end of a channel, and a GPU's report says nothing of the session
+it is used in. Both are bound here, *after* the handshake:
+
+* The TD asks for its quote with a REPORTDATA that commits to its role, to the exporter of the channel it answers on, to
+  the report of its GPU, to the holder's nonce, to the epoch and to the manifest of the job. A quote relayed from
+  another channel, or diverted from a TD of another role, commits to something else.
+* The GPU's report is taken only from the SPDM session that is to be used, under the certificate that signed that
+  session's key exchange, and on a nonce derived from what the session agreed on.
+
+Source: Sardar et al., "Identity Crisis in Confidential Computing: Formal Analysis of Attested TLS" (diversion and relay
+of quotes made during a handshake); RFC 9266 (channel bindings for TLS 1.3).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from carnet_ref.attestation.anchors import Anchors
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.policy import Policy as TdPolicy
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
+from carnet_ref.crypto import sha256, sha384
+from carnet_ref.spdm.session import GpuSession, SessionReport
+from carnet_ref.wire import MalformedError, Reader
+
+_BINDING: Final = b"carnet composite binding 1\0"
+_EVIDENCE: Final = b"carnet composite evidence 1\0"
+_SESSION_NONCE: Final = b"carnet nonce in session 1\0"
+DIGEST_BYTES: Final = 48
+NONCE_BYTES: Final = 32
+EXPORTER_BYTES: Final = range(32, 65)
+LARGEST_PART: Final = 1 << 20
+SOURCE: Final = "RFC 9266; Sardar et al., Identity Crisis"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a TD commits to when it asks for a quote.
+
+    Attributes:
+        role: what the TD is in the protocol, such as ``orchestrator``.
+        exporter: the exporter of the channel that it answers on, 32 to 64 bytes.
+        gpu_report_digest: the SHA-384 of its GPU's report.
+        nonce: the 32 bytes that the other end of the channel asked with.
+        epoch: the key epoch from which on the evidence is to be relied on.
+        manifest: the SHA-384 of the job's manifest.
+    """
+
+    role: str
+    exporter: bytes
+    gpu_report_digest: bytes
+    nonce: bytes
+    epoch: int
+    manifest: bytes
+
+    def encode(self) -> bytes:
+        """Return the one encoding of this binding: each field with its length before it, big-endian."""
+        fields = (self.role.encode(), self.exporter, self.gpu_report_digest, self.nonce, self.manifest)
+        return _BINDING + self.epoch.to_bytes(8, "big") + b"".join(_with_length(field) for field in fields)
+
+    def report_data(self) -> bytes:
+        """Return the 64 bytes that the TD asks for its quote with: the SHA-512 of the encoding."""
+        context = hashes.Hash(hashes.SHA512())
+        context.update(self.encode())
+        return context.finalize()
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeEvidence:
+    """A binding, the quote that commits to it, and the GPU's report with its certificates in PEM."""
+
+    binding: Binding
+    quote: bytes
+    gpu_report: bytes
+    gpu_chain: bytes
+
+    def encode(self) -> bytes:
+        """Return the evidence as bytes, to be sent inside the channel that it is bound to."""
+        parts = (self.binding.encode(), self.quote, self.gpu_report, self.gpu_chain)
+        return _EVIDENCE + b"".join(_with_length(part) for part in parts)
+
+
+def parse_evidence(data: bytes) -> CompositeEvidence:
+    """Read composite evidence.
+
+    Raises:
+        MalformedError: it is something else.
+    """
+    reader = Reader(data, "composite evidence", "big")
+    reader.constant(_EVIDENCE, "header")
+    names = ("binding", "quote", "GPU report", "GPU certificates")
+    binding, quote, report, chain = (_part(reader, name) for name in names)
+    reader.end()
+    return CompositeEvidence(_parse_binding(binding), quote, report, chain)
+
+
+def _parse_binding(data: bytes) -> Binding:
+    reader = Reader(data, "binding", "big")
+    reader.constant(_BINDING, "header")
+    epoch = reader.number(8, "epoch")
+    names = ("role", "exporter", "GPU report digest", "nonce", "manifest")
+    role, exporter, digest, nonce, manifest = (_part(reader, name) for name in names)
+    reader.end()
+    sizes = {"GPU report digest": len(digest), "manifest": len(manifest)}
+    wrong = next((name for name, size in sizes.items() if size != DIGEST_BYTES), None)
+    if wrong is not None:
+        raise MalformedError("binding", f"{DIGEST_BYTES} bytes of {wrong}", f"{sizes[wrong]}")
+    if len(nonce) != NONCE_BYTES or len(exporter) not in EXPORTER_BYTES:
+        raise MalformedError("binding", "a nonce and an exporter of their sizes", f"{len(nonce)} and {len(exporter)}")
+    try:
+        return Binding(role.decode("ascii"), exporter, digest, nonce, epoch, manifest)
+    except UnicodeDecodeError:
+        raise MalformedError("binding", "a role in ASCII", role.hex()) from None
+
+
+def _with_length(field: bytes) -> bytes:
+    return len(field).to_bytes(4, "big") + field
+
+
+def _part(reader: Reader, name: str) -> bytes:
+    size = reader.number(4, f"length of {name}")
+    if size > LARGEST_PART:
+        raise reader.malformed(f"at most {LARGEST_PART} bytes of {name}", f"{size}")
+    return reader.take(size, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the verifier knows by itself, as in `Binding`; never taken out of the evidence."""
+
+    role: str
+    exporter: bytes
+    nonce: bytes
+    epoch: int
+    manifest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """Whom a verifier trusts and what it asks: anchors, policies, and what it holds about platform and GPU.
+
+    ``collateral`` is about the TD's platform; ``rims`` and ``ocsp`` are about the GPU, as for `appraise_gpu`.
+    """
+
+    anchors: Anchors
+    td_policy: TdPolicy
+    gpu_policy: GpuPolicy
+    collateral: bytes | None = None
+    rims: Sequence[bytes] = ()
+    ocsp: Sequence[bytes] = ()
+
+
+def appraise_composite(
+    evidence: bytes,
+    expected: Expected,
+    verifier: Verifier,
+    *,
+    at: datetime,
+    waived: frozenset[str] = frozenset(),
+) -> Appraisal:
+    """Appraise composite evidence that came inside the channel that it should be bound to.
+
+    Steps of the quote's and of the report's own appraisal are listed with ``quote.`` and ``gpu.`` before their ids.
+
+    Args:
+        evidence: what came, see `CompositeEvidence`.
+        expected: what the verifier knows of its channel and its job.
+        verifier: whom the verifier trusts and what it asks.
+        at: when the evidence is appraised; it has a time zone.
+        waived: among ``role``, ``channel``, ``nonce``, ``epoch``, ``manifest`` and ``gpu-report``, the steps to leave
+            out and list as such, for showing which attack each of them stops.
+    """
+    steps = Checklist()
+    try:
+        parsed = _parse(steps, evidence)
+        quote = _appraise_quote(steps, parsed, verifier, at)
+        for step, holds, otherwise in _comparisons(parsed, expected):
+            if step in waived:
+                steps.left_out(step, "waived", SOURCE)
+            else:
+                steps.require(holds, step, "as expected", otherwise, SOURCE)
+        gpu = _appraise_report(steps, parsed, verifier, at)
+    except RefusedError:
+        return steps.concluded({})
+    bound = {"role": parsed.binding.role, "epoch": parsed.binding.epoch, "manifest": parsed.binding.manifest.hex()}
+    return steps.concluded({**bound, "quote": dict(quote.claims), "gpu": dict(gpu.claims)})
+
+
+def _parse(steps: Checklist, evidence: bytes) -> CompositeEvidence:
+    try:
+        parsed = parse_evidence(evidence)
+    except MalformedError as error:
+        steps.refuse("parse", str(error))
+    steps.passed("parse", f"binding of {len(parsed.binding.encode())} bytes, a quote and a report")
+    return parsed
+
+
+def _appraise_quote(steps: Checklist, parsed: CompositeEvidence, verifier: Verifier, at: datetime) -> Appraisal:
+    """Establish that a TD made the binding, before anything in the binding is believed."""
+    appraisal = appraise_quote(
+        parsed.quote,
+        at=at,
+        policy=verifier.td_policy,
+        anchors=verifier.anchors,
+        collateral=verifier.collateral,
+        report_data=parsed.binding.report_data(),
+    )
+    _adopt(steps, appraisal, "quote")
+    return appraisal
+
+
+def _comparisons(parsed: CompositeEvidence, expected: Expected) -> tuple[tuple[str, bool, str], ...]:
+    """Return each step that holds the binding against what is expected: its id, whether it holds, what if not."""
+    bound = parsed.binding
+    digest = sha384(parsed.gpu_report)
+    return (
+        ("role", bound.role == expected.role, f"bound to the role {bound.role!r}, not {expected.role!r}"),
+        ("channel", _same(bound.exporter, expected.exporter), "bound to another channel: relayed or diverted"),
+        ("nonce", _same(bound.nonce, expected.nonce), "bound to another nonce: not made for this request"),
+        ("epoch", bound.epoch == expected.epoch, f"bound to epoch {bound.epoch}, not {expected.epoch}"),
+        ("manifest", _same(bound.manifest, expected.manifest), "bound to the manifest of another job"),
+        ("gpu-report", _same(bound.gpu_report_digest, digest), "bound to the report of another GPU or session"),
+    )
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    return hmac.compare_digest(one, other)
+
+
+def _appraise_report(steps: Checklist, parsed: CompositeEvidence, verifier: Verifier, at: datetime) -> Appraisal:
+    """Appraise the report that the TD relies on; that it came inside the TD's session is the TD's word."""
+    appraisal = appraise_gpu(
+        parsed.gpu_report,
+        parsed.gpu_chain,
+        at=at,
+        policy=verifier.gpu_policy,
+        anchors=verifier.anchors,
+        rims=verifier.rims,
+        ocsp=verifier.ocsp,
+    )
+    _adopt(steps, appraisal, "gpu")
+    return appraisal
+
+
+def _adopt(steps: Checklist, appraisal: Appraisal, prefix: str) -> None:
+    """List the steps of another appraisal, and refuse if it refused."""
+    refused = None
+    for step in appraisal.steps:
+        named = replace(step, id=f"{prefix}.{step.id}")
+        if step.ok is False:
+            refused = named
+        elif step.ok:
+            steps.passed(named.id, named.detail, named.source)
+        else:
+            steps.left_out(named.id, named.detail, named.source)
+    if refused is not None:
+        steps.refuse(refused.id, refused.detail, refused.source)
+
+
+def nonce_in_session(session: GpuSession, nonce: bytes) -> bytes:
+    """Return the 32 bytes to ask for a report with, inside a session.
+
+    They commit to the session's transcript, so that a report which the same device made elsewhere does not fit.
+    """
+    return sha256(_SESSION_NONCE + _with_length(session.transcript) + _with_length(nonce))
+
+
+def session_chain(session: GpuSession) -> bytes:
+    """Return the certificates, device first, whose first key signed the session's key exchange, in PEM."""
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in reversed(session.responder.certificates))
+
+
+def appraise_in_session(
+    report: SessionReport, session: GpuSession, nonce: bytes, verifier: Verifier, *, at: datetime
+) -> Appraisal:
+    """Appraise a GPU's report that came inside a session, for use in that session and no other.
+
+    The report has to be signed under the certificates of the session's own key exchange.
+
+    Args:
+        report: the report, as the session's state machine handed it out.
+        session: the session that is to be used.
+        nonce: what `nonce_in_session` was asked with.
+        verifier: whom the verifier trusts and what it asks.
+        at: when the report is appraised; it has a time zone.
+    """
+    steps = Checklist()
+    try:
+        same = _same(report.session.transcript, session.transcript)
+        otherwise = f"the report came inside session {report.session.label}, not {session.label}"
+        steps.require(same, "session", f"came inside session {session.label}", otherwise)
+        appraisal = appraise_gpu(
+            report.report,
+            session_chain(session),
+            at=at,
+            policy=verifier.gpu_policy,
+            anchors=verifier.anchors,
+            nonce=nonce_in_session(session, nonce),
+            rims=verifier.rims,
+            ocsp=verifier.ocsp,
+        )
+        _adopt(steps, appraisal, "gpu")
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded(appraisal.claims)

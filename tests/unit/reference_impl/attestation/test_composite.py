@@ -1,0 +1,197 @@
+"""Composite evidence: accepted on the channel, in the role, session and job that it was made for, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from carnet_ref.attestation.anchors import Anchors, default_anchors
+from carnet_ref.attestation.composite import (
+    Binding,
+    CompositeEvidence,
+    Expected,
+    Verifier,
+    appraise_composite,
+    appraise_in_session,
+    nonce_in_session,
+    parse_evidence,
+)
+from carnet_ref.attestation.intel import policy as td
+from carnet_ref.attestation.nvidia import policy as nvidia
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.crypto import sha384
+from carnet_ref.spdm import GpuSession, Requester, Responder, SessionReport
+from carnet_ref.spdm.events import Begin, Measure, Measured
+from carnet_ref.spdm.requester import RequesterConfig
+from carnet_ref.spdm.responder import ResponderConfig
+from carnet_ref.wire import MalformedError
+from tests.fixtures.spdm_ends import Draws, deliver
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLATFORM = SimulatedPlatform(b"a platform", NOW)
+GPU = SimulatedGpu(b"a gpu", NOW)
+OTHER_GPU = SimulatedGpu(b"another gpu", NOW)
+EXPECTED = Expected("orchestrator", b"e" * 48, b"n" * 32, 1, sha384(b"a job"))
+VERIFIER = Verifier(
+    Anchors({**PLATFORM.anchors.by_role, **GPU.anchors.by_role}),
+    replace(td.DEFAULT_POLICY, require=td.DEFAULT_STEPS | {"report-data", "tcb-status", "revocation"}),
+    nvidia.DEFAULT_POLICY,
+    PLATFORM.collateral,
+)
+REPORT = GPU.report(gpu_request(b"g" * 32))
+BINDING = Binding("orchestrator", b"e" * 48, sha384(REPORT), b"n" * 32, 1, sha384(b"a job"))
+OTHERWISE = {
+    "role": replace(BINDING, role="holder"),
+    "channel": replace(BINDING, exporter=b"f" * 48),
+    "nonce": replace(BINDING, nonce=b"o" * 32),
+    "epoch": replace(BINDING, epoch=2),
+    "manifest": replace(BINDING, manifest=sha384(b"another job")),
+    "gpu-report": replace(BINDING, gpu_report_digest=sha384(OTHER_GPU.report(gpu_request(b"g" * 32)))),
+}
+
+
+def _evidence(binding: Binding = BINDING) -> CompositeEvidence:
+    return CompositeEvidence(binding, PLATFORM.td().quote(binding.report_data()), REPORT, GPU.chain_pem)
+
+
+def test_evidence_bound_to_what_is_expected_is_accepted() -> None:
+    appraisal = appraise_composite(_evidence().encode(), EXPECTED, VERIFIER, at=NOW)
+    assert appraisal.accepted, appraisal.steps[-1]
+    assert appraisal.claims["role"] == "orchestrator"
+
+
+@pytest.mark.parametrize("step", OTHERWISE)
+def test_a_genuine_quote_bound_to_something_else_is_refused_where_it_differs(step: str) -> None:
+    """Role and channel: diversion and relay; nonce: replay; gpu-report: another GPU's report beside a genuine quote."""
+    appraisal = appraise_composite(_evidence(OTHERWISE[step]).encode(), EXPECTED, VERIFIER, at=NOW)
+    assert appraisal.failed_step == step
+
+
+@pytest.mark.parametrize("step", OTHERWISE)
+def test_a_binding_rewritten_to_what_is_expected_is_not_what_the_td_signed(step: str) -> None:
+    relayed = replace(_evidence(OTHERWISE[step]), binding=BINDING)
+    appraisal = appraise_composite(relayed.encode(), EXPECTED, VERIFIER, at=NOW)
+    assert appraisal.failed_step == "quote.report-data"
+
+
+@pytest.mark.parametrize("step", sorted(set(OTHERWISE) - {"gpu-report"}))
+def test_a_step_that_is_waived_lets_its_attack_through_and_says_so(step: str) -> None:
+    evidence = _evidence(OTHERWISE[step]).encode()
+    appraisal = appraise_composite(evidence, EXPECTED, VERIFIER, at=NOW, waived=frozenset({step}))
+    assert appraisal.accepted
+    assert next(found for found in appraisal.steps if found.id == step).ok is None
+
+
+def test_another_gpus_report_is_refused() -> None:
+    swapped = replace(_evidence(), gpu_report=OTHER_GPU.report(gpu_request(b"g" * 32)), gpu_chain=OTHER_GPU.chain_pem)
+    assert appraise_composite(swapped.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "gpu-report"
+
+
+def test_a_gpu_of_an_unknown_maker_is_refused_though_the_td_vouches_for_it() -> None:
+    report = OTHER_GPU.report(gpu_request(b"g" * 32))
+    binding = replace(BINDING, gpu_report_digest=sha384(report))
+    quote = PLATFORM.td().quote(binding.report_data())
+    evidence = CompositeEvidence(binding, quote, report, OTHER_GPU.chain_pem)
+    assert appraise_composite(evidence.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "gpu.chain"
+
+
+def test_a_td_that_its_host_may_debug_is_refused() -> None:
+    quote = PLATFORM.td(debug=True).quote(BINDING.report_data())
+    evidence = replace(_evidence(), quote=quote)
+    assert appraise_composite(evidence.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "quote.debug"
+
+
+def test_simulated_evidence_is_refused_with_the_production_roots() -> None:
+    verifier = replace(VERIFIER, anchors=default_anchors())
+    assert appraise_composite(_evidence().encode(), EXPECTED, verifier, at=NOW).failed_step == "quote.pck-chain"
+
+
+@pytest.mark.parametrize(
+    ("verifier", "failed"),
+    [
+        (replace(VERIFIER, td_policy=td.Policy()), "quote.policy"),
+        (replace(VERIFIER, gpu_policy=nvidia.Policy()), "gpu.policy"),
+    ],
+)
+def test_an_empty_policy_accepts_nothing(verifier: Verifier, failed: str) -> None:
+    assert appraise_composite(_evidence().encode(), EXPECTED, verifier, at=NOW).failed_step == failed
+
+
+def test_evidence_is_read_as_it_was_written() -> None:
+    assert parse_evidence(_evidence().encode()) == _evidence()
+
+
+def test_no_two_bindings_ask_for_the_same_quote() -> None:
+    """Fields move into each other only where lengths are left out of the encoding."""
+    one = replace(BINDING, role="ab", exporter=b"c" * 33)
+    other = replace(BINDING, role="abc", exporter=b"c" * 32)
+    bindings = [one, other, BINDING, *OTHERWISE.values()]
+    assert len({binding.report_data() for binding in bindings}) == len(bindings)
+
+
+@pytest.mark.parametrize("length", [0, 10, 27, 40, 300, -1])
+def test_truncated_evidence_is_refused_at_parse(length: int) -> None:
+    evidence = _evidence().encode()
+    assert appraise_composite(evidence[:length], EXPECTED, VERIFIER, at=NOW).failed_step == "parse"
+    with pytest.raises(MalformedError):
+        parse_evidence(evidence + b"\0")
+
+
+def _session(gpu: SimulatedGpu, seed: str) -> tuple[Requester, Responder]:
+    certificates = tuple(reversed(gpu.certificates))
+    ours = Requester(RequesterConfig(lambda chain: None, Draws(f"{seed} ours")))
+    theirs = Responder(ResponderConfig(certificates, gpu.key, gpu.answer, Draws(f"{seed} theirs")))
+    deliver(ours, Begin(), theirs)
+    return ours, theirs
+
+
+def _measured(ends: tuple[Requester, Responder], nonce: bytes) -> SessionReport:
+    (effect,) = deliver(ends[0], Measure(nonce), ends[1])
+    assert isinstance(effect, Measured)
+    return effect.report
+
+
+def _of(ends: tuple[Requester, Responder]) -> GpuSession:
+    assert ends[0].session is not None
+    return ends[0].session
+
+
+def test_a_report_inside_the_session_to_be_used_is_accepted() -> None:
+    ends = _session(GPU, "one")
+    session = _of(ends)
+    report = _measured(ends, nonce_in_session(session, b"a nonce"))
+    appraisal = appraise_in_session(report, session, b"a nonce", VERIFIER, at=NOW)
+    assert appraisal.accepted, appraisal.steps[-1]
+
+
+def test_a_report_from_another_session_of_the_same_gpu_is_refused() -> None:
+    ends, others = _session(GPU, "one"), _session(GPU, "two")
+    report = _measured(others, nonce_in_session(_of(others), b"a nonce"))
+    assert appraise_in_session(report, _of(ends), b"a nonce", VERIFIER, at=NOW).failed_step == "session"
+
+
+def test_a_report_on_the_nonce_of_another_session_is_refused() -> None:
+    """Someone relays the report that the GPU made in a session of the relay's own."""
+    ends, others = _session(GPU, "one"), _session(GPU, "two")
+    report = _measured(ends, nonce_in_session(_of(others), b"a nonce"))
+    assert appraise_in_session(report, _of(ends), b"a nonce", VERIFIER, at=NOW).failed_step == "gpu.nonce"
+
+
+def test_a_report_on_a_stale_nonce_is_refused() -> None:
+    ends = _session(GPU, "one")
+    report = _measured(ends, nonce_in_session(_of(ends), b"yesterday's"))
+    assert appraise_in_session(report, _of(ends), b"today's", VERIFIER, at=NOW).failed_step == "gpu.nonce"
+
+
+def test_a_report_of_another_gpu_than_the_session_s_responder_is_refused() -> None:
+    """The responder passes the request on to a genuine GPU somewhere else."""
+    certificates = tuple(reversed(GPU.certificates))
+    ours = Requester(RequesterConfig(lambda chain: None, Draws("ours")))
+    theirs = Responder(ResponderConfig(certificates, GPU.key, OTHER_GPU.answer, Draws("theirs")))
+    deliver(ours, Begin(), theirs)
+    report = _measured((ours, theirs), nonce_in_session(_of((ours, theirs)), b"a nonce"))
+    appraisal = appraise_in_session(report, _of((ours, theirs)), b"a nonce", VERIFIER, at=NOW)
+    assert appraisal.failed_step == "gpu.signature"
