@@ -22,19 +22,19 @@ class _Receiving:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What came through the link: the plaintext, and the epoch and counter value it came under."""
+    """What came through the link: the plaintext, and the keys and counter value it came under."""
 
     plaintext: bytes
-    epoch: int
+    keys: LinkKeys
     slot: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What goes back through the link, and the epoch and counter value it goes under."""
+    """What goes back through the link, and the keys and counter value it goes under."""
 
     ciphertext: bytes
-    epoch: int
+    keys: LinkKeys
     slot: int
 
 
@@ -51,11 +51,6 @@ class CopyEngines:
         self._received: dict[int, int] = {}
         self._receive_under(schedule.keys)
         self._send_under(schedule.keys)
-
-    @property
-    def sending_epoch(self) -> int:
-        """The epoch whose device-to-host half is in use."""
-        return self._sending.epoch
 
     def accept(self, order: bytes) -> LinkKeys:
         """Take the key that an order of this session carries, and return it.
@@ -96,12 +91,12 @@ class CopyEngines:
         slot = receiving.opener.ivs.message
         plaintext = receiving.opener.open(ciphertext)
         self._received[keys.epoch] = slot + 1
-        return Opened(plaintext, keys.epoch, slot)
+        return Opened(plaintext, keys, slot)
 
     def seal(self, plaintext: bytes) -> Sealed:
         """Encrypt for the host, at the next IV of that direction."""
         slot = self._sealer.ivs.message
-        return Sealed(self._sealer.seal(plaintext), self._sending.epoch, slot)
+        return Sealed(self._sealer.seal(plaintext), self._sending, slot)
 
     def received(self, epoch: int) -> int:
         """Return how many messages of ``epoch`` were received."""

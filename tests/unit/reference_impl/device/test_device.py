@@ -185,7 +185,7 @@ def test_the_engine_opens_the_next_message_only() -> None:
     first, second = host.seal(b"one"), host.seal(b"two")
     assert ce.open(0, first, 0).plaintext == b"one"
     opened = ce.open(0, second, 1)
-    assert (opened.epoch, opened.slot, ce.received(0)) == (0, 1, 2)
+    assert (opened.keys.epoch, opened.slot, ce.received(0)) == (0, 1, 2)
     with pytest.raises(AuthenticationError):
         ce.open(0, second, 1)
 
@@ -217,10 +217,10 @@ def test_half_a_rotation_in_leaves_the_holders_half_alive(off: str, lives: str) 
     for order in orders:
         ce.accept(order)
     if lives == "h2d":
-        assert ce.open(0, sealer(keys[1]).seal(b"late write"), 0).epoch == 1
-        assert ce.seal(b"").epoch == 2
+        assert ce.open(0, sealer(keys[1]).seal(b"late write"), 0).keys.epoch == 1
+        assert ce.seal(b"").keys.epoch == 2
     else:
-        assert ce.seal(b"").epoch == 1
+        assert ce.seal(b"").keys.epoch == 1
 
 
 def test_orders_are_followed_once_and_in_order() -> None:
@@ -247,7 +247,7 @@ def test_counters_restart_and_engines_reload_only_where_their_defence_is_off() -
     assert weak.received(0) == 0
     weak.accept(orders[0])
     weak.reload(keys[0])
-    assert weak.open(0, sealer(keys[0]).seal(b"again"), 0).epoch == 0
+    assert weak.open(0, sealer(keys[0]).seal(b"again"), 0).keys.epoch == 0
 
 
 def test_defences_have_to_exist() -> None:

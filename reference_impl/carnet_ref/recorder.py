@@ -1,0 +1,88 @@
+"""Recording what the roles do, in the words of the specification, one step a line.
+
+Every role records its own steps with a logical clock (Lamport's): each message carries its sender's clock, so the logs
+of separate processes merge into one order in which causes come before effects.
+
+Source: L. Lamport, Time, Clocks, and the Ordering of Events in a Distributed System (1978).
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from carnet_spec.errors import CarnetError
+from carnet_spec.trace import Event, Header, Step
+
+
+class TraceFileError(CarnetError):
+    """A trace file could not be written."""
+
+    kind = "trace"
+    exit_code = 2
+
+
+def step(action: str, by: str, **args: object) -> Step:
+    """Return the step ``action`` of role ``by``, each argument named as the specification names it."""
+    return Step(action, by, tuple((name, str(element)) for name, element in args.items()))
+
+
+@dataclass(slots=True)
+class Recorder:
+    """One process's steps, with its logical clock.
+
+    ``sink`` gets a line for each step at once, so that a killed process leaves what it did; without one they are kept.
+    """
+
+    sink: IO[str] | None = None
+    clock: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    def witness(self, clock: int) -> None:
+        """Take notice of a message whose sender's clock stood at ``clock``."""
+        self.clock = max(self.clock, clock)
+
+    def record(self, taken: Step) -> None:
+        """Record a step, at the next tick of the clock."""
+        self.clock += 1
+        line = json.dumps(Event(self.clock, taken).to_json())
+        if self.sink is None:
+            self.lines.append(line)
+            return
+        self.sink.write(line + "\n")
+        self.sink.flush()
+
+
+def merged(logs: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of several processes' logs in one order that respects cause and effect.
+
+    A last line that a killed process left unfinished is dropped.
+    """
+    keyed = [_keyed(log, process) for process, log in enumerate(logs)]
+    return (line for _, line in heapq.merge(*keyed))
+
+
+def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], str]]:
+    for text in log:
+        line = text.rstrip("\n")
+        if not line.endswith("}"):
+            return
+        yield (json.loads(line)["clock"], process), line
+
+
+def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
+    """Write a trace file: the header, then the steps.
+
+    Raises:
+        TraceFileError: the file could not be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(header.to_json()) + "\n")
+            file.writelines(line + "\n" for line in lines)
+    except OSError as error:
+        raise TraceFileError(f"cannot write the trace to {path}: {error.strerror}") from error

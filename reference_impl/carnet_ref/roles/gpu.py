@@ -1,0 +1,255 @@
+"""The GPU: one session at a time, obedient to whoever has the link; anything that does not verify is its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from carnet_ref.crypto import CryptoError
+from carnet_ref.defences import ALL, Defences
+from carnet_ref.device.commands import (
+    Fence,
+    ReadBack,
+    Reply,
+    Rotated,
+    Scrub,
+    Train,
+    Upload,
+    Write,
+    encode,
+    parse_command,
+)
+from carnet_ref.device.engines import CopyEngines, Opened, Sealed
+from carnet_ref.device.gpu import Device, Mode
+from carnet_ref.fields import to_number
+from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, key_schedule
+from carnet_ref.keys.schedules import CHECKS
+from carnet_ref.recorder import step
+from carnet_ref.roles.job import HANDSHAKE, IN_SESSION
+from carnet_ref.roles.messages import (
+    FOR_JOURNEY,
+    GPU,
+    ORCHESTRATOR,
+    PLATFORM,
+    Effect,
+    Event,
+    Frame,
+    Kind,
+    Note,
+    ProtocolError,
+    Remark,
+    Send,
+)
+from carnet_ref.roles.ports import Responder
+from carnet_ref.spdm import SpdmError
+from carnet_ref.training import Trainer
+from carnet_ref.wire import MalformedError
+
+Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
+_HEAD = 9
+
+
+class State:
+    """One state of the GPU, named by what it awaits."""
+
+    __slots__ = ("gpu",)
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+
+    def on_session(self, body: bytes) -> Transition:
+        """Take a message of the session."""
+        return self, []
+
+    def on_link(self, body: bytes) -> Transition:
+        """Take a message for a copy engine: there is none with a key."""
+        raise ProtocolError("a message for a copy engine without a session")
+
+
+Transition = tuple[State, list[Effect]]
+
+
+class AwaitsSession(State):
+    """No session, or one whose handshake is under way."""
+
+    __slots__ = ("noted", "responder")
+
+    def __init__(self, gpu: Gpu) -> None:
+        super().__init__(gpu)
+        self.responder = gpu.new_responder()
+        self.noted = False
+
+    def on_session(self, body: bytes) -> Transition:
+        """Go on with the handshake; once it is done, take the first keys from the session."""
+        effects = [_answer(message) for message in self.responder.receive(_after(HANDSHAKE, body))]
+        session = self.responder.label
+        if session and not self.noted:
+            self.noted = True
+            effects.insert(0, Note(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
+        if not self.responder.established:
+            return self, effects
+        return InSession(self.gpu, self.responder), effects
+
+
+class InSession(State):
+    """A session, its keys, and orders that come through it or through the link."""
+
+    __slots__ = ("engines", "responder")
+
+    def __init__(self, gpu: Gpu, responder: Responder) -> None:
+        super().__init__(gpu)
+        self.responder = responder
+        checks = frozenset(name for name in CHECKS if gpu.defences.stands(name))
+        keys = H100KeySchedule.of_session(responder.secret())
+        self.engines = CopyEngines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks), gpu.defences)
+
+    def on_session(self, body: bytes) -> Transition:
+        """Answer a request for evidence, or take a key as ordered and acknowledge under it."""
+        if body.startswith(HANDSHAKE):
+            return self, [_answer(message) for message in self.responder.receive(_after(HANDSHAKE, body))]
+        keys = self.engines.accept(self.responder.open(_after(IN_SESSION, body)))
+        action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
+        noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
+        return self, [Note(noted), self._reply(Rotated(keys.epoch))[1]]
+
+    def on_link(self, body: bytes) -> Transition:
+        """Open the next message under the live key, and do what it says."""
+        if len(body) < _HEAD:
+            raise MalformedError("message for a copy engine", f"at least {_HEAD} bytes", str(len(body)))
+        opened = self.engines.open(body[0], body[_HEAD:], to_number(body[1:_HEAD], "message", "counter"))
+        command = parse_command(opened.plaintext)
+        k, v, g = self._name(opened.keys), opened.slot, self.gpu.name
+        if isinstance(command, ReadBack):
+            return self._read_back(opened, command.epoch)
+        reply = self.gpu.device.carry_out(command)
+        match command:
+            case Write(chunk=chunk):
+                return self, self._received(opened, chunk)
+            case Upload():
+                return self, [Note(step("exec_upload", GPU, g=g, k=k, v=v)), *self.gpu.leaked()]
+        if reply is None:
+            return self, self.gpu.leaked()
+        sealed, frame = self._reply(reply)
+        noted = step(_EXECUTED[type(command)], GPU, g=g, k=k, v=v, j=self._name(sealed.keys), w=sealed.slot)
+        return self, [Note(noted), *self.gpu.leaked(), *_semaphore(reply), frame]
+
+    def _received(self, opened: Opened, chunk: int) -> list[Effect]:
+        if not chunk:
+            return self.gpu.leaked()
+        owner = opened.keys.owner
+        known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
+        noted = step("gpu_receive", GPU, g=self.gpu.name, k=self._name(opened.keys), v=opened.slot, **known)
+        return [Note(noted), *self.gpu.leaked()]
+
+    def _read_back(self, opened: Opened, epoch: int) -> Transition:
+        received = opened.slot if epoch == opened.keys.epoch else self.engines.received(epoch)
+        sealed, frame = self._reply(self.gpu.device.read_back(received))
+        noted = step(
+            "exec_read_back",
+            GPU,
+            g=self.gpu.name,
+            k=self._name(opened.keys),
+            v=opened.slot,
+            j=self._name(sealed.keys),
+            w=sealed.slot,
+            c=f"{self.responder.label}/{epoch}",
+            n=received,
+        )
+        return self, [Note(noted), frame]
+
+    def _reply(self, reply: Reply) -> tuple[Sealed, Send]:
+        sealed = self.engines.seal(encode(reply))
+        return sealed, Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)
+
+    def _name(self, keys: LinkKeys) -> str:
+        return f"{self.responder.label}/{keys.epoch}"
+
+
+class AwaitsReset(State):
+    """Something did not verify: session and keys are gone, and nothing works before a reset.
+
+    Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
+    """
+
+    __slots__ = ()
+
+    def on_link(self, body: bytes) -> Transition:
+        """Ignore it."""
+        return self, []
+
+
+class Gpu:
+    """A GPU's state machine, from power-on on."""
+
+    def __init__(
+        self,
+        name: str,
+        schedule: str,
+        new_responder: Callable[[], Responder],
+        trainer: Trainer,
+        defences: Defences = ALL,
+        mode: Mode = Mode.CONFIDENTIAL,
+    ) -> None:
+        self.name = name
+        self.schedule = schedule
+        self.new_responder = new_responder
+        self.defences = defences
+        self._trainer = trainer
+        self._written_out: list[bytes] = []
+        self.device = self._boot(mode)
+        self.state: State = AwaitsSession(self)
+
+    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+        """Take an event, and return the new state and what is to be done; whatever does not verify is fatal."""
+        if not isinstance(event, Frame):
+            return self.state, []
+        try:
+            self.state, effects = self._on_frame(event)
+        except Failure as error:
+            self.state = AwaitsReset(self)
+            effects = [Remark(f"{self.name} failed: {error}"), Send(ORCHESTRATOR, Kind.FAULT, b"")]
+        return self.state, effects
+
+    def leaked(self) -> list[Effect]:
+        """Return what code on the GPU wrote to plain host memory since the last time."""
+        written, self._written_out = self._written_out, []
+        return [Send(PLATFORM, Kind.HOST_MEMORY, data) for data in written]
+
+    def _on_frame(self, frame: Frame) -> Transition:
+        match frame.kind:
+            case Kind.RESET:
+                return self._reset(frame.body)
+            case Kind.SESSION:
+                return self.state.on_session(frame.body)
+            case Kind.H2D:
+                return self.state.on_link(frame.body)
+        return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
+
+    def _reset(self, body: bytes) -> Transition:
+        """Lose session, keys and memory, and boot again."""
+        mode = Mode.CONFIDENTIAL if body == FOR_JOURNEY else Mode(body.decode("ascii", "replace"))
+        self.device = self._boot(mode)
+        if body == FOR_JOURNEY:
+            noted = step("reset_before_travel", GPU, g=self.name)
+        else:
+            noted = step("reset", "adversary", g=self.name, mode=mode.value)
+        return AwaitsSession(self), [Note(noted)]
+
+    def _boot(self, mode: Mode) -> Device:
+        return Device(mode, self._trainer, self.defences, self._written_out.append)
+
+
+_EXECUTED = {Fence: "exec_fence", Train: "exec_train", Scrub: "exec_scrub"}
+
+
+def _semaphore(reply: Reply) -> list[Effect]:
+    return [Send(ORCHESTRATOR, Kind.SEMAPHORE, type(reply).__name__.encode("ascii"))]
+
+
+def _answer(message: bytes) -> Effect:
+    return Send(ORCHESTRATOR, Kind.SESSION, HANDSHAKE + message)
+
+
+def _after(prefix: bytes, body: bytes) -> bytes:
+    if not body.startswith(prefix):
+        raise ProtocolError("a session message of another kind than expected")
+    return body[len(prefix) :]

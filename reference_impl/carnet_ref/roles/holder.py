@@ -1,0 +1,307 @@
+"""A data holder: attests the orchestrator, proves who it is, and fills the buffer when the GPU is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+from carnet_ref.crypto import CryptoError, Random
+from carnet_ref.defences import ALL, Defences
+from carnet_ref.device.commands import Write, encode
+from carnet_ref.keys import Direction, KeysError, KeyUsage, Sealer
+from carnet_ref.recorder import step
+from carnet_ref.roles.appraising import accept_orchestrator, prove_enrolment
+from carnet_ref.roles.channel import Channel, Initiator
+from carnet_ref.roles.links import h2d_body
+from carnet_ref.roles.messages import (
+    GPU,
+    ORCHESTRATOR,
+    Effect,
+    Ended,
+    Event,
+    Frame,
+    Kind,
+    Note,
+    Persist,
+    Proceed,
+    ProtocolError,
+    Remark,
+    Send,
+    Tick,
+)
+from carnet_ref.roles.papers import (
+    Answer,
+    Envelope,
+    Evidence,
+    Grant,
+    Hello,
+    NoChannel,
+    Proof,
+    Record,
+    Return,
+    encode_envelope,
+    encode_message,
+    parse_envelope,
+    parse_message,
+)
+from carnet_ref.roles.ports import QuoteAppraiser
+from carnet_ref.wire import MalformedError
+
+HOLDER = "holder"
+_NONCE_BYTES = 32
+Failure = (CryptoError, KeysError, MalformedError, ProtocolError)
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """What a holder brings: its name, its enrolment key, its data in chunks, and the manifest it agreed to.
+
+    It asks for a channel again after ``patience`` seconds, and gives up after ``refusals`` channels that it refused.
+    """
+
+    name: str
+    key: EllipticCurvePrivateKey
+    chunks: Callable[[int], tuple[bytes, ...]]
+    manifest: bytes
+    patience: float = 30.0
+    refusals: int = 8
+    defences: Defences = ALL
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a holder knows while it runs; ``accepted`` names every epoch it was ever granted."""
+
+    stake: Stake
+    random: Random
+    appraiser: QuoteAppraiser
+    accepted: set[str] = field(default_factory=set)
+    refused: int = 0
+    now: float = 0.0
+    deadline: float = 0.0
+
+
+class State:
+    """One state of a holder, named by what it awaits."""
+
+    __slots__ = ("desk",)
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def on_envelope(self, envelope: Envelope) -> Transition:
+        """Take a channel message.
+
+        Raises:
+            ProtocolError: it is not what is awaited.
+        """
+        raise ProtocolError(f"{type(envelope).__name__} is not awaited")
+
+    def on_proceed(self) -> Transition:
+        """Go on where nothing is awaited."""
+        return self, []
+
+    def on_tick(self) -> Transition:
+        """Ask for a channel again if none comes about."""
+        return hello(self.desk) if self.desk.now > self.desk.deadline else (self, [])
+
+
+Transition = tuple[State, list[Effect]]
+
+
+def hello(desk: Desk) -> Transition:
+    """Ask the orchestrator for a channel."""
+    initiator, nonce = Initiator(desk.random), desk.random(_NONCE_BYTES)
+    desk.deadline = desk.now + desk.stake.patience
+    return AwaitsAnswer(desk, initiator, nonce), [_send(Hello(initiator.hello, nonce))]
+
+
+class AwaitsAnswer(State):
+    """A key share was sent."""
+
+    __slots__ = ("initiator", "nonce")
+
+    def __init__(self, desk: Desk, initiator: Initiator, nonce: bytes) -> None:
+        super().__init__(desk)
+        self.initiator = initiator
+        self.nonce = nonce
+
+    def on_envelope(self, envelope: Envelope) -> Transition:
+        """Make the channel; who is at the other end is not known yet."""
+        if not isinstance(envelope, Answer):
+            return self, []
+        return AwaitsEvidence(self.desk, self.initiator.finish(envelope.share), self.nonce), []
+
+
+class _InChannel(State):
+    __slots__ = ("channel", "nonce")
+
+    def __init__(self, desk: Desk, channel: Channel, nonce: bytes) -> None:
+        super().__init__(desk)
+        self.channel = channel
+        self.nonce = nonce
+
+    def on_envelope(self, envelope: Envelope) -> Transition:
+        """Open the next record."""
+        match envelope:
+            case Record(sealed):
+                message = parse_message(self.channel.open(sealed))
+            case _:
+                raise ProtocolError(f"{type(envelope).__name__} in an established channel")
+        match message:
+            case Evidence():
+                return self.on_evidence(message)
+            case Grant():
+                return self.on_grant(message)
+        raise ProtocolError(f"{type(message).__name__} is not for a holder")
+
+    def on_evidence(self, shown: Evidence) -> Transition:
+        """Check that the other end is the orchestrator, with the GPU and the job that it says."""
+        desk, stake = self.desk, self.desk.stake
+        accept_orchestrator(
+            shown.evidence, self.channel.exporter, self.nonce, stake.manifest, desk.appraiser, stake.defences
+        )
+        return AwaitsGrant(desk, self.channel, self.nonce, shown.session), []
+
+    def on_grant(self, grant: Grant) -> Transition:
+        """Refuse a grant.
+
+        Raises:
+            ProtocolError: always; nobody's grant is accepted before the other end is attested.
+        """
+        raise ProtocolError("a grant before evidence")
+
+    def send(self, message: Proof | Return) -> Send:
+        """Return the frame that carries ``message`` in the channel."""
+        return _send(Record(self.channel.seal(encode_message(message))))
+
+
+class AwaitsEvidence(_InChannel):
+    """The channel stands; the orchestrator has to show its evidence in it."""
+
+    __slots__ = ()
+
+    def on_evidence(self, shown: Evidence) -> Transition:
+        """Check the evidence, and prove the enrolment key in the channel."""
+        state, effects = super().on_evidence(shown)
+        proof = Proof(prove_enrolment(self.desk.stake.key, self.channel.exporter))
+        self.desk.refused = 0
+        return state, [*effects, self.send(proof)]
+
+
+class AwaitsGrant(_InChannel):
+    """The orchestrator is attested, for one session of its GPU."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, desk: Desk, channel: Channel, nonce: bytes, session: str) -> None:
+        super().__init__(desk, channel, nonce)
+        self.session = session
+
+    def on_grant(self, grant: Grant) -> Transition:
+        """Accept a grant for the session that was attested, once."""
+        desk, name = self.desk, epoch_name(grant)
+        if grant.session != self.session:
+            raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
+        if name in desk.accepted and desk.stake.defences.stands("grant-once"):
+            raise ProtocolError(f"the grant of {name} was accepted before")
+        desk.accepted.add(name)
+        noted = step("accept_grant", HOLDER, a=desk.stake.name, p=ORCHESTRATOR, k=name, v=grant.start)
+        provides = Provides(desk, self.channel, self.nonce, grant)
+        return provides, [Persist("accepted", name.encode()), Note(noted), Proceed()]
+
+    def on_tick(self) -> Transition:
+        """Wait on: a turn may be long in coming."""
+        return self, []
+
+
+class Provides(_InChannel):
+    """The GPU is here: one chunk after another goes into its buffer, and then it goes back."""
+
+    __slots__ = ("chunks", "grant", "sealer", "sent", "size")
+
+    def __init__(self, desk: Desk, channel: Channel, nonce: bytes, grant: Grant) -> None:
+        super().__init__(desk, channel, nonce)
+        self.grant = grant
+        self.chunks = desk.stake.chunks(grant.round)
+        keys = grant.keys(desk.stake.name)
+        self.sealer = Sealer(keys.h2d, keys.ivs(Direction.H2D, grant.start), KeyUsage())
+        self.sent = 0
+        self.size = 0
+
+    def on_proceed(self) -> Transition:
+        """Seal the next chunk; after the last, give the GPU back with the count used."""
+        if self.sent == len(self.chunks):
+            return self._give_back()
+        data, slot, name = self.chunks[self.sent], self.sealer.ivs.message, self.desk.stake.name
+        sealed = self.sealer.seal(encode(Write(self.grant.address + self.size, self.sent + 1, data)))
+        self.sent += 1
+        self.size += len(data)
+        chunk = f"{name}'s chunk {self.sent}"
+        epoch, start = epoch_name(self.grant), self.grant.start
+        noted = step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk)
+        frame = Send(GPU, Kind.H2D, h2d_body(self.grant.engine, slot, sealed))
+        return self, [Persist("used", f"{epoch} {slot}".encode()), Note(noted), frame, Proceed()]
+
+    def _give_back(self) -> Transition:
+        grant, name = self.grant, self.desk.stake.name
+        count = self.sealer.ivs.message
+        noted = step("give_back", HOLDER, a=name, p=ORCHESTRATOR, k=epoch_name(grant), s=grant.start, n=count)
+        frame = self.send(Return(grant.session, grant.epoch, count, self.size))
+        state = AwaitsGrant(self.desk, self.channel, self.nonce, grant.session)
+        return state, [Persist("finished", epoch_name(grant).encode()), Note(noted), frame]
+
+
+class Holder:
+    """A holder's state machine."""
+
+    def __init__(self, stake: Stake, random: Random, appraiser: QuoteAppraiser, accepted: Iterable[str] = ()) -> None:
+        self.desk = Desk(stake, random, appraiser, set(accepted))
+        self.state: State = State(self.desk)
+
+    def begin(self, now: float) -> list[Effect]:
+        """Ask for a channel."""
+        self.desk.now = now
+        self.state, effects = hello(self.desk)
+        return effects
+
+    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+        """Take an event, and return the new state and what is to be done.
+
+        A channel in which anything is wrong is given up, with the grant that came through it, and asked for anew.
+        """
+        try:
+            self.state, effects = self._on_event(event)
+        except Failure as error:
+            self.state, effects = self._start_again(str(error))
+        return self.state, effects
+
+    def _on_event(self, event: Event) -> Transition:
+        match event:
+            case Tick(now):
+                self.desk.now = max(now, self.desk.now)
+                return self.state.on_tick()
+            case Proceed():
+                return self.state.on_proceed()
+            case Frame(source=source, kind=Kind.CHANNEL, body=body) if source == ORCHESTRATOR:
+                envelope = parse_envelope(body)
+                return hello(self.desk) if isinstance(envelope, NoChannel) else self.state.on_envelope(envelope)
+        return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
+
+    def _start_again(self, reason: str) -> Transition:
+        self.desk.refused += 1
+        if self.desk.refused > self.desk.stake.refusals:
+            return State(self.desk), [Ended(f"{self.desk.refused} channels failed, the last one because of {reason}")]
+        state, effects = hello(self.desk)
+        return state, [Remark(f"channel given up: {reason}"), *effects]
+
+
+def epoch_name(grant: Grant) -> str:
+    """Return the name of the epoch that a grant lends."""
+    return f"{grant.session}/{grant.epoch}"
+
+
+def _send(envelope: Envelope) -> Send:
+    return Send(ORCHESTRATOR, Kind.CHANNEL, encode_envelope(envelope))

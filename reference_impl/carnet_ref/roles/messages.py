@@ -1,0 +1,113 @@
+"""What roles exchange: frames, which the platform carries, and the events and effects of a state machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from carnet_spec.trace import Step
+
+ORCHESTRATOR = "orchestrator"
+GPU = "gpu"
+PLATFORM = "platform"
+
+FOR_JOURNEY = b"before a journey"
+"""The body of a request to reset the GPU because the key schedule asks for a new session before it travels."""
+
+
+class Kind(Enum):
+    """Which path a frame takes, as far as the platform can tell."""
+
+    SESSION = 1
+    """Between orchestrator and GPU: the session's set-up, and what is sealed in it."""
+    H2D = 2
+    """Through a copy engine, to the GPU: engine, claimed counter, ciphertext."""
+    D2H = 3
+    """From a copy engine: ciphertext."""
+    CHANNEL = 4
+    """Between orchestrator and holder."""
+    ROUTE = 5
+    """To the platform: whom to route the GPU to."""
+    RESET = 6
+    """To the platform, and from it to the GPU: reset, into the mode named."""
+    SEMAPHORE = 7
+    """A plain host-visible word that says something is done; anyone on the bus can write it."""
+    HOST_MEMORY = 8
+    """What code on the GPU wrote to unprotected host memory."""
+    FAULT = 9
+    """The GPU is unusable until a reset; visible to everybody, authenticated by nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One message on its way; ``clock`` is the logical clock of whoever sent it."""
+
+    source: str
+    target: str
+    kind: Kind
+    body: bytes
+    clock: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed; ``now`` is in seconds of a clock that never goes back."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """The role asked to go on without waiting for anybody; as an effect: the request."""
+
+
+Event = Frame | Tick | Proceed
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Put a frame on the wire."""
+
+    target: str
+    kind: Kind
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Record a step in the words of the specification."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """Write to the journal, durably, before any later effect."""
+
+    kind: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Tell whoever watches what happened, in one line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The role is done; ``failure`` says why it gave up, if it did."""
+
+    failure: str = ""
+
+
+Effect = Send | Note | Persist | Remark | Ended | Proceed
+
+
+class ProtocolError(Exception):
+    """A peer did not do what the protocol says; whoever sees it stops."""
+
+
+class StoppedError(Exception):
+    """The role cannot go on and says why; what is lost is availability."""

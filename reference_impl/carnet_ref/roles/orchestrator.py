@@ -1,0 +1,106 @@
+"""The orchestrator: runs the job, lends the GPU to one holder after another, and trains on what they return."""
+
+from __future__ import annotations
+
+from carnet_ref.crypto import CryptoError
+from carnet_ref.keys import KeysError
+from carnet_ref.roles.custody import Back, NewSessionNeededError
+from carnet_ref.roles.job import Job, Progress, State, Terms, Tools, Transition
+from carnet_ref.roles.messages import Effect, Event, Frame, Kind, Proceed, ProtocolError, Remark, Tick
+from carnet_ref.roles.papers import Hello, NoChannel, Record, Return, parse_envelope
+from carnet_ref.roles.reception import Attest, Reception
+from carnet_ref.roles.round import begin_home
+from carnet_ref.roles.setup import Stopped, evidence_for, open_session, reset_gpu, restart
+from carnet_ref.spdm import SpdmError
+from carnet_ref.wire import MalformedError
+
+Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
+"""What ends a session, or a channel, when it comes up there."""
+
+
+class Orchestrator:
+    """The orchestrator's state machine."""
+
+    def __init__(self, terms: Terms, tools: Tools, progress: Progress | None = None) -> None:
+        first = Progress(0, (), 0, tools.trainer.first_model())
+        reception = Reception(terms.enrolled, tools.random, terms.defences)
+        manifest = terms.manifest(tools.trainer).encode()
+        self.job = Job(terms, tools, progress or first, reception, manifest)
+        self.resumed = progress is not None
+        self.state: State = Stopped(self.job)
+
+    def begin(self, now: float) -> list[Effect]:
+        """Open the first session; after a restart, have the GPU reset first and ask holders for new channels."""
+        self.job.now = now
+        effects: list[Effect] = [reset_gpu(), *self.job.reception.invite()] if self.resumed else []
+        self.state, opened = open_session(self.job)
+        return effects + opened
+
+    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+        """Take an event, and return the new state and what is to be done.
+
+        A failure in the session with the GPU is fail-stop; one in a holder's channel ends that channel.
+        """
+        try:
+            self.state, effects = self._on_event(event)
+        except NewSessionNeededError:
+            self.state, effects = self._travel_in_new_session()
+        except Failure as error:
+            self.state, effects = restart(self.job, str(error))
+        return self.state, effects
+
+    def _on_event(self, event: Event) -> Transition:
+        match event:
+            case Tick(now):
+                self.job.now = max(now, self.job.now)
+                return self.state.on_tick()
+            case Proceed():
+                return begin_home(self.job) if isinstance(self.state, Back) else self.state.on_proceed()
+            case Frame(kind=Kind.CHANNEL):
+                return self._on_channel(event)
+            case Frame(kind=Kind.SESSION):
+                return self.state.on_session(event.body)
+            case Frame(kind=Kind.D2H):
+                return self._on_link(event.body)
+            case Frame(kind=Kind.SEMAPHORE):
+                return self.state.on_semaphore(event.body.decode("ascii", "replace"))
+            case Frame(kind=Kind.FAULT):
+                raise ProtocolError("the GPU reports a fault")
+        return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
+
+    def _on_link(self, sealed: bytes) -> Transition:
+        if self.job.link is not None and self.job.link.disregards(sealed):
+            return self.state, []
+        return self.state.on_link(sealed)
+
+    def _on_channel(self, frame: Frame) -> Transition:
+        """Take a channel message; what is wrong with it concerns that channel alone."""
+        holder, reception = frame.source, self.job.reception
+        try:
+            envelope = parse_envelope(frame.body)
+            match envelope:
+                case Hello():
+                    return self.state, reception.answer(holder, envelope, self._attest())
+                case NoChannel():
+                    return self.state, []
+                case Record():
+                    message = reception.take(holder, envelope)
+                case _:
+                    raise ProtocolError(f"{type(envelope).__name__} is not for the orchestrator")
+            if message is not None and not isinstance(message, Return):
+                raise ProtocolError(f"{type(message).__name__} is not for the orchestrator")
+        except Failure as error:
+            return self.state, [Remark(f"channel of {holder}: {error}"), *reception.forget(holder)]
+        return self.state.on_admitted(holder) if message is None else self.state.on_return(holder, message)
+
+    def _attest(self) -> Attest | None:
+        job = self.job
+        if job.evidence is None or job.attested is None:
+            return None
+        return lambda exporter, nonce: evidence_for(job, exporter, nonce)
+
+    def _travel_in_new_session(self) -> Transition:
+        job = self.job
+        job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
+        state, effects = open_session(job)
+        return state, [reset_gpu(for_journey=True), *effects]

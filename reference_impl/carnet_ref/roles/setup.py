@@ -1,0 +1,179 @@
+"""Setup: the orchestrator opens a session with what is in its slot, and attests it inside that session."""
+
+from __future__ import annotations
+
+from carnet_ref.device.gpu import Mode
+from carnet_ref.fields import number
+from carnet_ref.keys import H100KeySchedule, key_schedule
+from carnet_ref.recorder import step
+from carnet_ref.roles.appraising import accept_report
+from carnet_ref.roles.job import HANDSHAKE, Custody, Job, State, Transition
+from carnet_ref.roles.links import Link
+from carnet_ref.roles.messages import (
+    FOR_JOURNEY,
+    GPU,
+    ORCHESTRATOR,
+    PLATFORM,
+    Effect,
+    Ended,
+    Kind,
+    Note,
+    Persist,
+    ProtocolError,
+    Remark,
+    Send,
+)
+from carnet_ref.roles.papers import Evidence
+from carnet_ref.roles.ports import GpuEvidence, Requester
+from carnet_ref.roles.round import begin_home
+
+_NONCE_BYTES = 32
+LAUNCH_LABEL = "cpu_sec2_hmac_user"
+"""The label of the launch key. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
+
+
+class AwaitsSession(State):
+    """Key exchange and handshake are under way."""
+
+    __slots__ = ("noted", "resumes", "session")
+
+    def __init__(self, job: Job, session: Requester, resumes: bool) -> None:
+        super().__init__(job)
+        self.session = session
+        self.noted = False
+        self.resumes = resumes
+
+    def on_session(self, body: bytes) -> Transition:
+        """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
+        effects: list[Effect] = [_handshake(message) for message in self.session.receive(_after(HANDSHAKE, body))]
+        if self.session.label and not self.noted:
+            self.noted = True
+            effects.insert(0, self._opened())
+        if not self.session.established:
+            return self, effects
+        self._take_keys()
+        if self.resumes and self.job.redo is not None:
+            state, more = self.job.redo()
+            return state, effects + more
+        nonce = self.job.tools.random(_NONCE_BYTES)
+        asked = Send(GPU, Kind.SESSION, HANDSHAKE + self.session.ask_report(nonce))
+        return AwaitsReport(self.job, nonce), [*effects, asked]
+
+    def _opened(self) -> Note:
+        session = self.session.label
+        action = "reattach" if self.resumes else "open_session"
+        return Note(step(action, ORCHESTRATOR, s=session, k=f"{session}/0"))
+
+    def _take_keys(self) -> None:
+        job = self.job
+        keys = H100KeySchedule.of_session(self.session.secret())
+        schedule = key_schedule(job.terms.schedule, keys, ORCHESTRATOR)
+        job.session = self.session
+        job.link = Link(self.session.label, schedule, keys.key(LAUNCH_LABEL), job.terms.defences, job.terms.limits)
+        job.tenanted = False
+        if not self.resumes:
+            job.lent = schedule.keys
+
+
+class AwaitsReport(State):
+    """The GPU's report is asked for, inside the session."""
+
+    __slots__ = ("nonce",)
+
+    def __init__(self, job: Job, nonce: bytes) -> None:
+        super().__init__(job)
+        self.nonce = nonce
+
+    def on_session(self, body: bytes) -> Transition:
+        """Appraise the report; only as it arrives inside the session it is to be used in."""
+        if self.job.session is None:
+            raise ProtocolError("a report without a session")
+        return self._appraise(self.job.session, self.job.session.take_evidence(_after(HANDSHAKE, body)))
+
+    def on_report_outside(self, evidence: GpuEvidence) -> Transition:
+        """Take a report that somebody shows outside the session.
+
+        Raises:
+            ProtocolError: reports are accepted inside the session only.
+        """
+        if self.job.terms.defences.stands("report-in-session") or self.job.session is None:
+            raise ProtocolError("a report from outside the session")
+        return self._appraise(self.job.session, evidence)
+
+    def _appraise(self, session: Requester, evidence: GpuEvidence) -> Transition:
+        job = self.job
+        tools, terms = job.tools, job.terms
+        job.attested, appraisal = accept_report(session, evidence, self.nonce, tools.appraiser, terms.defences)
+        job.evidence = evidence
+        job.custody = Custody.NONE
+        claims = appraisal.claims
+        noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=session.label, mode=claims["mode"])
+        shown = job.reception.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
+        state, effects = begin_home(job)
+        return state, [Note(noted), *shown, *effects]
+
+
+def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> Evidence:
+    """Return the orchestrator's evidence for one channel.
+
+    Raises:
+        ProtocolError: there is no attested GPU to vouch for.
+    """
+    if job.evidence is None:
+        raise ProtocolError("there is no attested GPU to vouch for")
+    return Evidence(job.tools.quoter.evidence(exporter, nonce, job.manifest, job.evidence), job.live.session)
+
+
+def open_session(job: Job, resumes: bool = False) -> Transition:
+    """Start from nothing: a new session, new keys and, unless a driver re-attaches by itself, a new attestation."""
+    session = job.tools.requester()
+    job.wait(job.terms.patience)
+    started = [_handshake(message) for message in session.begin()]
+    return AwaitsSession(job, session, resumes), [Persist("session", number(job.failures)), *started]
+
+
+def restart(job: Job, reason: str) -> Transition:
+    """Fail-stop: give up the session with everything in it, have the GPU reset, and start from nothing."""
+    job.failures += 1
+    if job.failures > job.terms.sessions:
+        return Stopped(job), [Ended(f"{job.failures} sessions failed, the last one because of {reason}")]
+    resumes = not job.terms.defences.stands("fail-stop-on-reset") and job.attested is not None
+    effects: list[Effect] = [Remark(f"session given up: {reason}")]
+    if not resumes:
+        job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
+        effects.append(reset_gpu())
+    state, started = open_session(job, resumes)
+    return state, effects + started
+
+
+def reset_gpu(for_journey: bool = False) -> Send:
+    """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
+    return Send(PLATFORM, Kind.RESET, FOR_JOURNEY if for_journey else Mode.CONFIDENTIAL.value.encode("ascii"))
+
+
+class Stopped(State):
+    """Nothing is awaited any more."""
+
+    __slots__ = ()
+
+    def on_session(self, body: bytes) -> Transition:
+        """Ignore it."""
+        return self, []
+
+    def on_link(self, sealed: bytes) -> Transition:
+        """Ignore it."""
+        return self, []
+
+    def on_tick(self) -> Transition:
+        """Ignore it."""
+        return self, []
+
+
+def _handshake(message: bytes) -> Send:
+    return Send(GPU, Kind.SESSION, HANDSHAKE + message)
+
+
+def _after(prefix: bytes, body: bytes) -> bytes:
+    if not body.startswith(prefix):
+        raise ProtocolError("a session message of another kind than expected")
+    return body[len(prefix) :]

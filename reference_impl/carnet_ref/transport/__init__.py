@@ -1,0 +1,1 @@
+"""Carrying frames: in one process, or between processes over loopback TCP."""

@@ -1,0 +1,77 @@
+"""A node: one role with its recorder and its journal, fed with events, giving frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from carnet_ref.recorder import Recorder
+from carnet_ref.roles.messages import Effect, Ended, Event, Frame, Note, Persist, Proceed, Remark, Send
+
+
+class Role(Protocol):
+    """A sans-IO state machine."""
+
+    def handle(self, event: Event) -> tuple[object, list[Effect]]:
+        """Take an event, and return the new state and what is to be done."""
+
+
+class Store(Protocol):
+    """Where what is persisted goes."""
+
+    def append(self, kind: str, payload: bytes) -> None:
+        """Write durably, before returning."""
+
+
+class NoStore:
+    """Keeps nothing: for a role that has no journal."""
+
+    def append(self, kind: str, payload: bytes) -> None:
+        """Forget it."""
+
+
+@dataclass(slots=True)
+class Node:
+    """Feeds a role and carries out what it asks for, in the order it asks; ``remark`` gets every line for people."""
+
+    name: str
+    role: Role
+    recorder: Recorder
+    store: Store = field(default_factory=NoStore)
+    remark: Callable[[str], None] = lambda _: None
+    ended: Ended | None = None
+    proceeds: bool = False
+
+    def deliver(self, event: Event) -> list[Frame]:
+        """Give an event to the role and return the frames it sends."""
+        if isinstance(event, Frame):
+            self.recorder.witness(event.clock)
+        _, effects = self.role.handle(event)
+        return self.perform(effects)
+
+    def perform(self, effects: list[Effect]) -> list[Frame]:
+        """Carry out effects; what is persisted is on disk before anything after it happens."""
+        frames: list[Frame] = []
+        for effect in effects:
+            match effect:
+                case Persist(kind, payload):
+                    self.store.append(kind, payload)
+                case Note(step):
+                    self.recorder.record(step)
+                case Send(target, kind, body):
+                    frames.append(Frame(self.name, target, kind, body, self.recorder.clock))
+                case Remark(text):
+                    self.remark(f"{self.name}: {text}")
+                case Ended():
+                    self.ended = effect
+                case Proceed():
+                    self.proceeds = True
+        return frames
+
+    def proceed(self) -> list[Frame]:
+        """Let the role go on, if it asked to."""
+        if not self.proceeds:
+            return []
+        self.proceeds = False
+        return self.deliver(Proceed())
