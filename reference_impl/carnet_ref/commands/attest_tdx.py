@@ -30,6 +30,7 @@ REPORT_DATA_BYTES = 64
 @click.argument("quote", type=readable)
 @click.option("--collateral", type=readable, metavar="FILE", help="What Intel publishes about the platform, as JSON.")
 @click.option("--report-data", metavar="HEX", help="The 64 bytes that the virtual machine should have asked with.")
+@click.option("--event-log", type=readable, metavar="FILE", help="What was measured into its run-time registers.")
 @at_option
 @click.option("--policy", "policy_file", type=readable, metavar="FILE", help="A JSON policy that replaces the default.")
 @anchor_option
@@ -38,6 +39,7 @@ def tdx(
     quote: Path,
     collateral: Path | None,
     report_data: str | None,
+    event_log: Path | None,
     at: str | None,
     policy_file: Path | None,
     trust_anchor: Path | None,
@@ -55,7 +57,7 @@ def tdx(
 
     time = instant(at)
     policy, anchors, expected = _policy(policy_file), anchors_given(trust_anchor), _report_data(report_data)
-    published = None if collateral is None else contents(collateral)
+    published, events = (None if path is None else contents(path) for path in (collateral, event_log))
     given = contents(quote)
     try:
         raw = decode(_without_prefix(given), "TDX quote")
@@ -63,11 +65,18 @@ def tdx(
         appraisal = unparsable(str(error))
     else:
         appraisal = appraise_quote(
-            raw, at=time, policy=policy, anchors=anchors, collateral=published, report_data=expected
+            raw,
+            at=time,
+            policy=policy,
+            anchors=anchors,
+            collateral=published,
+            report_data=expected,
+            event_log=events,
         )
     words = {
         "--collateral": collateral,
         "--report-data": report_data,
+        "--event-log": event_log,
         "--policy": policy_file,
         "--trust-anchor": trust_anchor,
     }

@@ -31,6 +31,7 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import Collateral, parse_collateral
+from carnet_ref.attestation.intel.event_log import Event, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.platform import PlatformAppraisal
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
@@ -43,6 +44,7 @@ X509_PATH: Final = "RFC 5280, section 6.1"
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
+EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
 COLLATERAL_STEPS: Final = (
     "collateral-signature",
     "fmspc",
@@ -61,6 +63,7 @@ class _Evidence:
 
     quote: TdxQuote
     collateral: Collateral | None
+    events: tuple[Event, ...] | None
 
 
 def appraise_quote(
@@ -71,6 +74,7 @@ def appraise_quote(
     anchors: Anchors,
     collateral: bytes | None = None,
     report_data: bytes | None = None,
+    event_log: bytes | None = None,
 ) -> Appraisal:
     """Appraise the quote of a TD.
 
@@ -81,13 +85,15 @@ def appraise_quote(
         anchors: whom to trust.
         collateral: what Intel publishes about the platform, as JSON.
         report_data: the 64 bytes that the verifier expects the TD to have asked with, if it knows.
+        event_log: the TD's log of what was measured into its run-time registers.
     """
     steps = Checklist()
     try:
-        evidence = _parse(steps, quote, collateral)
+        evidence = _parse(steps, quote, collateral, event_log)
         chain = _check_chain(steps, evidence.quote, at, anchors)
         _check_signatures(steps, evidence.quote, chain)
         _check_report(steps, evidence.quote.report, policy, report_data)
+        _check_events(steps, evidence)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
         _check_required(steps, policy)
     except RefusedError:
@@ -95,9 +101,13 @@ def appraise_quote(
     return steps.concluded(_claims(evidence, chain, level))
 
 
-def _parse(steps: Checklist, quote: bytes, collateral: bytes | None) -> _Evidence:
+def _parse(steps: Checklist, quote: bytes, collateral: bytes | None, event_log: bytes | None) -> _Evidence:
     try:
-        evidence = _Evidence(parse_quote(quote), None if collateral is None else parse_collateral(collateral))
+        evidence = _Evidence(
+            parse_quote(quote),
+            None if collateral is None else parse_collateral(collateral),
+            None if event_log is None else parse_event_log(event_log),
+        )
     except WrongKindError as error:
         steps.passed("parse", f"{len(quote)} bytes with the header of a quote", TDX_QUOTE)
         steps.refuse("kind", str(error), TDX_QUOTE)
@@ -178,6 +188,19 @@ def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_dat
         if value not in accepted:
             steps.refuse("measurements", f"{register} is {value.hex()}, which is none of the {len(accepted)} accepted")
     steps.passed("measurements", f"accepted: {', '.join(register for register, _ in policy.measurements)}")
+
+
+def _check_events(steps: Checklist, evidence: _Evidence) -> None:
+    """Insist that the log, replayed, ends in the registers that the quote proves."""
+    if evidence.events is None:
+        steps.not_requested("event-log", EVENT_LOG)
+        return
+    replayed = replay_rtmr(evidence.events)
+    for index, (found, proved) in enumerate(zip(replayed, evidence.quote.report.rtmrs, strict=True)):
+        if found != proved:
+            otherwise = f"the log ends with {found.hex()} in RTMR{index}, the quote has {proved.hex()}"
+            steps.refuse("event-log", otherwise, EVENT_LOG)
+    steps.passed("event-log", f"{len(evidence.events)} events end in the quote's RTMR0 to RTMR3", EVENT_LOG)
 
 
 def registers(report: TdReport) -> dict[str, bytes]:

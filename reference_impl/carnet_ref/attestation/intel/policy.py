@@ -25,6 +25,7 @@ STEPS: Final = (
     "report-data",
     "debug",
     "measurements",
+    "event-log",
     "collateral-signature",
     "fmspc",
     "collateral-validity",

@@ -1,0 +1,112 @@
+"""The event log of a TD: what was measured into its run-time registers, one event after the other.
+
+A log proves nothing by itself. Replayed, it must end in the register values that a quote proves; if it does, its digests
+are what was measured, in that order.
+
+Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile log); UEFI 2.11, section 38.4.1
+(measurement registers of Intel TDX); ACPI 6.5, CCEL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from carnet_ref.crypto import sha384
+from carnet_ref.wire import MalformedError, Reader
+
+LARGEST_LOG: Final = 4 << 20
+NO_ACTION: Final = 3
+"""The type of events that are only remarks: they are measured nowhere."""
+SHA384_ID: Final = 0x0C
+SPECIFICATION: Final = b"Spec ID Event03\0"
+REGISTERS: Final = 4
+REGISTER_BYTES: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something measured: into which RTMR (0 to 3; ``None``: into MRTD), its type, its SHA-384 and its data."""
+
+    rtmr: int | None
+    type: int
+    digest: bytes
+    data: bytes
+
+
+def parse_event_log(data: bytes) -> tuple[Event, ...]:
+    """Read a log, which ends where its buffer is unwritten: all zeros or all ones.
+
+    Raises:
+        MalformedError: it is something else, or has no SHA-384 digests.
+    """
+    if len(data) > LARGEST_LOG:
+        raise MalformedError("event log", f"at most {LARGEST_LOG} bytes", f"{len(data)}")
+    reader = Reader(data, "event log")
+    algorithms = _specification(reader)
+    events: list[Event] = []
+    while not _is_unwritten(data, reader.position):
+        events.append(_event(reader, algorithms))
+    return tuple(events)
+
+
+def _specification(reader: Reader) -> dict[int, int]:
+    """Read the first event, which says which digests the others carry; return their sizes by algorithm."""
+    reader.take(4, "register of the first event")
+    if (kind := reader.number(4, "type of the first event")) != NO_ACTION:
+        raise reader.malformed(f"a first event of type {NO_ACTION}", f"{kind}")
+    reader.take(20, "SHA-1 digest of the first event")
+    header = Reader(reader.take(reader.number(4, "size of the first event"), "first event"), "event log header")
+    header.constant(SPECIFICATION, "signature")
+    header.take(8, "platform class, version and integer size")
+    count = header.number(4, "number of algorithms")
+    if count > 16:
+        raise header.malformed("at most 16 algorithms", f"{count}")
+    sizes = {header.number(2, "algorithm"): header.number(2, "digest size") for _ in range(count)}
+    header.take(header.number(1, "size of vendor data"), "vendor data")
+    header.end()
+    if sizes.get(SHA384_ID) != REGISTER_BYTES:
+        raise MalformedError("event log header", "SHA-384 digests", f"algorithms {sorted(sizes)}")
+    return sizes
+
+
+def _event(reader: Reader, algorithms: dict[int, int]) -> Event:
+    register = reader.number(4, "measurement register")
+    if register > REGISTERS:
+        raise reader.malformed(f"a measurement register from 0 to {REGISTERS}", f"{register}")
+    kind = reader.number(4, "event type")
+    count = reader.number(4, "number of digests")
+    if count > len(algorithms):
+        raise reader.malformed(f"at most {len(algorithms)} digests", f"{count}")
+    digests: dict[int, bytes] = {}
+    for _ in range(count):
+        algorithm = reader.number(2, "digest algorithm")
+        if algorithm not in algorithms or algorithm in digests:
+            raise reader.malformed("each declared digest once", f"algorithm {algorithm:#x}")
+        digests[algorithm] = reader.take(algorithms[algorithm], "digest")
+    data = reader.take(reader.number(4, "size of the event"), "event")
+    if SHA384_ID not in digests:
+        raise reader.malformed("a SHA-384 digest", f"algorithms {sorted(digests)}")
+    return Event(register - 1 if register else None, kind, digests[SHA384_ID], data)
+
+
+def _is_unwritten(data: bytes, position: int) -> bool:
+    """Whether nothing was written from here on: firmware leaves its buffer as zeros or as ones."""
+    rest = memoryview(data)[position:]
+    return not any(rest) or all(byte == 0xFF for byte in rest)
+
+
+def replay_rtmr(events: Sequence[Event]) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return what RTMR0 to RTMR3 hold after these events, 48 bytes each.
+
+    Each event extends its register: the new value is the SHA-384 of the old one followed by the event's digest.
+    Remarks are measured nowhere.
+
+    Source: Intel TDX Module ABI specification, TDG.MR.RTMR.EXTEND.
+    """
+    registers = [bytes(REGISTER_BYTES)] * REGISTERS
+    for event in events:
+        if event.rtmr is not None and event.type != NO_ACTION:
+            registers[event.rtmr] = sha384(registers[event.rtmr] + event.digest)
+    return registers[0], registers[1], registers[2], registers[3]
