@@ -1,0 +1,45 @@
+"""Trust anchors: a table that checks itself, replaced as a whole and never by roots of tests."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import pytest
+
+from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_anchors
+from carnet_ref.attestation.certificate_path import fingerprint, name
+from carnet_ref.wire import MalformedError
+from tests.fixtures.nvidia_pki import pem, world
+
+ROWS = json.loads(resources.files("carnet_ref.attestation").joinpath("anchors.json").read_text("utf-8"))
+NVIDIA = {
+    Role.NVIDIA_DEVICE: "102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48",
+    Role.NVIDIA_RIM: "12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1",
+}
+
+
+def test_each_row_has_a_role_a_name_a_fingerprint_and_a_source() -> None:
+    assert all({"role", "name", "sha256", "source", "certificate"} == set(row) for row in ROWS)
+    assert all(row["source"].startswith("https://") for row in ROWS)
+
+
+@pytest.mark.parametrize("role", NVIDIA)
+def test_the_defaults_are_nvidias_roots(role: Role) -> None:
+    (anchor,) = default_anchors().of(role)
+    assert fingerprint(anchor) == NVIDIA[role]
+
+
+def test_no_root_of_tests_is_among_the_defaults() -> None:
+    names = [name(anchor) for role in Role for anchor in default_anchors().of(role)]
+    assert not [each for each in names if "test" in each.lower() or "sim" in each.lower()]
+
+
+def test_given_certificates_replace_every_default() -> None:
+    given = anchors_from_pem(pem([world().root.certificate]))
+    assert all(given.of(role) == (world().root.certificate,) for role in Role)
+
+
+def test_a_file_without_certificates_is_a_typed_error() -> None:
+    with pytest.raises(MalformedError):
+        anchors_from_pem(b"nothing")

@@ -1,0 +1,165 @@
+"""``carnet attest gpu``: exit codes, the JSON that callers rely on, and a last line that does it again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from carnet_check.cli import main
+from carnet_ref.attestation.nvidia.policy import STEPS
+from tests.fixtures.nvidia_pki import AT, NONCE, pem, report, world
+
+W = world()
+WHEN = f"{AT:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Write a device's evidence and return the paths."""
+    driver, vbios = W.rims()
+    made = {
+        "report": report(W.device.leaf),
+        "hex": report(W.device.leaf).hex().encode(),
+        "chain": W.device.chain(),
+        "driver": driver,
+        "vbios": vbios,
+        "roots": pem([W.root.certificate, W.rim_root.certificate]),
+        "bundle": _bundle(),
+        "longer": report(W.device.leaf) + b"\0",
+        "text": b"no report at all",
+        "empty": b"{}",
+        "asks": b'{"require": ["signature", "nonce"]}',
+        "wrong": b'{"require": "everything"}',
+        **{f"ocsp{place}": base64.b64encode(reply) for place, reply in enumerate(W.replies())},
+    }
+    for name, data in made.items():
+        (tmp_path / name).write_bytes(data)
+    return {name: str(tmp_path / name) for name in made}
+
+
+def _bundle() -> bytes:
+    device = {"evidence": report(W.device.leaf), "certificate": W.device.chain()}
+    return json.dumps([{key: base64.b64encode(value).decode() for key, value in device.items()}] * 2).encode()
+
+
+def attest(*words: str) -> Result:
+    return CliRunner().invoke(main, ["attest", "gpu", *words])
+
+
+def found(*words: str) -> Any:
+    return json.loads(attest(*words, "--json").stdout)
+
+
+def usual(files: dict[str, str], *further: str) -> list[str]:
+    return [files["report"], "--chain", files["chain"], "--at", WHEN, "--trust-anchor", files["roots"], *further]
+
+
+def test_good_evidence_is_accepted(files: dict[str, str]) -> None:
+    result = attest(*usual(files))
+    assert result.exit_code == 0
+    assert "ACCEPTED" in result.stdout
+
+
+def test_the_json_is_one_object_with_the_promised_keys(files: dict[str, str]) -> None:
+    given = found(*usual(files))
+    assert (given["accepted"], given["failed_step"], given["claims"]["product"]) == (True, None, "GH100")
+    assert [step["id"] for step in given["steps"]] == list(STEPS)
+    assert all({"id", "ok", "detail"} <= set(step) for step in given["steps"])
+
+
+def test_everything_that_can_be_given_is_looked_at(files: dict[str, str]) -> None:
+    replies = [word for place in range(3) for word in ("--ocsp", files[f"ocsp{place}"])]
+    rims = ["--rim", files["driver"], "--rim", files["vbios"]]
+    given = found(*usual(files, "--nonce", NONCE.hex(), *rims, *replies))
+    assert given["accepted"]
+    assert [step["id"] for step in given["steps"] if step["ok"] is None] == ["mode"]
+
+
+def test_text_and_json_end_with_the_command_that_does_it_again(files: dict[str, str]) -> None:
+    words = usual(files, "--nonce", NONCE.hex(), "--rim", files["driver"])
+    last = attest(*words).stdout.splitlines()[-1]
+    again = shlex.split(last.removeprefix("rerun "))
+    assert again[:3] == ["carnet", "attest", "gpu"]
+    assert attest(*again[3:]).stdout.splitlines()[-1] == last
+    assert found(*words)["rerun"] == shlex.join(again)
+
+
+@pytest.mark.parametrize(
+    ("changes", "step"),
+    [
+        ({"report": "longer"}, "parse"),
+        ({"report": "text"}, "parse"),
+        ({"report": "empty"}, "parse"),
+        ({"chain": "text"}, "parse"),
+        ({"--rim": "text"}, "parse"),
+        ({"--ocsp": "text"}, "parse"),
+        ({"--trust-anchor": None}, "chain"),
+        ({"--at": "2031-01-01"}, "validity"),
+        ({"--nonce": "00" * 32}, "nonce"),
+        ({"--policy": "empty"}, "policy"),
+        ({"--policy": "asks"}, "policy"),
+    ],
+)
+def test_evidence_that_does_not_hold_is_refused(files: dict[str, str], changes: dict[str, Any], step: str) -> None:
+    given = {"report": "report", "chain": "chain", "--trust-anchor": "roots", "--at": WHEN, **changes}
+    words = [files[given.pop("report")], "--chain", files[given.pop("chain")]]
+    words += [word for key, value in given.items() if value is not None for word in (key, files.get(value, value))]
+    result = attest(*words, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["failed_step"]) == (1, step)
+    assert attest(*words).exit_code == 1
+
+
+@pytest.mark.parametrize("form", ["hex", "report"])
+def test_each_form_of_a_report_is_recognised(files: dict[str, str], form: str) -> None:
+    words = usual(files)
+    assert found(files[form], *words[1:])["accepted"]
+
+
+def test_a_device_of_a_bundle_is_chosen(files: dict[str, str]) -> None:
+    words = [files["bundle"], "--at", WHEN, "--trust-anchor", files["roots"]]
+    assert found(*words, "--device", "1")["accepted"]
+    for wrong in ([], ["--device", "2"]):
+        assert attest(*words, *wrong).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--nonce", "xyz"], "hexadecimal"),
+        (["--nonce", "00"], "wants 32 bytes"),
+        (["--at", "yesterday"], "'yesterday' is no time"),
+        (["--policy", "wrong"], "is no policy"),
+        (["--policy", "text"], "is no policy"),
+        (["--policy", "absent"], "cannot read 'absent'"),
+        (["--rim", "absent"], "cannot read 'absent'"),
+        (["--trust-anchor", "text"], "no trust anchors"),
+        (["--trust-anchor", "."], "cannot read '.'"),
+        (["--device", "-1"], "-1 is not in the range"),
+        (["--device", "1"], "there is no device 1"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_a_wrong_option_or_an_unreadable_file_is_a_usage_error(
+    files: dict[str, str], wrong: list[str], message: str
+) -> None:
+    words = [files.get(word, word) for word in wrong]
+    result = attest(*usual(files), *words, "--json")
+    error = json.loads(result.stdout)["error"]
+    assert (result.exit_code, error["kind"], message in error["message"]) == (2, "usage", True), error
+
+
+def test_a_report_alone_needs_a_chain(files: dict[str, str]) -> None:
+    result = attest(files["report"])
+    assert (result.exit_code, "--chain" in result.stderr) == (2, True)
+
+
+def test_the_kinds_of_evidence_are_listed_without_importing_them() -> None:
+    result = CliRunner().invoke(main, ["attest", "--help"])
+    assert (result.exit_code, "gpu" in result.stdout, "tdx" in result.stdout) == (0, True, True)
+    assert CliRunner().invoke(main, ["attest", "snp"]).exit_code == 2
