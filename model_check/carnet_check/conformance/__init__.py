@@ -11,6 +11,6 @@ from __future__ import annotations
 
 from carnet_check.conformance.following import AmbiguousTraceError, Divergence, Follower
 from carnet_check.conformance.machine import Machine
-from carnet_check.conformance.recorded import Conformance, conform
+from carnet_check.conformance.recorded import Conformance, conform, verdict
 
-__all__ = ["AmbiguousTraceError", "Conformance", "Divergence", "Follower", "Machine", "conform"]
+__all__ = ["AmbiguousTraceError", "Conformance", "Divergence", "Follower", "Machine", "conform", "verdict"]

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_check.conformance.formulas import Candidates, Compiler, Evaluate, Frame, Scope
-from carnet_spec.language import Term
+from carnet_spec.language import Row, Term
 from carnet_spec.language.terms import And, Var, free_variables
 
 
 @dataclass(frozen=True, slots=True)
+class _Open:
+    """A variable still to be chosen: its bit, its place in the frame, and where to look it up."""
+
+    bit: int
+    at: int
+    domain: Row
+    sources: tuple[Candidates, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do once some variables are chosen: conditions to check now, and where to look the others up."""
+    """What to do once some variables are chosen: conditions to check now, and what is still open."""
 
     checks: tuple[Evaluate, ...]
-    open: tuple[tuple[Var, int, tuple[Candidates, ...]], ...]
+    open: tuple[_Open, ...]
 
 
 class Choices:
     """The choices of ``variables`` for which all ``conditions`` hold.
 
     Which variable is chosen next is decided as late as can be, by how few rows are left for it. Plans are compiled
-    when they are first needed.
+    when they are first needed, one for each set of chosen variables; such a set is a number with a bit for each.
     """
 
     def __init__(self, compiler: Compiler, variables: Sequence[Var], conditions: Sequence[Term], scope: Scope) -> None:
@@ -30,55 +40,67 @@ class Choices:
         self._variables = tuple(variables)
         self._conditions = [part for condition in conditions for part in conjuncts(condition)]
         self._scope = scope
-        self._plans: dict[tuple[frozenset[Var], Var | None], _Plan] = {}
+        self._places = [scope[var] for var in variables]
+        self._plans: dict[tuple[int, int], _Plan] = {}
 
-    def all(self, frame: Frame, known: frozenset[Var]) -> list[tuple[str, ...]]:
+    def known(self, variables: Iterable[Var]) -> int:
+        """Return the set of these variables as a number."""
+        return sum(1 << self._variables.index(var) for var in set(variables))
+
+    def all(self, frame: Frame, known: int) -> list[tuple[str, ...]]:
         """Return every choice that agrees with what is ``known``; those variables are in the frame already."""
-        places = [self._scope[var] for var in self._variables]
-        return [tuple([frame[at] for at in places]) for _ in self._choose(frame, known, None)]
+        return [tuple([frame[at] for at in self._places]) for _ in self._choose(frame, known, 0)]
 
-    def _choose(self, frame: Frame, known: frozenset[Var], last: Var | None) -> Iterator[None]:
-        plan = self._plans.get((known, last)) or self._planned(known, last)
-        frame.extend([""] * (self._compiler.room - len(frame)))
+    def _choose(self, frame: Frame, known: int, last: int) -> Iterator[None]:
+        plan = self._plans.get((known, last)) or self._planned(known, last, frame)
         for check in plan.checks:
             if not check(frame):
                 return
         if not plan.open:
             yield None
             return
-        var, at, found = self._most_constrained(plan, frame)
+        chosen, found = _most_constrained(plan.open, frame)
         for element in dict.fromkeys(found):
-            frame[at] = element
-            yield from self._choose(frame, known | {var}, var)
+            frame[chosen.at] = element
+            yield from self._choose(frame, known | chosen.bit, chosen.bit)
 
-    def _most_constrained(self, plan: _Plan, frame: Frame) -> tuple[Var, int, Collection[str]]:
-        best: tuple[Var, int, Collection[str]] | None = None
-        for var, at, sources in plan.open:
-            for source in sources:
-                found = source(frame)
-                if found is not None and (best is None or len(found) < len(best[2])):
-                    best = (var, at, found)
-        if best is not None:
-            return best
-        var, at, _ = min(plan.open, key=lambda entry: len(self._compiler.elements(entry[0].sort)))
-        return var, at, self._compiler.elements(var.sort)
-
-    def _planned(self, known: frozenset[Var], last: Var | None) -> _Plan:
-        """Compile the plan for a set of chosen variables, of which ``last`` was chosen just now."""
-        ready = [part for part in self._conditions if free_variables(part) <= known]
-        now = [part for part in ready if last is None or last in free_variables(part)]
+    def _planned(self, known: int, last: int, frame: Frame) -> _Plan:
+        """Compile the plan for a set of chosen variables, of which ``last``, if any, was chosen just now."""
+        chosen = frozenset(var for number, var in enumerate(self._variables) if known >> number & 1)
+        latest = frozenset(var for number, var in enumerate(self._variables) if last >> number & 1)
+        ready = [part for part in self._conditions if free_variables(part) <= chosen]
+        now = [part for part in ready if not last or latest & free_variables(part)]
         later = [part for part in self._conditions if part not in ready]
-        left = [var for var in self._variables if var not in known]
         plan = _Plan(
             tuple(self._compiler.term(part, self._scope) for part in now),
-            tuple((var, self._scope[var], self._sources(later, var, known)) for var in left),
+            tuple(
+                _Open(
+                    1 << number, self._scope[var], self._compiler.elements(var.sort), self._sources(later, var, chosen)
+                )
+                for number, var in enumerate(self._variables)
+                if var not in chosen
+            ),
         )
         self._plans[known, last] = plan
+        frame.extend([""] * (self._compiler.room - len(frame)))
         return plan
 
     def _sources(self, parts: Sequence[Term], var: Var, known: frozenset[Var]) -> tuple[Candidates, ...]:
         compiled = (self._compiler.candidates(part, var, self._scope, known) for part in parts)
         return tuple(source for source in compiled if source is not None)
+
+
+def _most_constrained(left: Sequence[_Open], frame: Frame) -> tuple[_Open, Collection[str]]:
+    best: tuple[_Open, Collection[str]] | None = None
+    for entry in left:
+        for source in entry.sources:
+            found = source(frame)
+            if found is not None and (best is None or len(found) < len(best[1])):
+                best = (entry, found)
+    if best is not None:
+        return best
+    smallest = min(left, key=lambda entry: len(entry.domain))
+    return smallest, smallest.domain
 
 
 def conjuncts(term: Term) -> Iterator[Term]:

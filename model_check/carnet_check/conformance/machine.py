@@ -50,24 +50,41 @@ class _Rule:
     choices: Choices
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Trigger:
     """A place in a rule that reads a symbol: a row of the symbol that changed says which parameters are concerned."""
 
     rule: _Rule
-    args: tuple[Term, ...]
+    places: tuple[tuple[int, int], ...]
+    """Positions in the row, and the places in the frame that they fill."""
+    equal: tuple[tuple[int, int], ...]
+    """Positions in the row that name the same parameter."""
+    members: tuple[tuple[int, str], ...]
+    """Positions in the row that have to hold a certain member of an enumeration."""
+    known: int
 
-    def known(self, row: Sequence[str], frame: Frame) -> frozenset[Var] | None:
-        """Put what ``row`` says into the frame and return the parameters it says; nothing if it does not fit."""
-        found: dict[Var, str] = {}
-        for arg, element in zip(self.args, row, strict=True):
-            if isinstance(arg, Var) and arg in self.rule.scope:
-                if found.setdefault(arg, element) != element:
-                    return None
-                frame[self.rule.scope[arg]] = element
-            elif isinstance(arg, Member) and arg.name != element:
-                return None
-        return frozenset(found)
+    def fits(self, row: Sequence[str], frame: Frame) -> bool:
+        """Whether the rule may be concerned; what the row says of its parameters is put into the frame."""
+        for at, place in self.places:
+            frame[place] = row[at]
+        return all(row[one] == row[other] for one, other in self.equal) and all(
+            row[at] == name for at, name in self.members
+        )
+
+
+def _trigger(rule: _Rule, args: Sequence[Term]) -> _Trigger:
+    first: dict[Var, int] = {}
+    equal = []
+    for at, arg in enumerate(args):
+        if isinstance(arg, Var) and arg in rule.scope and first.setdefault(arg, at) != at:
+            equal.append((first[arg], at))
+    return _Trigger(
+        rule,
+        places=tuple((at, rule.scope[var]) for var, at in first.items()),
+        equal=tuple(equal),
+        members=tuple((at, arg.name) for at, arg in enumerate(args) if isinstance(arg, Member)),
+        known=rule.choices.known(first),
+    )
 
 
 class Machine:
@@ -90,7 +107,7 @@ class Machine:
         self.journal: list[Undo] | None = None
         """What takes back the changes since somebody began to keep it, in order."""
         for rule in self._rules:
-            self.make(self._derived(rule, self._frame(), frozenset()))
+            self.make(self._derived(rule, self._frame(), 0))
 
     # -- the first state ---------------------------------------------------------------------------
 
@@ -191,7 +208,7 @@ class Machine:
                 terms += [*head, update.when]
             read = [part for term in terms for part in subterms(term) if isinstance(part, Apply)]
             for part in dict.fromkeys(part for part in read if part.symbol.mutable):
-                found.setdefault(part.symbol.name, []).append(_Trigger(rule, part.args))
+                found.setdefault(part.symbol.name, []).append(_trigger(rule, part.args))
         return found
 
     # -- steps -------------------------------------------------------------------------------------
@@ -222,9 +239,8 @@ class Machine:
             change = waiting.popleft()
             for trigger in self._triggers.get(change.table.name, ()):
                 frame = self._frame()
-                known = trigger.known(change.row, frame)
-                if known is not None:
-                    waiting.extend(self._made(self._derived(trigger.rule, frame, known)))
+                if trigger.fits(change.row, frame):
+                    waiting.extend(self._made(self._derived(trigger.rule, frame, trigger.known)))
 
     def _made(self, changes: Iterable[Change]) -> list[Change]:
         """Make changes; return those that changed something."""
@@ -237,7 +253,7 @@ class Machine:
                     self.journal.append(undo)
         return made
 
-    def _derived(self, rule: _Rule, frame: Frame, known: frozenset[Var]) -> list[Change]:
+    def _derived(self, rule: _Rule, frame: Frame, known: int) -> list[Change]:
         return [
             change
             for choice in rule.choices.all(frame, known)
@@ -269,7 +285,7 @@ class Machine:
         given = step.env
         known = frozenset(var for var in found.action.params if var.name in given)
         ways: dict[Move, None] = {}
-        for choice in found.choices.all(frame, known):
+        for choice in found.choices.all(frame, found.choices.known(known)):
             chosen = [*choice, *self._frame()]
             if found.distinct(chosen):
                 ways[_changes(found.effects, chosen)] = None
@@ -282,7 +298,8 @@ class Machine:
             frame = self._frame()
             for name, element in step.args:
                 frame[found.scope[found.params[name]]] = element
-            if not self._choices(action, found.scope, number).all(list(frame), known):
+            choices = self._choices(action, found.scope, number)
+            if not choices.all(list(frame), choices.known(known)):
                 missing = ", ".join(var.name for var in action.params if var not in known)
                 return f"{told(action, guard, found.scope, frame, self._compiler)}, whatever {missing} may be"
         return _same_draw(action)

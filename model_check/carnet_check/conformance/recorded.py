@@ -63,6 +63,15 @@ def conform(file: Path) -> Conformance:
     return Conformance(header, protocol, events, None)
 
 
+def verdict(file: Path) -> dict[str, Any]:
+    """Return what came of following the trace in ``file``, as plain values: what other packages call.
+
+    Raises:
+        CarnetError: as :func:`conform`.
+    """
+    return conform(file).to_json()
+
+
 def _lines(file: Path) -> Iterator[tuple[int, object]]:
     """Yield the number and the JSON value of every line."""
     number = 0

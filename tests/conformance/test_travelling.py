@@ -1,0 +1,183 @@
+"""Traces of GPU Travelling: what the spec's own runs look like conforms, and what is changed in them is found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from carnet_check.conformance import Divergence, Follower, Machine, conform
+from carnet_check.explicit import explore
+from carnet_check.semantics import Interpreter, NotEnabled, State
+from carnet_spec.language import Instance, Profile, Protocol
+from carnet_spec.trace import Step
+from tests.fixtures.rounds import header, honest, write
+from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
+
+THREATS = ("outsider", "holder", "hypervisor", COLLUSION)
+TWO = {"holders": 2, "corrupt": 0, "chunks": 2, "rounds": 2}
+
+
+def _design(threat: str, variant: str = FAMILY.main[0]) -> tuple[Protocol, Instance]:
+    protocol = SOURCE.protocol(variant)
+    return protocol, SOURCE.instance(protocol, threat, Profile("two rounds", TWO))
+
+
+def _followed(protocol: Protocol, instance: Instance, steps: list[Step]) -> Divergence | None:
+    follower = Follower(Machine(protocol, instance))
+    return next((found for step in steps if (found := follower.take(step)) is not None), None)
+
+
+# -- runs of the spec -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", FAMILY.main)
+@pytest.mark.parametrize("threat", THREATS)
+def test_honest_rounds_conform(tmp_path: Path, variant: str, threat: str) -> None:
+    steps = honest(3, routed=threat in ("outsider", "holder"))
+    result = conform(write(tmp_path / "trace", header(variant=variant, threat=threat), steps))
+    assert (result.conforms, result.events) == (True, len(steps)), result.divergence
+
+
+@pytest.mark.parametrize("variant", FAMILY.main)
+def test_a_run_to_every_goal_conforms(variant: str) -> None:
+    """What the explorer finds, with whatever the adversary did on the way, the machine follows."""
+    protocol = SOURCE.protocol(variant)
+    instance = SOURCE.instance(protocol, COLLUSION, SOURCE.profile("tiny"))
+    goals = tuple(goal for goal in protocol.goals if goal.rounds == 1)
+    found = explore(protocol, instance, invariants=(), goals=goals, stop_at_first=False, max_states=20_000)
+    assert found.goals
+    for trace in found.goals.values():
+        steps = [step for step in trace.steps if not protocol.action(step.action).deduction]
+        assert _followed(protocol, instance, steps) is None
+
+
+# -- runs with one thing changed ------------------------------------------------------------------
+
+
+def _mutants(steps: list[Step], protocol: Protocol, instance: Instance) -> Iterator[tuple[int, list[Step]]]:
+    """Drop, repeat or swap each step, or change one argument; the first step that differs comes with it."""
+    for at, step in enumerate(steps):
+        yield at, steps[:at] + steps[at + 1 :]
+        yield at + 1, steps[: at + 1] + steps[at:]
+        if at + 1 < len(steps):
+            yield at, [*steps[:at], steps[at + 1], step, *steps[at + 2 :]]
+        for number, (name, element) in enumerate(step.args):
+            sort = next(var.sort for var in protocol.action(step.action).params if var.name == name)
+            for other in [each for each in (*instance.of(sort)[1:], *instance.of(sort)) if each != element][:1]:
+                args = (*step.args[:number], (name, other), *step.args[number + 1 :])
+                yield at, [*steps[:at], replace(step, args=args), *steps[at + 1 :]]
+
+
+def test_a_single_change_is_refused_where_the_judge_refuses_it() -> None:
+    """Of the changed traces that are accepted, the judge says that they are legal too."""
+    protocol = SOURCE.protocol()
+    one = {"holders": 1, "corrupt": 0, "chunks": 1, "rounds": 1}
+    instance = SOURCE.instance(protocol, COLLUSION, Profile("one round", one))
+    steps = honest(1, chunks=1, routed=False)
+    judge = Interpreter(protocol, instance)
+    states = [judge.initial()]
+    for step in steps:
+        states.append(_after(judge, states[-1], step))
+    verdicts = set()
+    for at, changed in _mutants(steps, protocol, instance):
+        found = _followed(protocol, instance, changed)
+        expected = _judged(judge, states[at], changed, at)
+        assert (None if found is None else found.index) == expected, changed[at:]
+        verdicts.add(expected is None)
+    assert verdicts == {True, False}
+
+
+def _after(judge: Interpreter, state: State, step: Step) -> State:
+    return judge.step(state, judge.protocol.action(step.action), step.env)
+
+
+def _judged(judge: Interpreter, state: State, steps: list[Step], at: int) -> int | None:
+    for index in range(at, len(steps)):
+        try:
+            state = _after(judge, state, steps[index])
+        except NotEnabled:
+            return index
+    return None
+
+
+@pytest.mark.parametrize(
+    ("dropped", "refused", "guard"),
+    [
+        ("exec_scrub", "scrubbed", "acknowledged"),
+        ("gpu_rotate_in", "rotated_in", "acknowledged"),
+        ("exec_fence", "fenced", "acknowledged"),
+        ("exec_upload", "exec_read_back", "implicit IV"),
+        ("give_back", "take_back", "returned"),
+        ("rotated_in", "send_fence", "phase"),
+        ("accept_grant", "provision", "accepted grant"),
+    ],
+)
+def test_the_guard_that_fails_is_named(dropped: str, refused: str, guard: str) -> None:
+    protocol, instance = _design("hypervisor")
+    steps = [step for step in honest(1, routed=False) if step.action != dropped]
+    found = _followed(protocol, instance, steps)
+    assert found is not None
+    assert found.step.action == refused
+    assert f"'{guard}'" in found.why
+
+
+def test_a_key_that_was_used_in_an_earlier_round_is_refused() -> None:
+    """The order of epochs is kept as a number, and still refuses every key that was passed."""
+    protocol, instance = _design(COLLUSION, "sealed-under-master")
+    steps = honest(2, routed=False)
+    old = next(step for step in steps if step.action == "gpu_rotate_out")
+    found = _followed(protocol, instance, [*steps, old])
+    assert found is not None
+    assert found.index == len(steps)
+    assert "'not accepted before'" in found.why
+
+
+# -- what roles cannot see ------------------------------------------------------------------------
+
+
+def test_what_a_role_cannot_see_is_found() -> None:
+    protocol, instance = _design(COLLUSION)
+    hidden = {"gpu_receive": {"a", "m"}, "take_back": {"a"}, "provision": {"s"}, "exec_read_back": {"c", "n", "w"}}
+    steps = [_without(step, hidden.get(step.action, set())) for step in honest(2, routed=False)]
+    assert _followed(protocol, instance, steps) is None
+
+
+def _without(step: Step, names: set[str]) -> Step:
+    return replace(step, args=tuple(arg for arg in step.args if arg[0] not in names))
+
+
+def test_a_wrong_guess_is_taken_back() -> None:
+    """Which counter value a grant starts from shows only when data is sent."""
+    protocol = SOURCE.protocol("", ("count-handover", "sender-iv-monotonic"))
+    instance = SOURCE.instance(protocol, COLLUSION, Profile("one round", TWO))
+    steps = honest(1, routed=False)
+    hidden = [_without(step, {"m", "v"}) if step.action in ("provision", "gpu_receive") else step for step in steps]
+    assert _followed(protocol, instance, hidden) is None
+
+
+# -- how long it takes ----------------------------------------------------------------------------
+
+
+def test_an_event_costs_the_same_however_long_the_trace() -> None:
+    """The last tenth of a long run takes about as long as the first tenth; processor time, three tries."""
+    protocol = SOURCE.protocol("sealed-under-master")
+    rounds = 300
+    sizes = {"holders": 3, "corrupt": 0, "chunks": 2, "rounds": rounds}
+    instance = SOURCE.instance(protocol, COLLUSION, Profile("long", sizes))
+    steps = honest(rounds, holders=3, routed=False)
+    part = len(steps) // 10
+    assert any(_last_against_first(Machine(protocol, instance), steps, part) < 2 for _ in range(3))
+
+
+def _last_against_first(machine: Machine, steps: list[Step], part: int) -> float:
+    follower = Follower(machine)
+    marks = []
+    for number, step in enumerate(steps):
+        if number in (0, part, len(steps) - part):
+            marks.append(time.process_time())
+        assert follower.take(step) is None
+    return (time.process_time() - marks[2]) / (marks[1] - marks[0])

@@ -1,0 +1,102 @@
+"""``carnet conform``: verdicts, exit codes, and one clear error for what is no trace."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.rounds import header, honest, write
+from tests.unit.model_check.command import carnet
+
+FIRST = header(variant="engine-per-holder", threat="hypervisor")
+STEPS = honest(1, routed=False)
+
+
+def test_a_run_of_the_spec_conforms(tmp_path: Path) -> None:
+    ran = carnet("conform", str(write(tmp_path / "trace", FIRST, STEPS)), "--json")
+    assert ran.code == 0
+    assert (ran.json["conforms"], ran.json["events"], ran.json["first_divergence"]) == (True, len(STEPS), None)
+
+
+def test_the_first_divergence_is_named(tmp_path: Path) -> None:
+    ran = carnet("conform", str(write(tmp_path / "trace", FIRST, [*STEPS[:5], *STEPS[6:]])), "--json")
+    assert ran.code == 1
+    found = ran.json["first_divergence"]
+    assert (ran.json["conforms"], ran.json["events"], found["index"]) == (False, 6, 5)
+    assert found["event"] == STEPS[6].to_json()
+    assert "'acknowledged'" in found["why"] or "'phase'" in found["why"] or "'next IV'" in found["why"]
+
+
+def test_the_text_names_line_guard_and_rerun(tmp_path: Path) -> None:
+    trace = write(tmp_path / "trace", FIRST, STEPS[1:])
+    ran = carnet("conform", str(trace))
+    assert ran.code == 1
+    assert "DIVERGES at event 0 (line 2)" in ran.out
+    assert ran.out.rstrip().endswith(f"carnet conform {trace}")
+
+
+@pytest.mark.parametrize("step", ["fly", "send_fence"])
+def test_steps_that_the_spec_does_not_have_diverge(tmp_path: Path, step: str) -> None:
+    trace = write(tmp_path / "trace", FIRST, ())
+    by = "gpu" if step == "send_fence" else "orchestrator"
+    trace.write_text(trace.read_text() + json.dumps({"clock": 0, "action": step, "by": by, "args": {}}) + "\n")
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 1
+    assert step in ran.json["first_divergence"]["why"]
+
+
+GOOD = FIRST.to_json()
+EVENT = {"clock": 3, "action": "fenced", "by": "orchestrator", "args": {}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "the trace is empty"),
+        ([EVENT], "line 1: the first line is the header"),
+        ([GOOD | {"carnet_trace": 2}], "line 1: version 2 of traces is not known"),
+        ([GOOD | {"protocol": "gpu-traveling"}], "did you mean 'gpu-travelling'"),
+        ([GOOD | {"variant": "engines"}], "no variant 'engines'"),
+        ([GOOD | {"without": ["fences"]}], "no defence 'fences'"),
+        ([GOOD | {"without": "fence"}], "'without' is a list"),
+        ([GOOD | {"threat": "nobody"}], "no threat model 'nobody'"),
+        ([GOOD | {"sizes": {"horses": 3}}], "no size 'horses'"),
+        ([GOOD | {"sizes": {"holders": -1}}], "the size 'holders' is a whole number"),
+        ([GOOD, 7], "line 2: an event is an object"),
+        ([GOOD, EVENT | {"clock": "now"}], "line 2: 'clock' is a whole number"),
+        ([GOOD, EVENT | {"args": {"v": 1}}], "line 2: 'v' is a text"),
+        ([GOOD, EVENT, EVENT | {"clock": 2}], "line 3: the clock goes back from 3 to 2"),
+    ],
+)
+def test_what_is_no_trace_ends_with_one_line(tmp_path: Path, lines: list[Any], said: str) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = carnet("conform", str(trace))
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"\xff\xfe", "UTF-8"), (b"{}{", "line 1 is not JSON")])
+def test_what_is_not_json_ends_with_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    trace = tmp_path / "trace"
+    trace.write_bytes(content)
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert said in ran.json["error"]["message"]
+
+
+def test_a_file_that_does_not_exist_ends_with_one_line(tmp_path: Path) -> None:
+    ran = carnet("conform", str(tmp_path / "nothing"))
+    assert ran.code == 2
+    assert "cannot read" in ran.err
+
+
+def test_other_packages_find_the_checker_by_its_entry_point(tmp_path: Path) -> None:
+    (found,) = entry_points(group="carnet.conform")
+    verdict = found.load()(write(tmp_path / "trace", FIRST, STEPS))
+    assert verdict == {"conforms": True, "events": len(STEPS), "first_divergence": None}
