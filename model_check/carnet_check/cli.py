@@ -31,6 +31,7 @@ BUILT_IN = {
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
     "conform": ("carnet_check.commands.conform:conform", "Hold a recorded trace to the spec."),
     "explain": ("carnet_check.commands.explain:explain", "Say what an identifier stands for."),
+    "doctor": ("carnet_check.commands.doctor:doctor", "Say which engines and tools are present."),
     "report": ("carnet_check.commands.report:report", "Show a kept run as pages to read."),
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, protocol_argument, say
+from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
 from carnet_check.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,10 +23,14 @@ AS_TEST = "Write a pytest file that fails until the defect is gone."
 
 @click.command()
 @protocol_argument
-@click.option("--without", metavar="A[,B]", default="", help="Defences to remove.")
-@click.option("--variant", metavar="NAME", default="", help="Design to attack. [default: the first main variant]")
-@click.option("--threat", metavar="ID", default="", help="Threat model. [default: collusion]")
-@click.option("--claim", metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]")
+@click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+@click.option(
+    "--variant", type=VARIANT, metavar="NAME", default="", help="Design to attack. [default: the first main variant]"
+)
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: collusion]")
+@click.option(
+    "--claim", type=CLAIM, metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]"
+)
 @jobs_option
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
+from carnet_check.commands.completion import PROTOCOL
 from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-protocol_argument = click.argument("protocol")
+protocol_argument = click.argument("protocol", type=PROTOCOL)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 
 

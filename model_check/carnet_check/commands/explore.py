@@ -18,6 +18,7 @@ from carnet_check.commands.common import (
     size_options,
     sizes_given,
 )
+from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import Quarry
@@ -29,10 +30,18 @@ if TYPE_CHECKING:
 @click.command()
 @protocol_argument
 @size_options
-@click.option("--threat", metavar="ID", default="", help="Threat model. [default: collusion]")
-@click.option("--variant", metavar="NAME", default="", help="Design to explore. [default: the first main variant]")
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: collusion]")
 @click.option(
-    "--profile", "profile_name", default="tiny", show_default=True, metavar="NAME", help="Sizes to start from."
+    "--variant", type=VARIANT, metavar="NAME", default="", help="Design to explore. [default: the first main variant]"
+)
+@click.option(
+    "--profile",
+    "profile_name",
+    type=PROFILE,
+    default="tiny",
+    show_default=True,
+    metavar="NAME",
+    help="Sizes to start from.",
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--no-reduction", is_flag=True, help="Visit also what provably cannot matter.")

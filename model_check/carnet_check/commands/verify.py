@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, say
+from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION
 
 if TYPE_CHECKING:
@@ -33,12 +34,18 @@ class Kept(NamedTuple):
 
 
 @click.command()
-@click.argument("protocol", default=DEFAULT_PROTOCOL)
-@click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim. Repeatable.")
-@click.option("--threat", "threats", multiple=True, metavar="ID", help="Only under this threat model. Repeatable.")
-@click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant. Repeatable.")
+@click.argument("protocol", type=PROTOCOL, default=DEFAULT_PROTOCOL)
+@click.option("--claim", "claims", type=CLAIM, multiple=True, metavar="ID", help="Only this claim. Repeatable.")
+@click.option(
+    "--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this threat model. Repeatable."
+)
+@click.option(
+    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
+)
 @click.option("--engine", "engines", multiple=True, type=click.Choice(ENGINES), help="Only this engine. Repeatable.")
-@click.option("--profile", default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances.")
+@click.option(
+    "--profile", type=PROFILE, default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances."
+)
 @jobs_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep verdicts.jsonl and the rest here.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")

@@ -1,0 +1,68 @@
+"""What the shell may complete: protocols, and the names that the protocol on the line gives to things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+class ProtocolName(click.ParamType[str]):
+    """A registered id, which can be completed, or anything else that names a protocol."""
+
+    name = "protocol"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the registered ids, or files if none begins like this."""
+        from carnet_spec.protocols.registry import REGISTRY
+
+        return _beginning(REGISTRY, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class NameIn(click.ParamType[str]):
+    """The name of something in the protocol on the line: of one of its ``claims``, ``threats``, ``variants`` ….
+
+    In a list with commas the last name is completed.
+    """
+
+    name = "text"
+
+    def __init__(self, of: str) -> None:
+        self._of = of
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        before, comma, _ = incomplete.rpartition(",")
+        return _beginning((before + comma + name for name in _names(ctx, self._of)), incomplete)
+
+
+PROTOCOL = ProtocolName()
+CLAIM, THREAT, VARIANT, DEFENCE, PROFILE = (
+    NameIn(of) for of in ("claims", "threats", "variants", "defences", "profiles")
+)
+
+
+def _names(context: click.Context, of: str) -> Iterable[str]:
+    """Return the names, or none if the line names no protocol that can be read."""
+    from carnet_check.commands.listing import describe
+    from carnet_check.errors import CarnetError
+    from carnet_check.families import load
+
+    try:
+        return list(describe(load(_protocol_on(context)))[of])
+    except CarnetError:
+        return []
+
+
+def _protocol_on(context: click.Context) -> str:
+    """Return the protocol on an unfinished line: its words are not assigned yet, since the last option has no value."""
+    words = (word for word in context.args if not word.startswith("-"))
+    argument: Any = next(each for each in context.command.params if each.name == "protocol")
+    default = argument.default if isinstance(argument.default, str) else ""
+    return str(next(words, None) or context.params.get("protocol") or default)
+
+
+def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]

@@ -1,0 +1,134 @@
+"""``carnet doctor``: which engines and tools are at hand, and what each is for."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+
+import click
+
+from carnet_check.commands.common import cores, json_option, say
+
+COMPLETION = {
+    "bash": 'eval "$(_CARNET_COMPLETE=bash_source carnet)"',
+    "zsh": 'eval "$(_CARNET_COMPLETE=zsh_source carnet)"',
+    "fish": "_CARNET_COMPLETE=fish_source carnet | source",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something that Carnet can use: how it is recognised, what for, and how it is got."""
+
+    name: str
+    purpose: str
+    get: str
+    distributions: tuple[str, ...] = ()
+    """Python distributions that have to be installed, all of them."""
+    programs: tuple[str, ...] = ()
+    """Programs of which one has to be on the path."""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Whether a tool is there, and which version or where."""
+
+    name: str
+    present: bool
+    required: bool
+    purpose: str
+    detail: str
+
+
+TOOLS = (
+    Tool("z3", "proofs by induction", "pip install -c constraints.txt .", ("z3-solver",), required=True),
+    Tool("networkx", "graphs of states and of time", "pip install -c constraints.txt .", ("networkx",), required=True),
+    Tool("jinja2", "the report", "pip install -c constraints.txt .", ("jinja2",), required=True),
+    Tool("compiled explorer", "searches of millions of states", "pip install 'carnet[fast]'", ("numba", "llvmlite")),
+    Tool("cvc5", "the second solver", "pip install 'carnet[cvc5]'", ("cvc5",)),
+    Tool(
+        "evidence bundle",
+        "signed evidence of a run",
+        "pip install 'carnet[bundle]'",
+        ("securesystemslib", "in-toto-attestation", "rfc8785"),
+    ),
+    Tool("ray", "work spread over machines", "pip install ray", ("ray",)),
+    Tool("spin", "the Promela export, checked by a peer", "the package 'spin' of the system", programs=("spin",)),
+    Tool("c compiler", "for what Spin writes", "the package 'gcc' of the system", programs=("gcc", "cc")),
+    Tool("java", "the TLA+ export, checked by TLC", "a Java runtime, and tla2tools.jar", programs=("java",)),
+    Tool(
+        "browser",
+        "the report, tested as it is read",
+        "the package 'chromium' of the system",
+        programs=("chromium", "chromium-browser", "google-chrome", "chrome"),
+    ),
+)
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """Say which engines and tools are present, what each is for, and how to get those that are not.
+
+    Exit code 1: something that every run needs is missing.
+    """
+    found = [look_for(tool) for tool in TOOLS]
+    machine = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": cores(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+    missing = [each.name for each in found if each.required and not each.present]
+    if as_json:
+        value = {"machine": machine, "tools": [asdict(each) for each in found], "missing": missing}
+        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    else:
+        for line in _lines(found, f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"):
+            say(line)
+    return 1 if missing else 0
+
+
+def look_for(tool: Tool) -> Found:
+    """Say whether ``tool`` is there, without starting or importing it."""
+    detail = tool.get
+    if tool.distributions:
+        versions = [_version(name) for name in tool.distributions]
+        present = all(versions)
+        if present:
+            detail = ", ".join(f"{name} {version}" for name, version in zip(tool.distributions, versions, strict=True))
+    else:
+        where = next((path for name in tool.programs if (path := shutil.which(name))), None)
+        present = where is not None
+        detail = where or detail
+    return Found(tool.name, present, tool.required, tool.purpose, detail)
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _lines(found: list[Found], machine: str) -> Iterator[str]:
+    from carnet_check.report.closing import wrapped
+
+    yield from wrapped("machine", machine)
+    yield ""
+    for each in found:
+        mark = "present" if each.present else "MISSING" if each.required else "absent"
+        yield f"{mark:<9}{each.name:<19}{each.purpose}"
+        yield f"{'':<28}{each.detail if each.present else f'get it: {each.detail}'}"
+    yield ""
+    yield from wrapped("completion", "put the line for your shell into its startup file:")
+    for shell, line in COMPLETION.items():
+        yield f"  {shell:<11}{line}"
+    yield ""
+    yield "rerun        carnet doctor"

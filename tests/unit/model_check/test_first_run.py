@@ -1,0 +1,79 @@
+"""What a newcomer meets first: help at once, names completed, a doctor that says what is missing."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from carnet_check.commands import doctor
+from carnet_check.commands.doctor import Tool, look_for
+from tests.unit.model_check.command import TOY, carnet
+
+CARNET = "from carnet_check.cli import main; main(prog_name='carnet')"
+AT_ONCE = 0.3
+"""Seconds of processor time: what is seen on a machine that does nothing else."""
+
+
+def processor_seconds(*command: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_comes_at_once() -> None:
+    seconds = min(processor_seconds(sys.executable, "-c", CARNET, "--help") for _ in range(3))
+    assert seconds < AT_ONCE
+
+
+def completed(line: str) -> list[str]:
+    """Return what the shell offers where ``line`` ends."""
+    words = line.split(" ")
+    asked = {"_CARNET_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    ran = subprocess.run(
+        [sys.executable, "-c", CARNET], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    return [offer.partition(",")[2] for offer in ran.stdout.splitlines() if offer]
+
+
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [
+        ("carnet ver", ["verify"]),
+        ("carnet verify gpu-", ["gpu-travelling"]),
+        (f"carnet verify {TOY} --claim s", ["secrecy"]),
+        (f"carnet attack {TOY} --without fresh-key,ret", ["fresh-key,return-checked", "fresh-key,return-deadline"]),
+        (f"carnet attack {TOY} --variant f", ["forgetful"]),
+        ("carnet attack nothing-of-this-name --variant f", []),
+    ],
+)
+def test_the_shell_completes_names(line: str, offers: list[str]) -> None:
+    assert completed(line) == offers
+
+
+def test_the_doctor_says_what_is_there() -> None:
+    ran = carnet("doctor", "--json")
+    tools = {tool["name"]: tool for tool in ran.json["tools"]}
+    assert (ran.code, ran.json["missing"]) == (0, [])
+    assert tools["z3"]["detail"] == "z3-solver 5.4.0.0"
+    assert tools["z3"]["required"]
+    assert not tools["cvc5"]["required"]
+
+
+def test_the_doctor_says_how_to_get_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Tool("oracle", "answers at once", "ask at Delphi", ("no-such-distribution",), required=True)
+    monkeypatch.setattr(doctor, "TOOLS", (absent,))
+    ran = carnet("doctor")
+    assert ran.code == 1
+    assert "MISSING  oracle" in ran.out
+    assert "get it: ask at Delphi" in ran.out
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_a_program_is_looked_for_on_the_path() -> None:
+    assert look_for(Tool("shell", "", "", programs=("no-such-program", "sh"))).present
+    assert not look_for(Tool("shell", "", "", programs=("no-such-program",))).present
