@@ -37,7 +37,11 @@ def parse_pem_chain(data: bytes) -> tuple[x509.Certificate, ...]:
     """
     if len(data) > LARGEST_CHAIN:
         raise MalformedError("certificate chain", f"at most {LARGEST_CHAIN} bytes", f"{len(data)}")
-    return _parsed(lambda: x509.load_pem_x509_certificates(data))
+    certificates = _parsed(lambda: x509.load_pem_x509_certificates(data))
+    blocks = data.count(b"-----BEGIN ")
+    if blocks != len(certificates):  # the loader passes over what it does not know and over a last block cut short
+        raise MalformedError("certificate chain", f"{blocks} whole certificates", f"{len(certificates)}")
+    return certificates
 
 
 def parse_der_chain(each: Sequence[bytes]) -> tuple[x509.Certificate, ...]:

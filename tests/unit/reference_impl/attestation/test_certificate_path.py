@@ -1,0 +1,133 @@
+"""Certificate paths: links, authorities, lengths, critical extensions; any bytes are a path or a typed error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_ref.attestation.certificate_path import (
+    LARGEST_CHAIN,
+    LONGEST_PATH,
+    PathError,
+    check_path,
+    parse_der_chain,
+    parse_pem_chain,
+    validity,
+)
+from carnet_ref.wire import MalformedError
+from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem
+
+ROOT = issue("Root", None)
+MIDDLE = issue("Middle", ROOT)
+LEAF = issue("Leaf", MIDDLE, ca=False)
+CHAIN = pem([LEAF.certificate, MIDDLE.certificate, ROOT.certificate])
+UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\0")
+Path_ = Sequence[x509.Certificate]
+
+
+def certificates(*authorities: Authority) -> list[x509.Certificate]:
+    return [authority.certificate for authority in authorities]
+
+
+@pytest.mark.parametrize("path", [(LEAF, MIDDLE, ROOT), (LEAF, MIDDLE)])
+def test_a_path_leads_to_its_anchor_whether_it_is_named_or_not(path: tuple[Authority, ...]) -> None:
+    anchors = [*certificates(issue("Another", None)), ROOT.certificate]
+    assert check_path(certificates(*path), anchors) == ROOT.certificate
+
+
+def _limited() -> Path_:
+    limited = issue("Limited", ROOT, path_length=0)
+    below = issue("Below", limited)
+    return certificates(issue("Leaf", below, ca=False), below, limited)
+
+
+def _at_the_limit() -> Path_:
+    limited = issue("Limited", ROOT, path_length=0)
+    return certificates(issue("Leaf", limited, ca=False), limited)
+
+
+WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
+    "a root of its own": ("no trust anchor", lambda: certificates(issue("Lonely", None, ca=False))),
+    "a namesake of the root": ("not issued by", lambda: certificates(issue("Leaf", issue("Root", None), ca=False))),
+    "a link left out": ("not issued by", lambda: certificates(LEAF, ROOT)),
+    "the order turned round": ("signs evidence", lambda: certificates(ROOT, MIDDLE, LEAF)),
+    "an authority at the bottom": ("signs evidence", lambda: certificates(MIDDLE, ROOT)),
+    "a leaf as authority": ("may not issue", lambda: certificates(issue("x", LEAF, ca=False), LEAF, MIDDLE)),
+    "more authorities than allowed": ("has 1", _limited),
+    "a critical extension": (
+        "unknown critical extension 1.2.3.4",
+        lambda: certificates(issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, True)])),
+    ),
+    "certificates after the root": ("no trust anchor", lambda: certificates(LEAF, MIDDLE, ROOT, issue("x", None))),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_path_is_refused(what: str) -> None:
+    reason, made = WRONG[what]
+    with pytest.raises(PathError, match=reason):
+        check_path(made(), certificates(ROOT))
+
+
+def test_a_path_at_its_limit_and_an_unknown_extension_that_is_not_critical_are_accepted() -> None:
+    assert check_path(_at_the_limit(), certificates(ROOT)) == ROOT.certificate
+    harmless = issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, False)])
+    assert check_path(certificates(harmless), certificates(ROOT)) == ROOT.certificate
+
+
+def test_nobody_trusted_means_nothing_is() -> None:
+    with pytest.raises(PathError):
+        check_path(certificates(LEAF, MIDDLE, ROOT), [])
+
+
+def test_a_path_is_valid_while_all_of_it_is() -> None:
+    short = issue("Short", ROOT, ca=False, start=START + DAY, end=END - DAY)
+    assert validity(certificates(short, ROOT)) == (START + DAY, END - DAY)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no certificate",
+        CHAIN[:-40],
+        CHAIN.replace(b"MII", b"MIJ", 1),
+        CHAIN + b" " * LARGEST_CHAIN,
+        pem([LEAF.certificate] * (LONGEST_PATH + 1)),
+    ],
+    ids=["nothing", "text", "cut", "damaged", "too long", "too many"],
+)
+def test_what_is_no_chain_is_a_typed_error(data: bytes) -> None:
+    with pytest.raises(MalformedError, match="certificate chain"):
+        parse_pem_chain(data)
+
+
+def test_no_certificate_is_no_chain() -> None:
+    with pytest.raises(MalformedError):
+        parse_der_chain([])
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_typed_error(data: bytes) -> None:
+    for read in (parse_pem_chain, lambda each: parse_der_chain([each])):
+        with pytest.raises(MalformedError):
+            read(data)
+
+
+DER = LEAF.certificate.public_bytes(Encoding.DER)
+
+
+@given(st.integers(0, len(DER) - 1), st.binary(max_size=4), st.integers(0, 8))
+def test_a_damaged_certificate_is_refused(place: int, put: bytes, cut: int) -> None:
+    damaged = DER[:place] + put + DER[place + cut :]
+    try:
+        (leaf,) = parse_der_chain([damaged])
+        check_path([leaf, *certificates(MIDDLE)], certificates(ROOT))
+    except (MalformedError, PathError):
+        return
+    assert leaf.tbs_certificate_bytes == LEAF.certificate.tbs_certificate_bytes
