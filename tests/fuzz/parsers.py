@@ -1,0 +1,233 @@
+"""Every parser of bytes that somebody else made, by name, with inputs to start from.
+
+A parser ends in a value or in a typed error, which `refusal` returns; anything else is a finding. Seeds come from the
+project's own ends and, where ``CARNET_EVIDENCE`` names the folder, from what real hardware made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from carnet_ref.attestation.certificate_path import parse_der_chain, parse_pem_chain
+from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
+from carnet_ref.attestation.formats import decode, decode_pem, device_evidence
+from carnet_ref.attestation.intel.certificates import parse_pck_chain
+from carnet_ref.attestation.intel.collateral import (
+    Collateral,
+    parse_collateral,
+    parse_crl,
+    parse_qe_identity,
+    parse_tcb_info,
+)
+from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
+from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
+from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
+from carnet_ref.attestation.nvidia.report import parse_report
+from carnet_ref.attestation.nvidia.rim import parse_rim
+from carnet_ref.device.commands import (
+    MemoryRead,
+    ReadBack,
+    Rotated,
+    Start,
+    Trained,
+    Upload,
+    Write,
+    encode,
+    parse_command,
+    parse_reply,
+)
+from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device.programs import parse as parse_program
+from carnet_ref.fields import join, number
+from carnet_ref.keys import H100KeySchedule, OrderRefusedError, key_schedule
+from carnet_ref.roles.papers import parse_envelope
+from carnet_ref.roles.papers import parse_message as parse_role_message
+from carnet_ref.spdm import DowngradeError, encode_chain, opaque
+from carnet_ref.spdm.chain import Chain
+from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
+from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
+from carnet_ref.spdm.records import SecuredRecord
+from carnet_ref.wire import MalformedError
+from tests.fixtures.spdm_ends import chain, requester, responder
+
+Seeds = Callable[[], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A parser, what else than `MalformedError` it may raise, and where inputs come from.
+
+    ``heavy`` parsers hand most of their work to a library that reads XML, JSON or DER.
+    """
+
+    name: str
+    parse: Callable[[bytes], object]
+    seeds: Seeds
+    refuses: tuple[type[Exception], ...] = ()
+    heavy: bool = False
+
+
+def refusal(parser: Parser, data: bytes) -> Exception | None:
+    """Return the typed error that an input ended in, or nothing for a value; any other exception is a finding."""
+    typed: tuple[type[Exception], ...] = (MalformedError, *parser.refuses)
+    try:
+        parser.parse(data)
+    except typed as error:
+        return error
+    return None
+
+
+def _evidence(pattern: str, limit: int = 3, largest: int = 1 << 16) -> list[bytes]:
+    """Return up to ``limit`` files of the evidence folder, the smallest first."""
+    folder = os.environ.get("CARNET_EVIDENCE")
+    if folder is None:
+        return []
+    found = [path for path in Path(folder).glob(pattern) if path.is_file() and path.stat().st_size <= largest]
+    found.sort(key=lambda path: (path.stat().st_size, str(path)))
+    return [path.read_bytes() for path in found[:limit]]
+
+
+def _session_messages() -> list[bytes]:
+    """Return the messages of a session between the project's own ends, and the plaintext of those in the clear."""
+    ours, theirs = requester(), responder()
+    under_way: list[tuple[object, Event]] = [(ours, Begin())]
+    seen: list[bytes] = []
+    while under_way:
+        end, event = under_way.pop(0)
+        for effect in (ours if end is ours else theirs).handle(event):
+            if isinstance(effect, Send):
+                seen.append(effect.data)
+                under_way.append((theirs if end is ours else ours, Received(effect.data)))
+        if not under_way and ours.established and len(seen) < 16:
+            under_way.append((ours, Measure(bytes(32))))
+    return seen
+
+
+def _clear() -> list[bytes]:
+    return [message[1:] for message in _session_messages() if message[0] == 5]
+
+
+def _records() -> list[bytes]:
+    return [message for message in _session_messages() if message[0] == 6]
+
+
+def _spdm(data: bytes) -> Message:
+    """Read a message under a layout that its first bytes choose."""
+    flags = data[0] if data else 0
+    version = (Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_3)[flags & 3]
+    layout = Layout(version, bool(flags & 4), bool(flags & 8), bool(flags & 16), bool(flags & 32))
+    return parse_message(data[1:], layout)
+
+
+def _spdm_seeds() -> list[bytes]:
+    seeds = [bytes([8]) + message for message in _clear()]
+    return seeds + [bytes([9, Version.V1_2, kind.CODE, 0, 0]) + bytes(160) for kind in REQUESTS]
+
+
+def _opaque(data: bytes) -> None:
+    """Read either end's opaque data, of either form; the first byte chooses."""
+    flags = data[0] if data else 0
+    version = Version.V1_2 if flags & 1 else Version.V1_1
+    if flags & 2:
+        opaque.check_selected(version, data[1:])
+    else:
+        opaque.selected_version(version, data[1:])
+
+
+def _opaque_seeds() -> list[bytes]:
+    offered = [(version, opaque.offered_versions(version)) for version in (Version.V1_1, Version.V1_2)]
+    selected = [opaque.selected_version(version, data) for version, data in offered]
+    return [bytes([flags]) + data for flags, data in enumerate([*(data for _, data in offered), *selected])]
+
+
+def _order(data: bytes) -> object:
+    return key_schedule("sealed-under-master", H100KeySchedule(bytes(32))).follow(data)
+
+
+def _order_seeds() -> list[bytes]:
+    return [key_schedule("sealed-under-master", H100KeySchedule(bytes(32))).order("holder", bytes)]
+
+
+def _pem() -> list[bytes]:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return [b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain())]
+
+
+def _der() -> list[bytes]:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return [certificate.public_bytes(Encoding.DER) for certificate in chain()]
+
+
+def _reports() -> list[bytes]:
+    return [decode(data, "report") for data in _evidence("02*/**/*AttestationReport.txt")] or [bytes(4000)]
+
+
+def _quotes() -> list[bytes]:
+    return [*_evidence("07*/sample/tdx_quote", 1), *_evidence("06*/**/*quote*.dat", 2), *_evidence("08*/**/quote.dat")]
+
+
+def _tagged() -> list[bytes]:
+    """Return messages of the roles' own form: a tag, and so many fields."""
+    return [
+        bytes([tag]) + join(*(number(place) for place in range(count))) for tag in range(1, 6) for count in range(12)
+    ]
+
+
+def _collaterals() -> list[Collateral]:
+    return [parse_collateral(data) for data in _evidence("07*/sample/tdx*collateral.json", 2)]
+
+
+def _bundles() -> list[bytes]:
+    return [*_evidence("02*/**/evidence_hopper*.json", 1), *_evidence("03*/**/test_*data.json", 1), b"[]", b"{}"]
+
+
+def _composite() -> list[bytes]:
+    binding = Binding("orchestrator", bytes(32), bytes(48), bytes(32), 7, bytes(48))
+    return [CompositeEvidence(binding, bytes(20), bytes(20), bytes(20)).encode()]
+
+
+GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
+TDX_POLICY: Final = b'{"require":["signature"],"tcb_statuses":["UpToDate"],"result_ttl":60}'
+COMMANDS: Final = (Write(1, 2, b"data"), Start(b"train\n"), Upload(b"code", b"model"), ReadBack(3))
+REPLIES: Final = (Rotated(1), MemoryRead(bytes(32), bytes(32), 3), Trained(0.5, bytes(32)))
+PARSERS: Final = {
+    parser.name: parser
+    for parser in (
+        Parser("gpu-report", parse_report, _reports),
+        Parser("rim", parse_rim, lambda: _evidence("0[13]*/**/*.swidtag", 2), heavy=True),
+        Parser("ocsp", parse_ocsp, lambda: [decode(d, "ocsp") for d in _evidence("03*/**/ocsp/*.dat")], heavy=True),
+        Parser("tdx-quote", parse_quote, _quotes),
+        Parser("pck-chain", parse_pck_chain, lambda: [*_evidence("08*/pckSignChain.pem"), *_pem()], heavy=True),
+        Parser("collateral", parse_collateral, lambda: _evidence("07*/sample/tdx*collateral.json", 2), heavy=True),
+        Parser("tcb-info", parse_tcb_info, lambda: [c.signed_tcb_info.body for c in _collaterals()], heavy=True),
+        Parser(
+            "qe-identity", parse_qe_identity, lambda: [c.signed_qe_identity.body for c in _collaterals()], heavy=True
+        ),
+        Parser("crl", parse_crl, lambda: _evidence("08*/**/*Crl.der"), heavy=True),
+        Parser("pem-chain", parse_pem_chain, _pem, heavy=True),
+        Parser("der-certificate", lambda data: parse_der_chain([data]), _der, heavy=True),
+        Parser("text-form", lambda data: decode(data, "input"), lambda: [b"00ff", b"AP8=", b"\0"]),
+        Parser("pem-form", lambda data: decode_pem(data, "input"), _pem),
+        Parser("bundle", device_evidence, _bundles, heavy=True),
+        Parser("composite", parse_evidence, _composite),
+        Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
+        Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
+        Parser("spdm-message", _spdm, _spdm_seeds),
+        Parser("spdm-record", SecuredRecord.parse, _records),
+        Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),
+        Parser("spdm-opaque", _opaque, _opaque_seeds, (DowngradeError,)),
+        Parser("rotation-order", _order, _order_seeds, (OrderRefusedError,)),
+        Parser("device-command", parse_command, lambda: [encode(command) for command in COMMANDS]),
+        Parser("device-reply", parse_reply, lambda: [encode(reply) for reply in REPLIES]),
+        Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),
+        Parser("role-envelope", parse_envelope, _tagged),
+        Parser("role-message", parse_role_message, _tagged),
+    )
+}
