@@ -54,10 +54,14 @@ class Document:
         return value
 
     def text(self, name: str) -> str:
-        """Return a string."""
+        """Return a string of characters; JSON's escapes can also spell halves of one, which are refused."""
         value = self._field(name)
         if not isinstance(value, str):
             raise self._malformed(name, "a string", value)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise self._malformed(name, "a string of characters", "half a character") from None
         return value
 
     def number(self, name: str) -> int:
