@@ -24,6 +24,17 @@ LARGEST_CHAIN = 64 * 1024
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
 
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+    Warning,
+)
+"""What `cryptography` raises on certificates and lists that cannot be read, once warnings are errors."""
+
 
 class PathError(ValueError):
     """Certificates that do not lead to a trust anchor."""
@@ -56,7 +67,7 @@ def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificat
             certificates = tuple(load())
             for certificate in certificates:
                 _read_everything(certificate)
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, Warning) as error:
+    except UNREADABLE as error:
         raise MalformedError("certificate chain", "X.509 certificates", _one_line(error)) from None
     if not 1 <= len(certificates) <= LONGEST_PATH:
         raise MalformedError("certificate chain", f"1 to {LONGEST_PATH} certificates", f"{len(certificates)}")

@@ -15,9 +15,8 @@ from datetime import datetime
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 
-from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.attestation.certificate_path import UNREADABLE, parse_pem_chain
 from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.intel.tcb import (
     Level,
@@ -55,6 +54,7 @@ class Collateral:
     qe_identity_chain: tuple[x509.Certificate, ...]
     root_crl: x509.CertificateRevocationList
     pck_crl: x509.CertificateRevocationList
+    pck_crl_chain: tuple[x509.Certificate, ...]
 
 
 def parse_collateral(data: bytes) -> Collateral:
@@ -78,6 +78,7 @@ def parse_collateral(data: bytes) -> Collateral:
         parse_pem_chain(document.text("qe_identity_issuer_chain").encode()),
         parse_crl(document.octets("root_ca_crl")),
         parse_crl(document.octets("pck_crl")),
+        parse_pem_chain(document.text("pck_crl_issuer_chain").encode()),
     )
 
 
@@ -205,7 +206,7 @@ def parse_crl(data: bytes) -> x509.CertificateRevocationList:
             crl = x509.load_der_x509_crl(data)
             _ = (crl.issuer, crl.last_update_utc, crl.next_update_utc, crl.signature_hash_algorithm, list(crl))
             _ = crl.extensions
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, Warning) as error:
+    except UNREADABLE as error:
         raise MalformedError("revocation list", "a DER CRL", " ".join(str(error).split())[:200]) from None
     if crl.next_update_utc is None:
         raise MalformedError("revocation list", "a time of the next update", "none")

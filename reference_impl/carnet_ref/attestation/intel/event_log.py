@@ -1,7 +1,7 @@
 """The event log of a TD: what was measured into its run-time registers, one event after the other.
 
-A log proves nothing by itself. Replayed, it must end in the register values that a quote proves; if it does, its digests
-are what was measured, in that order.
+A log proves nothing by itself. Replayed, it must end in the register values that a quote proves; if it does, its
+digests are what was measured, in that order.
 
 Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile log); UEFI 2.11, section 38.4.1
 (measurement registers of Intel TDX); ACPI 6.5, CCEL.

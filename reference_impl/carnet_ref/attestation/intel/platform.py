@@ -61,6 +61,8 @@ class PlatformAppraisal:
             self._check_document(given.signed_qe_identity, given.qe_identity_chain, "QE identity")
             self._check_crl(given.root_crl, self.chain.root)
             self._check_crl(given.pck_crl, self.chain.issuer)
+            if given.pck_crl_chain[0] != self.chain.issuer:
+                raise PathError(f"the PCK revocation list comes with the certificate of {name(given.pck_crl_chain[0])}")
         except (PathError, AuthenticationError, MalformedError) as error:
             self.steps.refuse("collateral-signature", str(error), PCS_API)
         detail = "TCB info, QE identity and 2 revocation lists, each by its authority"

@@ -1,0 +1,239 @@
+"""Real TDX evidence: all that is genuine is accepted, all that is not is refused at the step that its name says."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+
+from carnet_ref.attestation.anchors import Role, default_anchors
+from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.certificates import p256_key
+from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
+from carnet_ref.attestation.intel.event_log import parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
+from carnet_ref.attestation.intel.quote import PADDING_LIMIT, parse_quote
+from carnet_ref.attestation.intel.signatures import verify_p256
+from tests.evidence.intel_table import TABLE, table
+from tests.fixtures.dcap import in_its_form, refusal
+from tests.fixtures.intel_evidence import (
+    COS,
+    CURRENT,
+    CURRENT_COLLATERAL,
+    CURRENT_TIME,
+    DATA,
+    DEBUG,
+    DEBUG_ALLOWED,
+    FMSPC_90C06F,
+    FMSPC_50806F,
+    FOLDER,
+    FOREIGN_BYTES,
+    GOOGLE,
+    LIVE,
+    MISSING,
+    NEAR_COLLATERAL,
+    NEAR_QUOTE,
+    NEAR_TIME,
+    OUTDATED_COLLATERAL,
+    PARTS_TIME,
+    SGX_COLLATERAL,
+    Case,
+    assembled,
+    genuine,
+    pairs,
+    read,
+    read_quote,
+    refused,
+)
+from tests.fixtures.quote_mutations import Question, mutated
+from tests.fixtures.quote_regions import refusing_steps
+
+pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
+CASES = [*genuine(), *refused()] if FOLDER else []
+GENUINE = [case for case in CASES if case.refused_at is None]
+CERTIFIED = [Case(case.quote, case.at) for case in GENUINE]
+BITS_SAMPLED = 60
+MUTATIONS = 500
+STRICTER = {
+    "parse": "nothing but 4096 zeros may follow, and every certificate in the collateral must be readable, roots too",
+    "pck-chain": "the quote's certificates are exactly PEM, end in a trust anchor, and the root among them counts",
+    "collateral-signature": "the root among the certificates of the collateral counts",
+    "collateral-validity": "a revocation list is not used before the time at which it was issued",
+}
+"""Where Carnet refuses what dcap-qvl accepts, and why; nothing else may differ."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_quote_is_accepted_or_refused_as_its_name_says(case: Case) -> None:
+    appraisal = case.appraised()
+    assert appraisal.failed_step == case.refused_at, appraisal.steps[-1]
+
+
+def test_the_evidence_has_what_it_is_said_to_have() -> None:
+    quotes = [parse_quote(read_quote(case.quote)) for case in GENUINE]
+    assert len({quote.signed for quote in quotes}) == len(quotes) == 8
+    assert {quote.version for quote in quotes} == {4, 5}
+    assert {quote.padding for quote in quotes} == {0, 70, 307, 3065}
+
+
+def test_the_table_in_the_documentation_is_what_the_evidence_gives() -> None:
+    assert TABLE.read_text("utf-8") == table(), "run python -m tests.evidence.intel_table"
+
+
+def test_a_debug_quote_has_a_good_signature_and_is_refused_by_policy() -> None:
+    held = [step.id for step in Case(DEBUG, CURRENT_TIME).appraised().steps if step.ok]
+    assert "quote-signature" in held
+    allowed = Case(DEBUG, PARTS_TIME, collateral=FMSPC_50806F, policy=DEBUG_ALLOWED).appraised()
+    assert allowed.claims["tcb_status"] == "OutOfDate"
+
+
+def test_foreign_bytes_behind_a_quote_are_refused_and_the_quote_without_them_is_accepted() -> None:
+    case = Case(FOREIGN_BYTES, CURRENT_TIME)
+    quote = read_quote(FOREIGN_BYTES)
+    assert case.appraised().failed_step == "parse"
+    assert case.appraised(quote[:-39]).accepted
+    assert case.appraised(quote[:-39] + bytes(39)).accepted
+
+
+def test_collateral_of_another_platform_is_refused_naming_both() -> None:
+    detail = Case(CURRENT, PARTS_TIME, collateral=FMSPC_50806F).appraised().steps[-1].detail
+    assert "b0c06f000000" in detail
+    assert FMSPC_50806F in detail
+
+
+def test_an_event_log_ends_in_the_registers_of_its_quote_and_an_older_one_does_not() -> None:
+    rtmrs = parse_quote(read_quote(LIVE)).report.rtmrs
+    newer, older = (replay_rtmr(parse_event_log(read(f"{DATA}/{name}"))) for name in LOGS)
+    assert newer == rtmrs
+    assert [index for index in range(4) if older[index] != rtmrs[index]] == [2]
+
+
+LOGS = ("tdx_ccel_live2.dat", "tdx_ccel_live.bin")
+
+
+def _documents() -> Iterator[tuple[SignedDocument, str]]:
+    """Yield every document that Intel's TCB signing authority signed, with the certificates of the signer."""
+    for path in (CURRENT_COLLATERAL, OUTDATED_COLLATERAL, NEAR_COLLATERAL, SGX_COLLATERAL):
+        fields = json.loads(read(path))
+        for name in ("tcb_info", "qe_identity"):
+            signature = bytes.fromhex(fields[f"{name}_signature"])
+            yield SignedDocument(fields[name].encode(), signature), fields[f"{name}_issuer_chain"]
+    chain = read(f"{DATA}/collateral/tcb_signing_chain.pem").decode()
+    google = f"{GOOGLE}/testdata/sample"
+    for path, key in (
+        (f"{google}_tcbInfo_response", "tcbInfo"),
+        (f"{google}_tcbinfo_response_v5", "tcbInfo"),
+        (f"{google}_qeIdentity_response", "enclaveIdentity"),
+        (f"{DATA}/collateral/tcb_info_{FMSPC_50806F}.json", "tcbInfo"),
+        (f"{DATA}/collateral/tcb_info_{FMSPC_90C06F}.json", "tcbInfo"),
+        (f"{DATA}/collateral/td_qe_identity.json", "enclaveIdentity"),
+    ):
+        yield split_reply(read(path), key), chain
+
+
+def test_every_document_of_intel_is_signed_over_the_exact_bytes_of_its_value() -> None:
+    documents = list(_documents())
+    assert len(documents) == 14
+    for document, chain in documents:
+        key = p256_key(parse_pem_chain(chain.encode())[0])
+        verify_p256(key, document.signature, document.body, "a document of Intel")
+
+
+def _flipped(quote: bytes, bit: int) -> bytes:
+    changed = bytearray(quote)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def _check_flips(case: Case, bits: Iterator[int] | range | list[int]) -> None:
+    quote = read_quote(case.quote)
+    for bit in bits:
+        failed = case.appraised(_flipped(quote, bit)).failed_step
+        assert failed in refusing_steps(quote, bit // 8), f"bit {bit} of {case.quote}: {failed}"
+
+
+def _length(case: Case) -> int:
+    quote = read_quote(case.quote)
+    return len(quote) - parse_quote(quote).padding
+
+
+@pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
+def test_a_flipped_bit_is_refused_at_the_step_that_reads_it(case: Case) -> None:
+    _check_flips(case, random.Random(case.name).sample(range(8 * len(read_quote(case.quote))), BITS_SAMPLED))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
+def test_every_flipped_bit_is_refused_at_the_step_that_reads_it(case: Case) -> None:
+    _check_flips(case, range(8 * len(read_quote(case.quote))))
+
+
+@pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
+def test_every_truncated_quote_is_refused_at_parse(case: Case) -> None:
+    quote = read_quote(case.quote)
+    assert {case.appraised(quote[:length]).failed_step for length in range(_length(case))} == {"parse"}
+
+
+@pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
+def test_only_zeros_may_follow_and_only_so_many(case: Case) -> None:
+    quote = read_quote(case.quote)[: _length(case)]
+    assert {case.appraised(quote + bytes([byte])).failed_step for byte in range(1, 256)} == {"parse"}
+    assert {case.appraised(quote + bytes(PADDING_LIMIT) + bytes([byte])).failed_step for byte in (0, 1)} == {"parse"}
+    assert case.appraised(quote + bytes(PADDING_LIMIT)).accepted
+
+
+def _published(collateral: str) -> bytes:
+    return in_its_form(read(collateral) if "/" in collateral else assembled(collateral))
+
+
+def _appraised(quote: bytes, collateral: bytes, at: datetime) -> Appraisal:
+    anchors = default_anchors()
+    return appraise_quote(quote, at=at, policy=DEFAULT_POLICY, anchors=anchors, collateral=collateral)
+
+
+def test_the_other_verifier_says_the_same_of_every_quote_with_every_collateral() -> None:
+    accepted = 0
+    for path, published, at in pairs():
+        quote, collateral = read_quote(path), _published(published)
+        appraisal = _appraised(quote, collateral, at)
+        assert appraisal.accepted == (refusal(quote, collateral, at) is None), (path, published)
+        accepted += appraisal.accepted
+    assert accepted == 2
+
+
+def test_the_other_verifier_refuses_nothing_that_is_accepted_here_and_accepts_more_only_as_listed() -> None:
+    questions = (
+        Question(read_quote(CURRENT), _published(CURRENT_COLLATERAL), CURRENT_TIME),
+        Question(read_quote(NEAR_QUOTE), _published(NEAR_COLLATERAL), NEAR_TIME),
+    )
+    draw = random.Random(0)
+    accepted = 0
+    for _ in range(MUTATIONS):
+        name, asked = mutated(draw, *draw.sample(questions, 2))
+        ours, theirs = (
+            _appraised(asked.quote, asked.collateral, asked.at),
+            refusal(asked.quote, asked.collateral, asked.at),
+        )
+        accepted += ours.accepted
+        if ours.accepted:
+            assert theirs is None, f"{name}: laxer than dcap-qvl, which says {theirs}"
+        elif theirs is None:
+            assert ours.failed_step in STRICTER, f"{name}: stricter than dcap-qvl at {ours.steps[-1]}"
+    assert 0 < accepted < MUTATIONS
+
+
+def test_the_anchor_is_the_root_that_every_quote_carries() -> None:
+    (anchor,) = default_anchors().of(Role.INTEL_SGX)
+    for case in CERTIFIED:
+        chain = parse_pem_chain(parse_quote(read_quote(case.quote)).signature.pck_chain.removesuffix(b"\0"))
+        assert chain[-1] == anchor
+
+
+def test_the_largest_padding_in_the_evidence_is_below_the_limit() -> None:
+    assert parse_quote(read_quote(COS)).padding < PADDING_LIMIT
