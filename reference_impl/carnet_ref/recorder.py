@@ -57,11 +57,17 @@ class Recorder:
         self.sink.flush()
 
 
-def merged(logs: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of several processes' logs in one order that respects cause and effect.
+def resumed(path: Path) -> int:
+    """Return where a process's clock stood when it last recorded a step, and cut off what it left unfinished."""
+    if not path.exists():
+        return 0
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    path.write_bytes(whole + b"\n" if whole else b"")
+    return int(json.loads(whole.splitlines()[-1])["clock"]) if whole else 0
 
-    A last line that a killed process left unfinished is dropped.
-    """
+
+def merged(logs: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of several processes' logs in one order that respects cause and effect."""
     keyed = [_keyed(log, process) for process, log in enumerate(logs)]
     return (line for _, line in heapq.merge(*keyed))
 
@@ -69,9 +75,18 @@ def merged(logs: Iterable[Iterable[str]]) -> Iterator[str]:
 def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], str]]:
     for text in log:
         line = text.rstrip("\n")
-        if not line.endswith("}"):
-            return
         yield (json.loads(line)["clock"], process), line
+
+
+def believed(lines: Iterable[str]) -> tuple[list[str], str]:
+    """Return the lines of a whole run, and the threat model that they are judged under.
+
+    A GPU that was reset is the work of a platform that nobody trusts, and then its routing means nothing either.
+    """
+    kept = list(lines)
+    if not any(json.loads(line)["action"] == "reset" for line in kept):
+        return kept, "outsider"
+    return [line for line in kept if json.loads(line)["action"] != "switch_mux"], "hypervisor"
 
 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:

@@ -19,6 +19,8 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto import Random
 from carnet_ref.defences import ALL, Defences
 from carnet_ref.device.gpu import Mode
+from carnet_ref.fields import join, number
+from carnet_ref.journal import Journal
 from carnet_ref.parties.evidence import OPEN_MODE, GpuVerifier, TdQuoter, TdVerifier, gpu_responder
 from carnet_ref.roles.gpu import Gpu
 from carnet_ref.roles.holder import Holder, Stake
@@ -59,11 +61,11 @@ class Cast:
     seed: bytes = b"carnet run on simulated hardware"
     trainer: Trainer = field(default_factory=CharacterModel)
 
-    def orchestrator(self, random: Random, progress: Progress | None = None) -> Orchestrator:
+    def orchestrator(self, random: Random, progress: Progress | None = None, resumed: bool = False) -> Orchestrator:
         """Return the orchestrator, from the start or from where an earlier one was."""
         verifier = self._gpu_verifier
         tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
-        return Orchestrator(self.terms, tools, progress)
+        return Orchestrator(self.terms, tools, progress, resumed)
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
@@ -96,6 +98,24 @@ class Cast:
     def enrolment_key(self, holder: str) -> ec.EllipticCurvePrivateKey:
         """Return the key that the holder is enrolled with."""
         return derived_key(self.seed, f"enrolment of {holder}", ec.SECP384R1())
+
+    def orchestrator_from(self, journal: Journal, random: Random) -> Orchestrator:
+        """Return the orchestrator that goes on from what its journal says.
+
+        Raises:
+            MalformedError: the journal says something that no orchestrator wrote.
+        """
+        saved = journal.last("trained")
+        progress = None if saved is None else Progress.parse(saved)
+        return self.orchestrator(random, progress, resumed=len(journal) > 0)
+
+    def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:
+        """Return the holder that remembers every epoch it was granted."""
+        return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
+
+    def owner(self, role: str) -> bytes:
+        """Return what a role's journal is bound to: the job, and the role in it."""
+        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), role.encode("utf-8"))
 
     def header(self, sessions: int = 1, threat: str = "outsider") -> Header:
         """Return the first line of a run's trace."""

@@ -5,6 +5,7 @@ Source: deck, Enabler (PCIe/SXM MUX): one physical GPU is routed to several VMs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from carnet_ref.recorder import step
@@ -24,15 +25,19 @@ class Carried:
 
 @dataclass(slots=True)
 class Platform:
-    """Carries frames between the parties; ``seen`` holds every frame, ``host_memory`` what was written in the clear."""
+    """Carries frames between the parties, and sees them all.
+
+    ``seen`` holds every frame, unless ``keep`` takes them; ``host_memory`` holds what was written in the clear.
+    """
 
     mux: str = ORCHESTRATOR
     seen: list[Frame] = field(default_factory=list)
     host_memory: list[bytes] = field(default_factory=list)
+    keep: Callable[[Frame], None] | None = None
 
     def carry(self, frame: Frame) -> Carried:
         """Return what is delivered when ``frame`` arrives at the platform."""
-        self.seen.append(frame)
+        self.see(frame)
         match frame.kind:
             case Kind.ROUTE if frame.source == ORCHESTRATOR:
                 return self.route(frame.body.decode("utf-8", "replace"))
@@ -44,6 +49,13 @@ class Platform:
             case Kind.H2D if frame.source not in {self.mux, ORCHESTRATOR}:
                 return Carried()
         return Carried() if frame.kind in _AUTHORITY else Carried((frame,))
+
+    def see(self, frame: Frame) -> None:
+        """Record a frame."""
+        if self.keep is None:
+            self.seen.append(frame)
+        else:
+            self.keep(frame)
 
     def route(self, agent: str) -> Carried:
         """Wire the GPU to the agent's VM."""

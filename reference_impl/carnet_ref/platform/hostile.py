@@ -95,10 +95,10 @@ class HostilePlatform(Platform):
     def _perform(self, act: Act, frame: Frame) -> Carried:
         match act.move:
             case Move.DROP:
-                self.seen.append(frame)
+                self.see(frame)
                 return Carried()
             case Move.HOLD:
-                self.seen.append(frame)
+                self.see(frame)
                 self.held.append(frame)
                 return Carried()
             case Move.FLIP:

@@ -130,7 +130,7 @@ class AwaitsAnswer(State):
 
     def on_envelope(self, envelope: Envelope) -> Transition:
         """Make the channel; who is at the other end is not known yet."""
-        if not isinstance(envelope, Answer):
+        if not isinstance(envelope, Answer) or envelope.to != self.initiator.hello:
             return self, []
         return AwaitsEvidence(self.desk, self.initiator.finish(envelope.share), self.nonce), []
 

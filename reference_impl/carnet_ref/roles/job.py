@@ -61,6 +61,11 @@ class Progress:
     provisioned: int
     model: bytes = field(repr=False)
 
+    @property
+    def digest(self) -> str:
+        """The SHA-384 of the model, in hexadecimal."""
+        return sha384(self.model).hex()
+
     def encode(self) -> bytes:
         """Return the bytes for the journal."""
         numbers = {"rounds": self.rounds, "losses": self.losses, "provisioned": self.provisioned}

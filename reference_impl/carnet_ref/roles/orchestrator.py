@@ -10,7 +10,7 @@ from carnet_ref.roles.messages import Effect, Event, Frame, Kind, Proceed, Proto
 from carnet_ref.roles.papers import Hello, NoChannel, Record, Return, parse_envelope
 from carnet_ref.roles.reception import Attest, Reception
 from carnet_ref.roles.round import begin_home
-from carnet_ref.roles.setup import Stopped, evidence_for, open_session, reset_gpu, restart
+from carnet_ref.roles.setup import Stopped, evidence_for, open_session, reset_gpu, restart, route_home
 from carnet_ref.spdm import SpdmError
 from carnet_ref.wire import MalformedError
 
@@ -21,18 +21,20 @@ Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
 class Orchestrator:
     """The orchestrator's state machine."""
 
-    def __init__(self, terms: Terms, tools: Tools, progress: Progress | None = None) -> None:
+    def __init__(self, terms: Terms, tools: Tools, progress: Progress | None = None, resumed: bool = False) -> None:
         first = Progress(0, (), 0, tools.trainer.first_model())
         reception = Reception(terms.enrolled, tools.random, terms.defences)
         manifest = terms.manifest(tools.trainer).encode()
         self.job = Job(terms, tools, progress or first, reception, manifest)
-        self.resumed = progress is not None
+        self.resumed = resumed
         self.state: State = Stopped(self.job)
 
     def begin(self, now: float) -> list[Effect]:
-        """Open the first session; after a restart, have the GPU reset first and ask holders for new channels."""
+        """Ask holders for channels and open a session; after a restart, have the GPU routed back and reset first."""
         self.job.now = now
-        effects: list[Effect] = [reset_gpu(), *self.job.reception.invite()] if self.resumed else []
+        effects: list[Effect] = [*self.job.reception.invite()]
+        if self.resumed:
+            effects += [route_home(), reset_gpu()]
         self.state, opened = open_session(self.job)
         return effects + opened
 

@@ -40,9 +40,10 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The second message of a channel, in the clear."""
+    """The second message of a channel, in the clear: a key share, and the one that it answers."""
 
     share: bytes
+    to: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +120,10 @@ def encode_envelope(envelope: Envelope) -> bytes:
     """Return the bytes of a channel's outer message."""
     parts: tuple[bytes, ...] = ()
     match envelope:
-        case Hello(share, nonce):
-            parts = (share, nonce)
-        case Answer(part) | Record(part):
-            parts = (part,)
+        case Hello(first, second) | Answer(first, second):
+            parts = (first, second)
+        case Record(sealed):
+            parts = (sealed,)
     return bytes([_ENVELOPES[type(envelope)]]) + join(*parts)
 
 
@@ -138,8 +139,8 @@ def parse_envelope(data: bytes) -> Envelope:
             share, nonce = split(body, what, "share", "nonce")
             return Hello(share, nonce)
         case b"\x02":
-            (share,) = split(body, what, "share")
-            return Answer(share)
+            share, to = split(body, what, "share", "share answered")
+            return Answer(share, to)
         case b"\x03":
             (sealed,) = split(body, what, "record")
             return Record(sealed)

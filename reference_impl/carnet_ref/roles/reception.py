@@ -68,7 +68,7 @@ class Reception:
             raise ProtocolError(f"nobody called {holder!r} is enrolled")
         share, channel = respond(hello.share, self.random)
         guest = self._arriving[holder] = _Guest(channel, hello.nonce)
-        return [_send(holder, Answer(share)), *self._show(holder, guest, attest)]
+        return [_send(holder, Answer(share, hello.share)), *self._show(holder, guest, attest)]
 
     def show_all(self, attest: Attest) -> list[Effect]:
         """Show evidence in every channel."""

@@ -141,7 +141,7 @@ def restart(job: Job, reason: str) -> Transition:
     effects: list[Effect] = [Remark(f"session given up: {reason}")]
     if not resumes:
         job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
-        effects.append(reset_gpu())
+        effects += [route_home(), reset_gpu()]
     state, started = open_session(job, resumes)
     return state, effects + started
 
@@ -149,6 +149,11 @@ def restart(job: Job, reason: str) -> Transition:
 def reset_gpu(for_journey: bool = False) -> Send:
     """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
     return Send(PLATFORM, Kind.RESET, FOR_JOURNEY if for_journey else Mode.CONFIDENTIAL.value.encode("ascii"))
+
+
+def route_home() -> Send:
+    """Return the request to route the GPU back to the orchestrator."""
+    return Send(PLATFORM, Kind.ROUTE, ORCHESTRATOR.encode("utf-8"))
 
 
 class Stopped(State):

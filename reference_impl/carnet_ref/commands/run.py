@@ -1,0 +1,64 @@
+"""``carnet run``: the reference implementation, in one process or in several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
+"""The key schedules under which a round between honest parties completes."""
+
+
+@click.command()
+@click.option("--holders", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Data holders.")
+@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True, metavar="R", help="Hand-overs.")
+@click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
+@click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
+@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="Keep journals, and go on from them.")
+@click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
+def run(
+    holders: int,
+    rounds: int,
+    schedule: str,
+    processes: bool,
+    port: int,
+    journal: Path | None,
+    journal_key: Path | None,
+    trace: Path | None,
+    as_json: bool,
+) -> int:
+    """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
+    from carnet_ref.commands.running import Plan, carried_out
+
+    plan = Plan(holders, rounds, schedule, processes, port, journal, journal_key, trace)
+    say = _say_on_standard_error if as_json else click.echo
+    say(plan.announcement)
+    fields = carried_out(plan, say).to_json()
+    if as_json:
+        click.echo(json.dumps(fields))
+    else:
+        _report(fields, plan.rerun, say)
+    return 1 if fields["conforms"] is False else 0
+
+
+def _say_on_standard_error(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> None:
+    verdicts = {True: "yes", False: "no", None: "not judged: no checker is installed"}
+    loss = fields["loss"]
+    say(f"hand-offs    {fields['handoffs']} in {fields['rounds']} rounds among {fields['holders']} holders")
+    say(f"provisioned  {fields['bytes_provisioned']} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
+    say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
+    say(f"model        SHA-384 {fields['model'][:32]}…")
+    say(f"trace        {fields['trace'] or 'not kept'}, {fields['events']} steps")
+    say(f"conforms     {verdicts[fields['conforms']]}")
+    say(f"again        {rerun}")

@@ -1,0 +1,207 @@
+"""What ``carnet run`` does: a plan, carried out in one process or several, and its trace held to the specification."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from carnet_ref.crypto import KEY_BYTES
+from carnet_ref.journal import Journal, JournalError
+from carnet_ref.keys.h100 import ENGINES
+from carnet_ref.parties.cast import Cast, holder_names
+from carnet_ref.platform.bus import Platform
+from carnet_ref.recorder import Recorder, believed, merged, write_trace
+from carnet_ref.roles.messages import GPU, ORCHESTRATOR
+from carnet_ref.transport.in_process import World
+from carnet_ref.transport.node import Node
+from carnet_ref.transport.supervisor import ProcessError, Supervisor
+from carnet_spec.errors import UsageError
+
+CONFORM = "carnet.conform"
+"""The entry-point group of whoever judges traces."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for."""
+
+    holders: int
+    rounds: int
+    schedule: str
+    processes: bool = False
+    port: int = 0
+    journal: Path | None = None
+    journal_key: Path | None = None
+    trace: Path | None = None
+
+    @property
+    def cast(self) -> Cast:
+        """Who takes part.
+
+        Raises:
+            UsageError: the schedule has no copy engine for so many holders.
+        """
+        if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
+            raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
+        return Cast(holder_names(self.holders), self.rounds, self.schedule, lease=20.0, patience=10.0)
+
+    @property
+    def announcement(self) -> str:
+        """One line on what is going to happen."""
+        where = "one process each" if self.processes else "one process"
+        return f"{self.rounds} rounds among {self.holders} holders, key schedule {self.schedule}, {where}"
+
+    @property
+    def rerun(self) -> str:
+        """The command that does the same again."""
+        sizes = f"--holders {self.holders} --rounds {self.rounds} --key-schedule {self.schedule}"
+        return f"carnet run {sizes}{' --processes' if self.processes else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a run; ``conforms`` is ``None`` where nobody is installed to judge its steps."""
+
+    plan: Plan
+    conforms: bool | None
+    lines: list[str]
+    losses: tuple[float, ...]
+    provisioned: int
+    model: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the command's object."""
+        counts = {name: sum(json.loads(line)["action"] in names for line in self.lines) for name, names in _COUNTED}
+        return {
+            "holders": self.plan.holders,
+            "rounds": self.plan.rounds,
+            "bytes_provisioned": self.provisioned,
+            "trace": str(self.plan.trace) if self.plan.trace else None,
+            "conforms": self.conforms,
+            "loss": list(self.losses),
+            "model": self.model,
+            "events": len(self.lines),
+            **counts,
+        }
+
+
+_COUNTED = (
+    ("handoffs", {"grant"}),
+    ("evictions", {"evict"}),
+    ("sessions", {"open_session"}),
+    ("keys", {"open_session", "rotate_out", "rotate_in"}),
+)
+
+
+def carried_out(plan: Plan, say: Say) -> Result:
+    """Carry out a plan.
+
+    Raises:
+        CarnetError: it cannot be carried out, and why.
+    """
+    cast, folder = plan.cast, Path(tempfile.mkdtemp(prefix="carnet-run-"))
+    try:
+        if plan.trace is not None:
+            _check_writable(plan.trace)
+        key = _key(plan)
+        outcome, lines = (_in_processes if plan.processes else _in_one_process)(plan, cast, key, folder, say)
+        steps, threat = believed(lines)
+        sessions = sum(json.loads(line)["action"] == "open_session" for line in steps)
+        path = plan.trace or folder / "trace"
+        write_trace(path, cast.header(sessions, threat), steps)
+        conforms = _conforms(path)
+        return Result(plan, conforms, steps, tuple(outcome["losses"]), outcome["provisioned"], outcome["model"])
+    finally:
+        shutil.rmtree(folder)
+
+
+def _conforms(trace: Path) -> bool | None:
+    """Return whether the trace is a run of the specification, or ``None`` where nobody is installed to say."""
+    for entry in entry_points(group=CONFORM):
+        return bool(entry.load()(trace)["conforms"])
+    return None
+
+
+def _check_writable(path: Path) -> None:
+    """Insist that a file can be written before anything is done that would be lost.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    try:
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise UsageError(f"cannot write to {path}: {error.strerror}") from error
+
+
+def _key(plan: Plan) -> bytes:
+    """Return the key that seals journals, from outside them: from its file, or for this run only."""
+    if plan.journal_key is None:
+        return secrets.token_bytes(KEY_BYTES)
+    with contextlib.suppress(FileExistsError):
+        plan.journal_key.touch(mode=0o600, exist_ok=False)
+        plan.journal_key.write_text(secrets.token_hex(KEY_BYTES), "ascii")
+    try:
+        key = bytes.fromhex(plan.journal_key.read_text("ascii"))
+    except (OSError, ValueError) as error:
+        raise JournalError(f"cannot read a key from {plan.journal_key}: {error}") from error
+    if len(key) != KEY_BYTES:
+        raise JournalError(f"expected {KEY_BYTES} bytes in hexadecimal in {plan.journal_key}, found {len(key)}")
+    return key
+
+
+def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
+    base = plan.journal
+
+    def path(name: str) -> Path:
+        if base is None:
+            return folder / f"{name}.journal"
+        return base if name == ORCHESTRATOR else base.with_name(f"{base.name}.{name}")
+
+    return path
+
+
+def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> tuple[dict[str, Any], list[str]]:
+    outcome = Supervisor(cast, folder, _journal_of(plan, folder), key, plan.port, remark=say).run()
+    return outcome, list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
+
+
+def _lines(path: Path) -> Iterable[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> tuple[dict[str, Any], list[str]]:
+    recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
+    world = World(Platform(), recorder)
+    world.add(Node(GPU, cast.gpu(random), recorder, remark=say))
+    with contextlib.ExitStack() as stack:
+
+        def journal(name: str) -> Journal:
+            opened = Journal(path(name), key, cast.owner(name), random)
+            stack.callback(opened.close)
+            return opened
+
+        kept = journal(ORCHESTRATOR)
+        orchestrator = cast.orchestrator_from(kept, random)
+        node = Node(ORCHESTRATOR, orchestrator, recorder, kept, say)
+        world.add(node, node.perform(orchestrator.begin(0.0)))
+        for name in cast.holders:
+            store = journal(name)
+            holder = cast.holder_from(store, name, random)
+            guest = Node(name, holder, recorder, store, say)
+            world.add(guest, guest.perform(holder.begin(0.0)))
+        world.run()
+    if node.ended is not None and node.ended.failure:
+        raise ProcessError(node.ended.failure)
+    progress = orchestrator.job.progress
+    outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
+    return outcome, recorder.lines

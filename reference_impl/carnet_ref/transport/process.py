@@ -1,0 +1,131 @@
+"""One process of a run: reads what it is to be on standard input, is it until it is done, and says what came of it.
+
+The parent keeps standard input open; when it closes, the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from carnet_ref.defences import Defences
+from carnet_ref.journal import Journal
+from carnet_ref.parties.cast import Cast
+from carnet_ref.platform.bus import Platform
+from carnet_ref.recorder import Recorder, resumed
+from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM
+from carnet_ref.roles.orchestrator import Orchestrator
+from carnet_ref.transport.hub import Hub
+from carnet_ref.transport.node import Node
+from carnet_ref.transport.party import take_part
+from carnet_spec.errors import CarnetError
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a process is told to be.
+
+    ``folder`` takes the trace, and what the platform saw; ``journal`` and ``key`` are those of a party.
+    """
+
+    name: str
+    port: int
+    cast: Mapping[str, Any]
+    folder: str
+    journal: str = ""
+    key: str = ""
+
+    def made(self) -> Cast:
+        """Return the cast."""
+        named = {"holders": tuple(self.cast["holders"]), "defences": Defences(frozenset(self.cast["defences"]))}
+        return Cast(**{**self.cast, **named})
+
+
+def main() -> None:
+    """Be what standard input says, and exit with 0, 2 (it cannot) or 3 (it gave up)."""
+    assignment = Assignment(**json.loads(sys.stdin.readline()))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        run = _platform if assignment.name == PLATFORM else _party
+        outcome = asyncio.run(run(assignment))
+    except CarnetError as error:
+        _say({"failure": str(error), "exit": error.exit_code})
+        sys.exit(2)
+    _say(outcome)
+    sys.exit(3 if outcome.get("failure") else 0)
+
+
+async def _platform(assignment: Assignment) -> dict[str, Any]:
+    cast = assignment.made()
+    folder = Path(assignment.folder)
+    clock = resumed(_trace(folder, PLATFORM))
+    with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, (folder / "seen").open("ab") as seen:
+        recorder = Recorder(sink, clock)
+        platform = Platform(keep=lambda frame: _write(seen, frame.body))
+        gpu = Node(GPU, cast.gpu(secrets.token_bytes), recorder, remark=_remark)
+        hub = Hub(platform, gpu, recorder, frozenset({ORCHESTRATOR, *cast.holders}), _remark)
+        server = await hub.listen(assignment.port)
+        _say({"port": server.sockets[0].getsockname()[1]})
+        async with server:
+            await server.serve_forever()
+    return {}
+
+
+async def _party(assignment: Assignment) -> dict[str, Any]:
+    cast, name = assignment.made(), assignment.name
+    journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), cast.owner(name), secrets.token_bytes)
+    path = _trace(Path(assignment.folder), name)
+    clock = resumed(path)
+    with path.open("a", encoding="utf-8") as sink:
+        recorder = Recorder(sink, clock)
+        if name == ORCHESTRATOR:
+            role = cast.orchestrator_from(journal, secrets.token_bytes)
+            node = Node(name, role, recorder, journal, _remark)
+            ended = await take_part(node, node.perform(role.begin(time.monotonic())), assignment.port)
+            return {**_outcome(role), "failure": ended.failure}
+        holder = cast.holder_from(journal, name, secrets.token_bytes)
+        node = Node(name, holder, recorder, journal, _remark)
+        ended = await take_part(node, node.perform(holder.begin(time.monotonic())), assignment.port)
+        return {"failure": ended.failure}
+
+
+def _outcome(role: Orchestrator) -> dict[str, Any]:
+    progress = role.job.progress
+    return {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
+
+
+def _trace(folder: Path, name: str) -> Path:
+    return folder / f"{name}.ndjson"
+
+
+def _write(file: Any, data: bytes) -> None:
+    file.write(data)
+    file.flush()
+
+
+def _say(fields: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def _remark(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""``carnet run`` runs, says what came of it in text and JSON, goes on from journals, and refuses what it cannot do."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from carnet_check.cli import main
+
+SHAPE = {"holders", "rounds", "handoffs", "bytes_provisioned", "trace", "conforms", "loss"}
+SMALL = ("--holders", "2", "--rounds", "2")
+
+
+def carnet(*args: str) -> Result:
+    return CliRunner().invoke(main, ["run", *args])
+
+
+def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.ndjson"
+    result = carnet(*SMALL, "--trace", str(trace), "--json")
+    assert result.exit_code == 0, result.stderr
+    fields = json.loads(result.stdout)
+    assert fields.keys() >= SHAPE
+    assert (fields["holders"], fields["rounds"], fields["handoffs"]) == (2, 2, 2)
+    assert fields["trace"] == str(trace)
+    assert fields["conforms"] is True
+    assert len(fields["loss"]) == 2
+    assert len(trace.read_text().splitlines()) == fields["events"] + 1
+
+
+def test_text_ends_with_the_command_that_does_it_again() -> None:
+    result = carnet(*SMALL, "--key-schedule", "sealed-under-master")
+    assert result.exit_code == 0
+    last = result.stdout.splitlines()[-1]
+    assert last.endswith("carnet run --holders 2 --rounds 2 --key-schedule sealed-under-master")
+
+
+def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:
+    journal, key = str(tmp_path / "journal"), str(tmp_path / "key")
+    runs = [json.loads(carnet(*SMALL, "--journal", journal, "--journal-key", key, "--json").stdout) for _ in range(2)]
+    assert runs[0]["model"] == runs[1]["model"]
+    assert runs[1]["handoffs"] == 0
+
+
+def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
+    journal, key = str(tmp_path / "journal"), str(tmp_path / "key")
+    carnet(*SMALL, "--journal", journal, "--journal-key", key)
+    result = carnet("--holders", "3", "--rounds", "2", "--journal", journal, "--journal-key", key, "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"]["kind"] == "journal"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--holders", "8"), "engines for 7 holders"),
+        (("--holders", "0"), "0 is not in the range"),
+        (("--key-schedule", "none"), "is not one of"),
+        (("--trace", "/nowhere/trace"), "cannot write"),
+        (("--journal", "/nowhere/journal"), "no journal that can be used"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(args: tuple[str, ...], said: str) -> None:
+    result = carnet(*args)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_port_in_use_is_said() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        result = carnet(*SMALL, "--processes", "--port", str(taken.getsockname()[1]))
+    assert result.exit_code == 2
+    assert "cannot listen on port" in result.stderr
+
+
+def test_processes_come_to_the_same_model_as_one_process() -> None:
+    models = [json.loads(carnet(*SMALL, *more, "--json").stdout)["model"] for more in ((), ("--processes",))]
+    assert models[0] == models[1]
