@@ -108,6 +108,8 @@ class Duration:
     def __str__(self) -> str:
         if self.seconds >= 2 * _SECONDS["d"]:
             return f"{self.seconds / _SECONDS['d']:.2f} d"
+        if self.seconds >= 2 * _SECONDS["h"]:
+            return f"{self.seconds / _SECONDS['h']:.2f} h"
         for unit in ("s", "ms", "us"):
             if self.seconds >= _SECONDS[unit]:
                 return f"{self.seconds / _SECONDS[unit]:.4g} {unit}"

@@ -8,6 +8,7 @@ Source: arXiv 2501.11771, abstract and section on ring all-reduce.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carnet_ref.datapath.costs import Costs
@@ -69,33 +70,43 @@ def ring_all_reduce(ring: Ring, costs: Costs) -> Schedule:
     builder = ScheduleBuilder("ring all-reduce" if ring.sealed else "plain ring all-reduce")
     for index, bucket in enumerate(ring.buckets):
         seconds = costs.seconds(Stage.COMPUTE, bucket)
-        ready = [(builder.add(Stage.COMPUTE, f"rank {rank} GPU", seconds),) for rank in range(ring.ranks)]
+        ready: list[tuple[int, ...]] = [
+            (builder.add(Stage.COMPUTE, f"rank {rank} GPU", seconds),) for rank in range(ring.ranks)
+        ]
         pieces = piece_sizes(bucket, ring.ranks)
         for sub_step in range(ring.sub_steps):
             first = (index * ring.sub_steps + sub_step) * ring.ranks
-            arrived = []
-            for rank in range(ring.ranks):
-                size = pieces[piece_sent(rank, sub_step, ring.ranks)]
-                arrived.append(_hop(builder, ring, costs, rank, size, ready[rank], first + rank))
-            ready = [(arrived[rank - 1],) for rank in range(ring.ranks)]
+            sizes = [pieces[piece_sent(rank, sub_step, ring.ranks)] for rank in range(ring.ranks)]
+            sent = _all_hops(builder, ring, costs, sizes, ready, first)
+            ready = [sent[rank - 1] for rank in range(ring.ranks)]
     return builder.done()
 
 
-def _hop(
-    builder: ScheduleBuilder, ring: Ring, costs: Costs, rank: int, size: Size, after: tuple[int, ...], chunk: int
-) -> int:
-    """Lay one hop and return the position of its last task."""
-    receiver = (rank + 1) % ring.ranks
-    stages = [(Stage.PEER_LINK, link(rank, ring.ranks))]
-    if ring.sealed:
-        stages = [
-            (Stage.GPU_ENCRYPT, f"rank {rank} cipher"),
-            *stages,
-            (Stage.GPU_VERIFY, f"rank {receiver} cipher"),
-            (Stage.GPU_DECRYPT, f"rank {receiver} cipher"),
-        ]
-    channel = link(rank, ring.ranks) if ring.sealed else ""
-    for stage, resource in stages:
-        position = builder.add(stage, resource, costs.seconds(stage, size), after, chunk, channel, size)
-        after = (position,)
-    return after[0]
+def hop_stages(ring: Ring) -> tuple[Stage, ...]:
+    """Return what one hop consists of."""
+    sealed = (Stage.GPU_ENCRYPT, Stage.PEER_LINK, Stage.GPU_VERIFY, Stage.GPU_DECRYPT)
+    return sealed if ring.sealed else (Stage.PEER_LINK,)
+
+
+def _all_hops(
+    builder: ScheduleBuilder,
+    ring: Ring,
+    costs: Costs,
+    sizes: Sequence[Size],
+    ready: Sequence[tuple[int, ...]],
+    first_chunk: int,
+) -> list[tuple[int, ...]]:
+    """Lay one sub-step, stage by stage for all ranks at once; return what the receiver of each waits for.
+
+    A rank's cipher seals for the next rank before it opens what comes from the one before.
+    """
+    after = list(ready)
+    for stage in hop_stages(ring):
+        for rank, size in enumerate(sizes):
+            channel = link(rank, ring.ranks)
+            worker = rank if stage is Stage.GPU_ENCRYPT else (rank + 1) % ring.ranks
+            resource = channel if stage is Stage.PEER_LINK else f"rank {worker} cipher"
+            sealed_on = channel if ring.sealed else ""
+            seconds = costs.seconds(stage, size)
+            after[rank] = (builder.add(stage, resource, seconds, after[rank], first_chunk + rank, sealed_on, size),)
+    return after

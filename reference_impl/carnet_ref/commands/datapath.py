@@ -1,0 +1,179 @@
+"""``carnet datapath``: published figures beside the model's, and what an epoch costs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_spec.errors import UsageError
+
+if TYPE_CHECKING:
+    from carnet_ref.datapath.planning import Plan
+    from carnet_ref.datapath.tables.model import Table
+
+PUBLISHED = ("gpu-travelling", "fastrack", "ddp", "pipellm")
+CAPACITY = "capacity"
+DEFAULTS = {
+    "dataset": "44 TiB",
+    "buffer": "256 MiB",
+    "network": "10 Gbit/s",
+    "lease": "60 s",
+    "model": "498 MB",
+}
+
+
+@click.command(short_help="Reproduce published transfer times, and plan capacity.")
+@click.option("--table", type=click.Choice([*PUBLISHED, CAPACITY]), default=PUBLISHED[0], show_default=True)
+@click.option("--plot", "plot_file", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it, as SVG.")
+@click.option("--samples", default=500, show_default=True, help="Points of the parameter box that are tried.")
+@click.option("--seed", default=1, show_default=True, help="Which points they are.")
+@click.option("--dataset", metavar="SIZE", help=f"capacity: all data. [default: {DEFAULTS['dataset']}]")
+@click.option("--buffer", metavar="SIZE", help=f"capacity: data of one visit. [default: {DEFAULTS['buffer']}]")
+@click.option("--holders", type=int, help="capacity: how many holders share the data. [default: 4]")
+@click.option("--network", metavar="RATE", help=f"capacity: link between machines. [default: {DEFAULTS['network']}]")
+@click.option("--lease", metavar="TIME", help=f"capacity: longest visit. [default: {DEFAULTS['lease']}]")
+@click.option("--model", metavar="SIZE", help=f"capacity: size of the model. [default: {DEFAULTS['model']}]")
+@click.option("--rounds", type=int, help="capacity: exchanges of a shared model in an epoch. [default: 1]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def datapath(
+    table: str, plot_file: Path | None, samples: int, seed: int, as_json: bool, **demanded: str | int | None
+) -> None:
+    """Print a published table beside what the timed data path makes of it.
+
+    Which figures were fitted and which predicted stands beside each. `--table capacity` plans an epoch instead; sizes
+    are in MiB, MB or Mbit, rates in these per second, and a bare M is refused.
+    """
+    given = {name: value for name, value in demanded.items() if value is not None}
+    if table == CAPACITY:
+        if plot_file:
+            raise UsageError("--plot draws published tables; 'capacity' has nothing published to draw")
+        shown = _capacity(given)
+        text = _capacity_lines(shown)
+    else:
+        if given:
+            raise UsageError(f"--{next(iter(given))} belongs to --table {CAPACITY}")
+        shown, text = _published(table, samples, seed, plot_file)
+    if as_json:
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    for line in text:
+        click.echo(line)
+    click.echo(f"\nrerun: {_rerun(table, plot_file, samples, seed, given)}")
+
+
+def _published(table: str, samples: int, seed: int, plot_file: Path | None) -> tuple[dict[str, Any], Iterator[str]]:
+    from carnet_ref.datapath import report
+
+    made = _table(table, samples, seed)
+    if plot_file:
+        _draw(made, plot_file)
+    shown = report.as_json(made)
+    return shown, report.lines(shown)
+
+
+def _table(table: str, samples: int, seed: int) -> Table:
+    from carnet_ref.datapath.tables import ddp, fastrack, gpu_travelling, pipellm
+
+    if table == "gpu-travelling":
+        return gpu_travelling.table()
+    return {"fastrack": fastrack.table, "ddp": ddp.table, "pipellm": pipellm.table}[table](samples, seed)
+
+
+def _draw(table: Table, path: Path) -> None:
+    from carnet_ref.datapath.plotting import plot
+
+    try:
+        plot(table, path)
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
+    from carnet_ref.datapath.planning import Demand, plan
+    from carnet_ref.datapath.quantities import Duration, Rate, Size
+
+    text = {name: str(given.get(name, value)) for name, value in DEFAULTS.items()}
+    demand = Demand(
+        dataset=Size.parse(text["dataset"]),
+        buffer=Size.parse(text["buffer"]),
+        holders=int(given.get("holders", 4)),
+        network=Rate.parse(text["network"]),
+        lease=Duration.parse(text["lease"]),
+        model=Size.parse(text["model"]),
+        rounds=int(given.get("rounds", 1)),
+    )
+    made = plan(demand)
+    return {
+        "table": CAPACITY,
+        "demand": {**text, "holders": demand.holders, "rounds": demand.rounds},
+        "rows": _capacity_rows(made),
+        "hand_overs": made.hand_overs,
+        "rotations_for_visits": made.rotations_for_visits,
+        "rotations_for_key_limit": made.rotations_for_limit,
+        "lease_holds": made.lease_holds,
+        "break_even_buffer": made.break_even.octets,
+    }
+
+
+def _capacity_rows(plan: Plan) -> list[dict[str, Any]]:
+    spans = {
+        "one visit": plan.visit,
+        "epoch, GPU Travelling": plan.travelling,
+        "epoch, sending the data": plan.conventional,
+        "epoch, sending the model": plan.shared_model,
+    }
+    rows = [
+        {"name": name, "published": None, "reproduced": span.nominal, "relative_error": None}
+        | {"unit": "s", "low": span.low, "high": span.high}
+        for name, span in spans.items()
+    ]
+    saved = {
+        "saved against sending the data": plan.conventional.nominal - plan.travelling.nominal,
+        "saved against sending the model": plan.shared_model.nominal - plan.travelling.nominal,
+        "saved, with the deck's unattributed times": plan.deck_saved_seconds,
+    }
+    return rows + [
+        {"name": name, "published": None, "reproduced": seconds, "relative_error": None}
+        | {"unit": "s", "low": None, "high": None}
+        for name, seconds in saved.items()
+    ]
+
+
+def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
+    from carnet_ref.datapath.quantities import Size
+
+    demand = ", ".join(f"{name} {value}" for name, value in shown["demand"].items())
+    yield f"Capacity: {demand}"
+    yield ""
+    yield f"{'':44}{'nominal':>14}  {'from':>14}  {'to':>14}"
+    for row in shown["rows"]:
+        values = ("" if row[key] is None else _seconds(row[key]) for key in ("reproduced", "low", "high"))
+        yield f"{row['name']:44}" + "  ".join(f"{value:>14}" for value in values)
+    yield ""
+    yield f"a visit pays from a buffer of {Size(shown['break_even_buffer'])} on"
+    holds = "even at its dearest" if shown["lease_holds"] else "at its cheapest, but not at its dearest"
+    yield f"{shown['hand_overs']} hand-overs, and {shown['rotations_for_visits']} rotations for them"
+    yield f"{shown['rotations_for_key_limit']} rotations forced by the key limit if one key carried it all"
+    yield f"a visit ends within the lease {holds}; training time is not counted"
+
+
+def _seconds(value: float) -> str:
+    from carnet_ref.datapath.quantities import Duration
+
+    return str(Duration(value)) if value >= 0 else f"-{Duration(-value)}"
+
+
+def _rerun(table: str, plot_file: Path | None, samples: int, seed: int, given: dict[str, str | int]) -> str:
+    words = ["carnet", "datapath", "--table", table]
+    if table not in {PUBLISHED[0], CAPACITY}:
+        words += ["--samples", str(samples), "--seed", str(seed)]
+    if plot_file:
+        words += ["--plot", str(plot_file)]
+    for name, value in given.items():
+        words += [f"--{name}", str(value)]
+    return shlex.join(words)

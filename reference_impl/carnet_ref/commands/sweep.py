@@ -1,0 +1,104 @@
+"""``carnet sweep``: time many configurations of the data path, with progress."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_spec.errors import UsageError
+
+if TYPE_CHECKING:
+    from carnet_ref.datapath.sweeping import Outcome
+
+HEARTBEAT_SECONDS = 30.0
+
+
+@click.command(short_help="Time many configurations of the data path.")
+@click.option("--configurations", default=10_000, show_default=True, help="How many.")
+@click.option("--seed", default=1, show_default=True, help="Which ones: the same seed, the same configurations.")
+@click.option("--jobs", type=int, help="Worker processes. [default: one to a core]")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write every outcome, as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as_json: bool) -> None:
+    """Draw configurations of sizes, chunks, links and costs, and time each one every way.
+
+    Each is timed for sending the data, for GPU Travelling, for the H100's own path and for Fastrack.
+    """
+    from carnet_ref.datapath import sweeping
+
+    workers = len(os.sched_getaffinity(0)) if jobs is None else jobs
+    click.echo(f"timing {configurations} configurations in {workers} processes", err=True)
+    began = time.monotonic()
+    outcomes = list(_with_progress(sweeping.sweep(configurations, seed, workers), configurations, time.monotonic))
+    seconds = time.monotonic() - began
+    if out:
+        _write(out, outcomes)
+    shown = {
+        "configurations": len(outcomes),
+        "seed": seed,
+        "jobs": workers,
+        "seconds": round(seconds, 2),
+        "out": str(out) if out else None,
+        "factors": [
+            {"name": one.name, "lower_quartile": one.lower, "median": one.median, "upper_quartile": one.upper}
+            | {"above_one": one.above_one}
+            for one in sweeping.summarise(outcomes)
+        ],
+    }
+    if as_json:
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    for line in _lines(shown):
+        click.echo(line)
+
+
+def _with_progress(outcomes: Iterable[Outcome], total: int, clock: Callable[[], float]) -> Iterator[Outcome]:
+    """Pass outcomes on: a bar where somebody watches, otherwise a line every half minute."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import track
+
+        yield from track(outcomes, "timing", total, console=Console(stderr=True))
+        return
+    said = clock()
+    for done, outcome in enumerate(outcomes, 1):
+        yield outcome
+        if clock() - said >= HEARTBEAT_SECONDS:
+            said = clock()
+            click.echo(f"{done} of {total} configurations", err=True)
+
+
+def _write(path: Path, outcomes: list[Outcome]) -> None:
+    """Write all outcomes to a file beside ``path`` and then put it there, so that no half file is left."""
+    ways = ("conventional", "travelling", "base_path", "fastrack")
+    beside = path.with_name(path.name + ".part")
+    try:
+        with beside.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            names = [name for name, _ in outcomes[0].configuration.values]
+            writer.writerow([*names, *(f"{way}_seconds" for way in ways)])
+            for one in outcomes:
+                values = [value for _, value in one.configuration.values]
+                writer.writerow([*values, *(getattr(one, way) for way in ways)])
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def _lines(shown: dict[str, Any]) -> Iterator[str]:
+    yield f"{shown['configurations']} configurations in {shown['seconds']} s"
+    for one in shown["factors"]:
+        yield (
+            f"{one['name']}: {one['median']:.3g} times as fast (quartiles {one['lower_quartile']:.3g} and "
+            f"{one['upper_quartile']:.3g}), faster in {one['above_one']:.1%}"
+        )
+    words = f"--configurations {shown['configurations']} --seed {shown['seed']} --jobs {shown['jobs']}"
+    yield f"\nrerun: carnet sweep {words}" + (f" --out {shown['out']}" if shown["out"] else "")

@@ -1,0 +1,181 @@
+"""Capacity planning: what an epoch costs when the data travel, when the model does, and when the GPU does.
+
+Figures that nobody has published are intervals, so every time has a cheapest, a nominal and a dearest value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from carnet_ref.datapath.costs import Edge, sourced_costs
+from carnet_ref.datapath.maxplus import makespan
+from carnet_ref.datapath.pipeline import Transfer
+from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model
+from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
+from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
+
+MESSAGE = Size(2**20)
+MOST_CHUNKS = 200_000
+FULL_PATH = 64
+EDGES: tuple[Edge, Edge, Edge] = ("low", "nominal", "high")
+
+_Seconds = Callable[["Demand", Edge], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is to be trained on, and with what.
+
+    Attributes:
+        dataset: all data of all holders, visited once in an epoch.
+        buffer: what the GPU takes on one visit.
+        holders: among how many the dataset is spread evenly.
+        network: the link between machines.
+        lease: how long a holder may keep the GPU.
+        model: the size of the model, and of its gradients.
+        rounds: how often the model is exchanged in an epoch when it is shared instead.
+
+    Raises:
+        QuantityError: something is zero, or a buffer would take more chunks than are simulated.
+    """
+
+    dataset: Size
+    buffer: Size
+    holders: int
+    network: Rate
+    lease: Duration
+    model: Size
+    rounds: int
+
+    def __post_init__(self) -> None:
+        if self.holders < 1 or self.rounds < 1:
+            raise QuantityError(f"expected at least one holder and one round, not {self.holders} and {self.rounds}")
+        for name, size in (("dataset", self.dataset), ("buffer", self.buffer), ("model", self.model)):
+            if size.octets == 0:
+                raise QuantityError(f"the {name} is empty")
+        for name, size in (("buffer", self.buffer), ("model", self.model)):
+            if size.octets > MOST_CHUNKS * MESSAGE.octets:
+                raise QuantityError(f"a {name} of {size} is more than {MOST_CHUNKS} chunks of {MESSAGE}")
+
+    @property
+    def hand_overs(self) -> int:
+        """How many visits an epoch takes: each holder's share, buffer by buffer."""
+        share = -(-self.dataset.octets // self.holders)
+        return self.holders * -(-share // self.buffer.octets)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time at its cheapest, nominal and dearest, in seconds."""
+
+    low: float
+    nominal: float
+    high: float
+
+    def times(self, count: int) -> Span:
+        """Return the time of ``count`` repetitions."""
+        return Span(self.low * count, self.nominal * count, self.high * count)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an epoch takes.
+
+    Attributes:
+        hand_overs: visits of the GPU.
+        visit: one visit, data in and scrub included, training not.
+        travelling: all visits.
+        conventional: sending the dataset instead.
+        shared_model: sending the model instead, to GPUs that every holder has.
+        rotations_for_visits: rotations that travelling makes anyway: out and home.
+        rotations_for_limit: rotations that the key limit would force on one key for the whole dataset.
+        lease_holds: whether a visit ends within the lease even at its dearest.
+        break_even: the buffer from which on travelling beats sending the data, at nominal costs.
+        deck_saved_seconds: what travelling saves in an epoch with the unattributed times that the deck's table shows.
+    """
+
+    hand_overs: int
+    visit: Span
+    travelling: Span
+    conventional: Span
+    shared_model: Span
+    rotations_for_visits: int
+    rotations_for_limit: int
+    lease_holds: bool
+    break_even: Size
+    deck_saved_seconds: float
+
+
+def rotations_forced(volume: Size, limits: UsageLimits | None = None) -> int:
+    """Return how often the key has to be rotated while ``volume`` goes through in messages of 1 MiB.
+
+    A message counts for its blocks of 16 bytes and one more.
+    """
+    upper = (limits or UsageLimits.for_advantage()).upper
+    units_per_message = MESSAGE.octets // BLOCK_BYTES + 1
+    messages = -(-volume.octets // MESSAGE.octets)
+    messages_per_key = upper // units_per_message
+    return -(-messages // messages_per_key) - 1
+
+
+def plan(demand: Demand) -> Plan:
+    """Return what an epoch of ``demand`` takes.
+
+    Raises:
+        QuantityError: even the cheapest visit outlasts the lease, so no epoch is possible.
+    """
+    visit = _span(demand, _visit_seconds)
+    if visit.low > demand.lease.seconds:
+        cheapest = Duration(visit.low)
+        raise QuantityError(f"a visit with {demand.buffer} takes at least {cheapest}, longer than {demand.lease}")
+    transfers = -(-demand.dataset.octets // demand.buffer.octets)
+    return Plan(
+        hand_overs=demand.hand_overs,
+        visit=visit,
+        travelling=visit.times(demand.hand_overs),
+        conventional=_span(demand, _conventional_seconds).times(transfers),
+        shared_model=_span(demand, _shared_seconds).times(demand.rounds * demand.holders),
+        rotations_for_visits=2 * demand.hand_overs,
+        rotations_for_limit=rotations_forced(demand.dataset),
+        lease_holds=visit.high <= demand.lease.seconds,
+        break_even=break_even_buffer(demand.network),
+        deck_saved_seconds=transfers * deck_fit().saved(demand.buffer, demand.network, scaled=False),
+    )
+
+
+def break_even_buffer(network: Rate) -> Size:
+    """Return the buffer at which a visit takes as long as sending its data, at nominal costs.
+
+    Once the path is full both are linear in whole chunks, so two sizes of each decide. There is always such a buffer,
+    for on the way through the orchestrator one CPU decrypts and encrypts what the holder only encrypts.
+    """
+    costs = sourced_costs(network)
+    full, longer = (Transfer(MESSAGE * count, MESSAGE) for count in (FULL_PATH, 2 * FULL_PATH))
+    visit = [makespan(gpu_travelling(Journey([one], scrubbed=one.total), costs)) for one in (full, longer)]
+    sent = [makespan(conventional(one, costs)) for one in (full, longer)]
+    gained = ((sent[1] - sent[0]) - (visit[1] - visit[0])) / FULL_PATH
+    return MESSAGE * max(1, math.ceil(FULL_PATH + (visit[0] - sent[0]) / gained))
+
+
+def _span(demand: Demand, seconds: _Seconds) -> Span:
+    return Span(*(seconds(demand, edge) for edge in EDGES))
+
+
+def _visit_seconds(demand: Demand, edge: Edge) -> float:
+    share = -(-demand.dataset.octets // demand.holders)
+    buffer = Size(min(demand.buffer.octets, share))
+    journey = Journey([Transfer(buffer, MESSAGE)], scrubbed=buffer)
+    return makespan(gpu_travelling(journey, sourced_costs(demand.network, edge)))
+
+
+def _conventional_seconds(demand: Demand, edge: Edge) -> float:
+    buffer = Size(min(demand.buffer.octets, demand.dataset.octets))
+    return makespan(conventional(Transfer(buffer, MESSAGE), sourced_costs(demand.network, edge)))
+
+
+def _shared_seconds(demand: Demand, edge: Edge) -> float:
+    """Return the time of one exchange with one holder; exchanges follow one another."""
+    return makespan(shared_model(Transfer(demand.model, MESSAGE), 1, 1, sourced_costs(demand.network, edge)))

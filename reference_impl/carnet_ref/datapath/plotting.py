@@ -1,0 +1,50 @@
+"""A table as a picture: published beside reproduced, as SVG that is the same bytes for the same table."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+from carnet_ref.datapath.tables.model import Role, Table
+
+COLOURS = {Role.FITTED: "#9aa5b1", Role.PREDICTED: "#1f6feb", Role.HELD_OUT: "#d9822b"}
+BAR = 0.38
+
+
+def plot(table: Table, path: Path) -> None:
+    """Write ``table`` to ``path`` as SVG, one pair of bars for each cell, on a logarithmic scale."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": f"carnet {table.id}", "svg.fonttype": "path", "font.size": 9}):
+        figure = Figure(figsize=(8, 0.9 + 0.42 * len(table.cells)), layout="constrained")
+        axes = figure.add_subplot()
+        places = range(len(table.cells))
+        axes.barh(
+            [place - BAR / 2 for place in places],
+            [cell.published for cell in table.cells],
+            BAR,
+            color="white",
+            edgecolor="#3b4754",
+            label="published",
+        )
+        for role, colour in COLOURS.items():
+            chosen = [(place, cell) for place, cell in enumerate(table.cells) if cell.role is role]
+            axes.barh(
+                [place + BAR / 2 for place, _ in chosen],
+                [cell.reproduced for _, cell in chosen],
+                BAR,
+                color=colour,
+                label=f"model, {role}",
+            )
+        axes.set_yticks(list(places), [cell.name for cell in table.cells])
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xlabel("seconds or ratio")
+        axes.set_title(table.title)
+        axes.legend(loc="best", fontsize=8)
+        FigureCanvasSVG(figure)
+        drawn = BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    path.write_bytes(drawn.getvalue())

@@ -1,0 +1,143 @@
+"""Sweeping configurations: many points of sizes, links and costs, each timed under every way to move data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
+from carnet_ref.datapath.figures import FIGURES
+from carnet_ref.datapath.maxplus import makespan
+from carnet_ref.datapath.pipeline import Transfer
+from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
+from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
+from carnet_ref.datapath.tables.box import Interval, points
+
+MOST_CHUNKS = 96
+CHUNKSIZE = 100
+SPACE: dict[str, Interval] = {
+    "total": (2.0**20, 2.0**36),
+    "chunks": (1.0, float(MOST_CHUNKS)),
+    "network": (5e5, 1.25e10),
+    "buffers": (1.0, 64.0),
+    "width": (1.0, 64.0),
+    **{
+        name: (figure.low, figure.high)
+        for name, figure in FIGURES.items()
+        if name in {"cpu aes-256-gcm", "bounce copy", "pcie gen5 x16", "gpu verify", "gpu decrypt", "rotation pause"}
+    },
+    "attestation": (FIGURES["attestation"].low, FIGURES["attestation"].high),
+}
+_STAGES = {
+    "cpu aes-256-gcm": (Stage.HOLDER_ENCRYPT, Stage.CPU_DECRYPT, Stage.RE_ENCRYPT),
+    "bounce copy": (Stage.BOUNCE_COPY,),
+    "pcie gen5 x16": (Stage.PCIE,),
+    "gpu verify": (Stage.GPU_VERIFY,),
+    "gpu decrypt": (Stage.GPU_DECRYPT,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One point of the sweep, by the names of `SPACE`."""
+
+    values: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How long one configuration takes each way, in seconds."""
+
+    configuration: Configuration
+    conventional: float
+    travelling: float
+    base_path: float
+    fastrack: float
+
+
+def configurations(count: int, seed: int) -> Iterator[Configuration]:
+    """Yield ``count`` configurations, the same ones for the same seed."""
+    for point in points(SPACE, count, seed):
+        yield Configuration(tuple(point.items()))
+
+
+def evaluate(configuration: Configuration) -> Outcome:
+    """Return how long ``configuration`` takes each way."""
+    values = dict(configuration.values)
+    total, chunks = Size(round(values["total"])), round(values["chunks"])
+    transfer = Transfer(total, Size(-(-total.octets // chunks)), buffers=round(values["buffers"]))
+    costs = _costs(values)
+    fastrack = Fastrack(frozenset(Optimisation), round(values["width"]))
+    return Outcome(
+        configuration,
+        makespan(conventional(transfer, costs)),
+        makespan(gpu_travelling(Journey([transfer], scrubbed=total), costs)),
+        makespan(confidential(transfer, costs)),
+        makespan(confidential(transfer, costs, fastrack)),
+    )
+
+
+def _costs(values: dict[str, float]) -> Costs:
+    costs = sourced_costs(Rate(values["network"]))
+    changes = {
+        stage: _with_rate(costs, stage, Rate(values[name])) for name, stages in _STAGES.items() for stage in stages
+    }
+    for name, stage in (("rotation pause", Stage.ROTATION), ("attestation", Stage.ATTESTATION)):
+        changes[stage] = _with_fixed(costs, stage, Duration(values[name]))
+    return costs.changed(changes)
+
+
+def _with_rate(costs: Costs, stage: Stage, rate: Rate) -> StageCost:
+    return StageCost(costs.stages[stage].fixed, rate)
+
+
+def _with_fixed(costs: Costs, stage: Stage, fixed: Duration) -> StageCost:
+    return StageCost(fixed, costs.stages[stage].rate)
+
+
+def sweep(count: int, seed: int, jobs: int) -> Iterator[Outcome]:
+    """Yield the outcome of each of ``count`` configurations, in order, computed by ``jobs`` processes.
+
+    Raises:
+        QuantityError: fewer than one configuration or process.
+    """
+    if count < 1 or jobs < 1:
+        raise QuantityError(f"expected at least one configuration and one process, not {count} and {jobs}")
+    if jobs == 1:
+        yield from map(evaluate, configurations(count, seed))
+        return
+    import multiprocessing
+
+    from pebble import ProcessPool
+
+    with ProcessPool(jobs, context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
+
+
+@dataclass(frozen=True, slots=True)
+class Quartiles:
+    """The quartiles of a factor over all configurations, and the share in which it is above one."""
+
+    name: str
+    lower: float
+    median: float
+    upper: float
+    above_one: float
+
+
+def summarise(outcomes: Sequence[Outcome]) -> tuple[Quartiles, ...]:
+    """Return how much faster GPU Travelling is than sending the data, and Fastrack than the base path."""
+    factors = {
+        "GPU Travelling against sending the data": [one.conventional / one.travelling for one in outcomes],
+        "Fastrack against the base path": [one.base_path / one.fastrack for one in outcomes],
+    }
+    return tuple(_quartiles(name, sorted(values)) for name, values in factors.items())
+
+
+def _quartiles(name: str, ordered: Sequence[float]) -> Quartiles:
+    import numpy as np
+
+    lower, median, upper = (float(value) for value in np.quantile(ordered, (0.25, 0.5, 0.75)))
+    return Quartiles(name, lower, median, upper, sum(value > 1 for value in ordered) / len(ordered))

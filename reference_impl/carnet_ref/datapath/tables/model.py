@@ -1,0 +1,136 @@
+"""What a table consists of: parameters with their standing, cells with their role, and what the cells leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from carnet_ref.datapath.figures import FIGURES, Figure, Standing
+from carnet_ref.datapath.quantities import QuantityError
+
+MOST_STEPS = 60
+CLOSE_ENOUGH = 1e-9
+
+
+class Role(StrEnum):
+    """What a published figure was used for."""
+
+    FITTED = "fitted"
+    PREDICTED = "predicted"
+    HELD_OUT = "held out"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A published figure and the model's value for it.
+
+    Attributes:
+        name: which figure it is.
+        unit: its unit; ``1`` for a ratio.
+        published: as published.
+        reproduced: what the model gives.
+        role: whether a parameter was fitted to it.
+        remark: why the two differ, or what the model takes for granted.
+    """
+
+    name: str
+    unit: str
+    published: float
+    reproduced: float
+    role: Role
+    remark: str = ""
+
+    @property
+    def relative_error(self) -> float:
+        """(reproduced − published) / published."""
+        return (self.reproduced - self.published) / self.published
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number the model needs.
+
+    Attributes:
+        name: what it is.
+        unit: ``B/s``, ``s``, ``B`` or ``1``.
+        value: the value used.
+        standing: where it comes from.
+        source: the source, or why it is what it is.
+        fitted_to: the cell it was fitted to, if any.
+        figure: the sourced interval behind it, if there is one.
+    """
+
+    name: str
+    unit: str
+    value: float
+    standing: Standing
+    source: str
+    fitted_to: str = ""
+    figure: Figure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoxShare:
+    """How much of a box of parameters reproduces all headline ratios within a tolerance."""
+
+    samples: int
+    meets: int
+    tolerance: float
+    each: tuple[tuple[str, int], ...]
+    box: tuple[tuple[str, float, float], ...]
+
+    @property
+    def share(self) -> float:
+        """The share of the samples that meet all ratios."""
+        return self.meets / self.samples
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of published figures and what the model makes of them."""
+
+    id: str
+    title: str
+    source: str
+    parameters: tuple[Parameter, ...]
+    cells: tuple[Cell, ...]
+    remarks: tuple[str, ...]
+    box: BoxShare | None = None
+
+    @property
+    def fitted(self) -> tuple[Parameter, ...]:
+        """The parameters that were fitted to published figures."""
+        return tuple(parameter for parameter in self.parameters if parameter.fitted_to)
+
+
+def sourced(name: str) -> Parameter:
+    """Return the parameter that is a sourced figure at its nominal value."""
+    figure = FIGURES[name]
+    return Parameter(name, figure.unit, figure.nominal, figure.standing, figure.source, figure=figure)
+
+
+def solve(function: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Return where a monotone function reaches ``target`` between ``low`` and ``high``: regula falsi, Illinois variant.
+
+    Source: M. Dowell, P. Jarratt, BIT 11 (1971).
+
+    Raises:
+        QuantityError: it does not.
+    """
+    left, right = function(low) - target, function(high) - target
+    if left * right > 0:
+        raise QuantityError(f"no value between {low:g} and {high:g} gives {target:g}")
+    kept, guess = 0, low
+    for _ in range(MOST_STEPS):
+        guess = low if left == right else (low * right - high * left) / (right - left)
+        error = function(guess) - target
+        if abs(error) <= abs(target) * CLOSE_ENOUGH or abs(high - low) <= abs(high) * CLOSE_ENOUGH:
+            return guess
+        if error * right > 0:
+            high, right = guess, error
+            left, kept = (left / 2 if kept < 0 else left), -1
+        else:
+            low, left = guess, error
+            right, kept = (right / 2 if kept > 0 else right), 1
+    return guess

@@ -1,0 +1,106 @@
+"""``carnet datapath`` and ``carnet sweep``: what they print, draw and refuse."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.model_check.command import carnet
+
+FAST = ("--samples", "5")
+
+
+@pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity"])
+def test_json_is_one_object_with_the_promised_fields(table: str) -> None:
+    ran = carnet("datapath", "--table", table, *FAST, "--json")
+    assert ran.code == 0
+    assert ran.json["table"] == table
+    for row in ran.json["rows"]:
+        assert {"name", "published", "reproduced", "relative_error"} <= set(row)
+        if row["published"] is not None:
+            expected = (row["reproduced"] - row["published"]) / row["published"]
+            assert row["relative_error"] == pytest.approx(expected)
+
+
+def test_the_default_table_is_the_deck_s_with_its_ten_cells_first() -> None:
+    ran = carnet("datapath")
+    lines = ran.out.splitlines()
+    assert ran.code == 0
+    assert sum(line.startswith(("conventional ", "GPU Travelling ")) for line in lines) == 10
+    assert lines[-1] == "rerun: carnet datapath --table gpu-travelling"
+
+
+def test_the_same_seed_prints_the_same_bytes_and_another_other_points() -> None:
+    first, again, other = (
+        carnet("datapath", "--table", "fastrack", "--samples", "40", "--seed", seed, "--json").out
+        for seed in ("1", "1", "2")
+    )
+    assert first == again
+    assert first != other
+
+
+def test_a_plot_is_svg_and_the_same_bytes_every_time(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.svg", "two.svg")]
+    for file in files:
+        assert carnet("datapath", "--table", "pipellm", *FAST, "--plot", str(file)).code == 0
+    one, two = (file.read_bytes() for file in files)
+    assert one == two
+    assert b"<svg" in one
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--table", "nonsense"], "Invalid value for '--table'"),
+        (["--table", "fastrack", "--samples", "0"], "at least once"),
+        (["--holders", "3"], "belongs to --table capacity"),
+        (["--table", "capacity", "--plot", "x.svg"], "nothing published to draw"),
+        (["--table", "capacity", "--dataset", "44 T"], "does not say how many bytes"),
+        (["--table", "capacity", "--network", "10 Gbit"], "per second"),
+        (["--table", "capacity", "--network", "10 GiB"], "per second"),
+        (["--table", "capacity", "--buffer", "0 B"], "buffer is empty"),
+        (["--table", "capacity", "--lease", "60"], "with a unit"),
+        (["--table", "capacity", "--holders", "0"], "at least one holder"),
+        (["--table", "capacity", "--lease", "1 us"], "longer than"),
+        (["--table", "pipellm", "--samples", "2", "--plot", "/nowhere/at/all.svg"], "cannot write"),
+    ],
+)
+def test_bad_input_ends_in_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
+    ran = carnet("datapath", *arguments)
+    assert ran.code == 2
+    assert not ran.out
+    assert message in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    as_json = carnet("datapath", *arguments, "--json")
+    assert as_json.json["error"]["kind"] == "usage"
+
+
+def test_capacity_says_how_to_run_it_again() -> None:
+    ran = carnet("datapath", "--table", "capacity", "--dataset", "1 GiB", "--holders", "2")
+    assert ran.out.rstrip().endswith("rerun: carnet datapath --table capacity --dataset '1 GiB' --holders 2")
+    assert "rotations forced by the key limit" in ran.out
+
+
+def test_a_sweep_writes_every_outcome_and_is_the_same_on_two_processes(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.csv", "two.csv")]
+    for jobs, file in zip(("1", "2"), files, strict=True):
+        ran = carnet("sweep", "--configurations", "30", "--jobs", jobs, "--out", str(file), "--json")
+        assert ran.code == 0
+        assert json.loads(ran.out)["configurations"] == 30
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert len(list(csv.DictReader(files[0].read_text().splitlines()))) == 30
+
+
+def test_a_sweep_ends_with_the_command_that_repeats_it() -> None:
+    ran = carnet("sweep", "--configurations", "3", "--jobs", "1")
+    assert ran.out.rstrip().endswith("rerun: carnet sweep --configurations 3 --seed 1 --jobs 1")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--configurations", "0"], ["--jobs", "0"], ["--configurations", "2", "--out", "/nowhere/x.csv"]]
+)
+def test_a_sweep_of_nothing_or_to_nowhere_is_refused(arguments: list[str]) -> None:
+    ran = carnet("sweep", "--jobs", "1", *arguments)
+    assert ran.code == 2
+    assert not ran.out
