@@ -67,6 +67,10 @@ class Source:
             raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
         return ablated
 
+    def layered(self) -> list[Protocol]:
+        """Return the first main variant, and the layers over it."""
+        return [self.protocol(name) for name in self.family.with_layers(self.family.main[:1])]
+
     def _require_removable(self, protocol: Protocol, without: tuple[str, ...]) -> None:
         known = {defence.id: defence for defence in protocol.defences}
         for name in without:

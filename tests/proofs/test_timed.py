@@ -6,6 +6,7 @@ it is why the untimed claims hold of it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -149,3 +150,10 @@ def test_a_run_over_a_variant_checks_its_layer_too() -> None:
     )
     assert {(row["variant"], row["verdict"]) for row in ran.json["results"]} == {(TIMED[0], "PROVED")}
     assert (ran.code, ran.json["summary"]["declared"]) == (0, [])
+
+
+@pytest.mark.parametrize("id", ["fresh-attestation", "lease", "REQ-RETURN-04", "read_clock", "return-in-time", "A9"])
+def test_what_a_layer_adds_can_be_explained(id: str) -> None:
+    (entry,) = carnet("explain", id, "--json").json["entries"]
+    assert entry["sentence"]
+    assert id in json.dumps(carnet("list", "--json").json) or entry["kind"] in ("action", "assumption", "requirement")

@@ -74,9 +74,13 @@ def _uncited(cited_ids: set[str]) -> Iterator[Entry]:
 
 def entries(source: Source) -> Iterator[Entry]:
     """Yield everything in a family that has an identifier."""
-    protocol = source.protocol()
-    yield from _designs(source, protocol)
-    yield from _statements(source, protocol)
+    whole = source.layered()
+    yield from _designs(source, whole[0])
+    told: set[tuple[str, str]] = set()
+    for entry in (entry for protocol in whole for entry in _statements(source, protocol)):
+        if (entry.kind, entry.id) not in told:
+            told.add((entry.kind, entry.id))
+            yield entry
     variants = [source.protocol(name) for name in source.family.variants]
     seen = set()
     for variant in variants:
@@ -101,7 +105,7 @@ def _designs(source: Source, protocol: Protocol) -> Iterator[Entry]:
 def _variant(source: Source, variant: Variant) -> Entry:
     lacks = f"without {', '.join(variant.without)}" if variant.without else ""
     text = " · ".join(part for part in (variant.label, lacks) if part)
-    verb = "verify" if variant.name in source.family.main else "attack"
+    verb = "verify" if variant.name in source.family.with_layers(source.family.main) else "attack"
     command = f"carnet {verb} {source.shown} --variant {variant.name}"
     return Entry(variant.name, "variant", source.family.id, variant.title, check=command, text=text)
 

@@ -40,13 +40,13 @@ def describe(source: Source) -> dict[str, Any]:
     return {
         "id": family.id,
         "title": family.title,
-        "claims": [claim.name for claim in protocol.claims],
+        "claims": [claim.name for part in source.layered() for claim in part.claims],
         "threats": [threat.id for threat in protocol.threats],
         "defences": [defence.id for defence in protocol.defences],
         "variants": list(family.variants),
         "profiles": list(family.profiles),
         "findings": [_finding(finding) for finding in family.findings],
-        "goals": [goal.name for goal in protocol.goals],
+        "goals": [goal.name for part in source.layered() for goal in part.goals],
         "main": list(family.main),
         "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
     }
@@ -72,7 +72,7 @@ def _lines(source: Source) -> Iterator[str]:
     yield f"{family.id}  {family.title}"
     yield ""
     yield "claims"
-    for claim in protocol.claims:
+    for claim in (claim for part in source.layered() for claim in part.claims):
         declared = " (declared, not stated yet)" if claim.declared else ""
         yield from _entry(claim.name, claim.sentence + declared)
     yield "threat models"
@@ -80,7 +80,7 @@ def _lines(source: Source) -> Iterator[str]:
         yield from _entry(threat.id, threat.title)
     yield "variants (those marked + are what `carnet verify` covers)"
     for variant in family.variants.values():
-        mark = "+ " if variant.name in family.main else ""
+        mark = "+ " if variant.name in family.with_layers(family.main) else ""
         label = f" ({variant.label})" if variant.label else ""
         yield from _entry(mark + variant.name, variant.title + label)
     yield "defences that can be removed"
