@@ -1,0 +1,73 @@
+"""The pytest plugin: an item to each obligation, and each fails for its own reason."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.unit.model_check.command import CONTROLS, TOY
+
+pytest_plugins = ["pytester"]
+
+for name in (
+    "multiprocessing.sharedctypes",
+    "pebble.pool.process",
+    "z3",
+    "carnet_check.campaign",
+    "carnet_check.symbolic",
+):
+    import_module(name)  # pytester forgets what a test imports, and processes and solvers must not be imported twice
+
+
+def verified(pytester: pytest.Pytester, asked: str, *arguments: str) -> pytest.RunResult:
+    """Run pytest on a module that asks for one protocol to be verified."""
+    pytester.makepyfile(f"from carnet_check.pytest_plugin import carnet_verify\n\ntest_it = carnet_verify({asked})\n")
+    return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v", *arguments)
+
+
+def test_a_sound_protocol_passes_item_by_item_and_what_is_only_declared_is_skipped(pytester: pytest.Pytester) -> None:
+    ran = verified(pytester, repr(TOY))
+    ran.assert_outcomes(passed=21, skipped=1)
+    ran.stdout.fnmatch_lines(
+        [
+            "*::test_it::main-init/secrecy PASSED*",
+            "*::test_it::main-step/lend/secrecy PASSED*",
+            "*::test_it::main-explicit/secrecy/collusion PASSED*",
+            "*::test_it::main-declared/punctual SKIPPED*",
+            "*::test_it::main-not-vacuous PASSED*",
+        ]
+    )
+
+
+def test_a_wrong_claim_fails_where_it_breaks_and_is_told(pytester: pytest.Pytester) -> None:
+    ran = verified(pytester, repr(f"{CONTROLS}:wrong_claim"))
+    ran.assert_outcomes(passed=5, failed=2)
+    ran.stdout.fnmatch_lines(
+        [
+            "step/pass_on/stays-home fails with 2 Party",
+            "*before     mood = CALM, has(first)",
+            "stays-home is VIOLATED, expected EXHAUSTED*",
+            "  1.  first passes the token on to party1",
+            "*it is false that  party1 = first",
+        ]
+    )
+    assert "Traceback" not in ran.stdout.str()
+
+
+def test_an_unreachable_goal_fails(pytester: pytest.Pytester) -> None:
+    ran = verified(pytester, repr(f"{CONTROLS}:unreachable_goal"), "-k", "not-vacuous")
+    ran.assert_outcomes(failed=1, deselected=3)
+    ran.stdout.fnmatch_lines(["VACUOUS: goal shared: not reached*"])
+
+
+def test_a_protocol_is_looked_for_beside_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(toy=Path(TOY).read_text())
+    verified(pytester, "'toy.py'", "-k", "init").assert_outcomes(passed=4, deselected=18)
+
+
+def test_a_requirement_is_recorded_with_each_item_that_verifies_it(pytester: pytest.Pytester) -> None:
+    file = pytester.path / "junit.xml"
+    verified(pytester, repr(TOY), "-k", "init/secrecy", f"--junitxml={file}")
+    assert '<property name="verifies" value="REQ-TOY-2"' in file.read_text()
