@@ -88,9 +88,14 @@ class _Endpoint:
         """Take a message and return those that answer it.
 
         Raises:
-            SpdmError, CryptoError, MalformedError: the message ended the session.
+            SpdmError, CryptoError, MalformedError: the message ended the session, or holds what the caller did not
+                expect: the application's bytes, or a report.
         """
-        return _sent(self._checked(Received(message)))
+        effects = self._checked(Received(message))
+        for effect in effects:
+            if isinstance(effect, ApplicationData | Measured):
+                raise UnexpectedMessageError("a message that needs no taking", type(effect).__name__)
+        return _sent(effects)
 
     def seal(self, payload: bytes) -> bytes:
         """Return the application's bytes as a record of the session.

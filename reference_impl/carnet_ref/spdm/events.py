@@ -41,7 +41,10 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class UpdateKeys:
-    """Move both directions to the keys that follow; no fresh entropy enters."""
+    """Move both directions to the keys that follow; no fresh entropy enters.
+
+    Nothing that the peer sent before may be under way: it would come under keys that are gone, and end the session.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ from carnet_ref.spdm.session import MINT, GpuSession, SessionReport
 from carnet_ref.spdm.signing import Purpose, verify
 
 _PORTION = 0x0FFF
+_LONGEST_CHAIN = 0xFFFF
 _NO_SUMMARY = 0
 
 
@@ -188,8 +189,10 @@ class AwaitCertificate(_Negotiating):
         """Collect the chain; whole, it has to be trusted."""
         part = expect(Certificate, self.read(data))
         chain = self.chain + part.portion
-        if part.slot != self.config.slot or not part.portion:
+        if part.slot != self.config.slot or not 0 < len(part.portion) <= _PORTION:
             raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
+        if len(chain) + part.remainder > _LONGEST_CHAIN:
+            raise UntrustedChainError(f"a chain of more than {_LONGEST_CHAIN} bytes")
         if part.remainder:
             ask = plain(GetCertificate(self.layout.version, part.slot, len(chain), min(part.remainder, _PORTION)))
             return replace(self, chain=chain), (ask,)

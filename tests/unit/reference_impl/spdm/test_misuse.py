@@ -262,6 +262,8 @@ ROWS = {
     "no chain in the slot": (Digests, set_(slots=2), H100, UntrustedChainError),
     "a chain with a changed signature": (Certificate, twisted("portion"), H100, UntrustedChainError),
     "an endless chain": (Certificate, set_(portion=b"", remainder=9), H100, UntrustedChainError),
+    "a portion larger than was asked for": (Certificate, set_(portion=bytes(0x1000)), H100, UntrustedChainError),
+    "a chain larger than its offsets": (Certificate, set_(remainder=0xFFFF), H100, UntrustedChainError),
     "a portion of another slot": (Certificate, set_(slot=1), H100, UntrustedChainError),
     "another requester share": (KeyExchange, twisted("exchange"), H100, KeyMaterialError),
     "another requester random": (KeyExchange, twisted("random"), H100, AuthenticationError),
@@ -298,6 +300,22 @@ def test_a_device_that_signs_with_another_key_than_its_certificate_s_is_refused(
     effects = deliver(ours, Begin(), theirs)
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, AuthenticationError)
+
+
+def test_the_requester_itself_refuses_another_verify_data() -> None:
+    found = meddle(KeyExchangeRsp, twisted("verify_data"), H100, H100)
+    assert isinstance(found, AuthenticationError)
+    assert found.what == "ResponderVerifyData"
+
+
+def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asking(*fields: object) -> KeyExchangeRsp:
+        return replace(KeyExchangeRsp(*fields), mutual=1)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("carnet_ref.spdm.responder.KeyExchangeRsp", asking)
+    effects = deliver(requester(), Begin(), responder())
+    assert isinstance(effects[0], Closed)
+    assert isinstance(effects[0].error, UnexpectedMessageError)
 
 
 def test_a_chain_under_another_root_is_refused() -> None:

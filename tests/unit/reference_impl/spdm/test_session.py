@@ -128,6 +128,17 @@ def test_applications_talk_inside_the_session_both_ways() -> None:
     assert ours.open(theirs.seal(b"two")) == b"two"
 
 
+def test_what_has_to_be_taken_is_not_dropped() -> None:
+    ours, theirs = opened()
+    with pytest.raises(UnexpectedMessageError, match="ApplicationData"):
+        theirs.receive(ours.seal(b"command"))
+    instead = theirs.seal(b"instead")
+    (answer,) = theirs.receive(ours.ask_report(bytes(32)))
+    with pytest.raises(UnexpectedMessageError, match="Measured"):
+        ours.take_report(instead)
+    assert ours.take_report(answer).nonce == bytes(32)
+
+
 def test_what_the_application_says_is_not_on_the_wire() -> None:
     ours, _ = opened()
     assert b"a holder's secret" not in ours.seal(b"a holder's secret")
