@@ -40,6 +40,15 @@ class _Child:
     name: str
     process: subprocess.Popen[str]
     said: queue.Queue[dict[str, Any]]
+    threads: tuple[threading.Thread, ...]
+
+    def close(self) -> None:
+        """Let go of a child that ended: hear it out, and close what led to it."""
+        for thread in self.threads:
+            thread.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 @dataclass(slots=True)
@@ -114,17 +123,16 @@ class Supervisor:
             if child.process.poll() is None:
                 child.process.kill()
             child.process.wait()
-            for stream in (child.process.stdin, child.process.stdout, child.process.stderr):
-                if stream is not None:
-                    stream.close()
+            child.close()
         self.children.clear()
 
     def _start(self, name: str) -> None:
         self.started[name] = self.started.get(name, 0) + 1
         if self.started[name] > 1 + self.restarts:
             raise ProcessError(f"{name} died {self.restarts + 1} times")
-        child = self._spawn(name)
-        self.children[name] = child
+        if name in self.children:
+            self.children[name].close()
+        child = self.children[name] = self._spawn(name)
         if name == PLATFORM and not self.port:
             self.port = self._port_of(child)
 
@@ -135,9 +143,7 @@ class Supervisor:
         assert process.stdin is not None
         process.stdin.write(json.dumps(asdict(self._assignment(name))) + "\n")
         process.stdin.flush()
-        threading.Thread(target=_hear, args=(process, said), daemon=True).start()
-        threading.Thread(target=_pass_on, args=(process, self.remark), daemon=True).start()
-        return _Child(name, process, said)
+        return listening(name, process, said, self.remark)
 
     def _assignment(self, name: str) -> Assignment:
         cast = {
@@ -170,6 +176,17 @@ class Supervisor:
 
     def _last_words(self, child: _Child) -> str:
         return str(_words(child).get("failure", f"{child.name} said nothing"))
+
+
+def listening(
+    name: str, process: subprocess.Popen[str], said: queue.Queue[dict[str, Any]], remark: Callable[[str], None]
+) -> _Child:
+    """Return a child whose words are taken down, and whose remarks are passed on."""
+    hear = threading.Thread(target=_hear, args=(process, said), daemon=True)
+    pass_on = threading.Thread(target=_pass_on, args=(process, remark), daemon=True)
+    for thread in (hear, pass_on):
+        thread.start()
+    return _Child(name, process, said, (hear, pass_on))
 
 
 def _words(child: _Child) -> dict[str, Any]:
