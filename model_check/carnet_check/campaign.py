@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from carnet_check.checks import Evidence, disagreements, vacuities
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan, Request, planned
 from carnet_check.pools import run_all
+from carnet_check.report.progress import Pace
 from carnet_check.report.words import counted
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, Caps, Found, Search, failed, moves
@@ -73,8 +74,10 @@ def _proved(campaign: Campaign, plan: Plan, on_event: Event) -> Iterator[Result]
     variant = plan.protocol.variant
     on_event("status", f"{variant}: writing down proof obligations")
 
+    pace = Pace()
+
     def progress(done: int, total: int, _: object) -> None:
-        on_event("status", f"{variant}: induction, {done} of {total} obligations")
+        on_event("status", f"{variant}: induction, {done} of {total} obligations{pace.left(done, total)}")
 
     proofs = _proofs(plan, wanted, campaign.request.jobs, progress)
     seconds = time.monotonic() - began

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -25,6 +26,28 @@ class Progress(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+class Pace:
+    """Says how long a count of like things will still take, once there is enough to go by."""
+
+    ENOUGH = 5.0
+    """Seconds that have to pass before a guess is worth making."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+
+    def left(self, done: int, total: int) -> str:
+        """Return ``, about … left``, or nothing if it is too early to say; a count that starts again starts anew."""
+        if done <= 1:
+            self._began = self._clock()
+            return ""
+        passed = self._clock() - self._began
+        seconds = passed / (done - 1) * (total - done)
+        if passed < self.ENOUGH or done >= total:
+            return ""
+        return f", about {seconds:.0f} s left" if seconds < 100 else f", about {seconds / 60:.0f} min left"
 
 
 def progress() -> Progress:

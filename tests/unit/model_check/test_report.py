@@ -15,7 +15,7 @@ from carnet_check.planning import Request, planned
 from carnet_check.report import artefacts
 from carnet_check.report.closing import wrapped
 from carnet_check.report.matrix import matrices
-from carnet_check.report.progress import Heartbeat
+from carnet_check.report.progress import Heartbeat, Pace
 from carnet_check.report.words import filled, known, listed
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, State
@@ -73,6 +73,17 @@ def test_silence_is_broken_by_a_heartbeat(capsys: pytest.CaptureFixture[str]) ->
     spoken = capsys.readouterr()
     assert "counting states" in spoken.err
     assert spoken.out == ""
+
+
+def test_the_time_left_is_guessed_once_there_is_something_to_go_by() -> None:
+    times = iter([0.0, 10.0, 12.0, 20.0, 30.0, 40.0, 41.0])
+    pace = Pace(clock=lambda: next(times))
+    assert pace.left(1, 100) == ""  # the clock starts here, at 10 s
+    assert pace.left(2, 100) == "", "two seconds are too few"
+    assert pace.left(11, 100) == ", about 89 s left"
+    assert pace.left(21, 1000) == ", about 16 min left"
+    assert pace.left(1, 50) == "", "another count, another clock"
+    assert pace.left(50, 50) == ""
 
 
 def test_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
