@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ from carnet_ref.spdm import (
     SessionOverError,
     UnexpectedMessageError,
     UntrustedChainError,
+    opaque,
 )
 from carnet_ref.spdm.events import (
     Beat,
@@ -53,12 +55,14 @@ from carnet_ref.spdm.messages import (
     GetCapabilities,
     KeyExchange,
     KeyExchangeRsp,
+    KeyUpdateAck,
     Layout,
     Message,
     NegotiateAlgorithms,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
+    UpdateOperation,
     Version,
     VersionList,
     parse_message,
@@ -316,6 +320,42 @@ def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monk
     effects = deliver(requester(), Begin(), responder())
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, UnexpectedMessageError)
+
+
+def test_a_device_that_selects_records_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def selecting(version: Version, offered: bytes) -> bytes:
+        return opaque.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
+
+    monkeypatch.setattr("carnet_ref.spdm.responder.opaque", SimpleNamespace(selected_version=selecting))
+    effects = deliver(requester(), Begin(), responder())
+    assert isinstance(effects[0], Closed)
+    assert isinstance(effects[0].error, DowngradeError)
+
+
+@pytest.mark.parametrize("operation", UpdateOperation)
+def test_an_update_acknowledged_with_another_tag_ends_the_session(
+    operation: UpdateOperation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def acknowledging(version: Version, asked: UpdateOperation, tag: int) -> KeyUpdateAck:
+        return KeyUpdateAck(version, asked, tag ^ (asked is operation))
+
+    ours, theirs = established()
+    monkeypatch.setattr("carnet_ref.spdm.responder.KeyUpdateAck", acknowledging)
+    closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
+    assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
+    assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
+
+
+def test_a_requester_that_proves_another_transcript_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Twisted(Finish):
+        def encode(self) -> bytes:
+            return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
+
+    monkeypatch.setattr("carnet_ref.spdm.requester.Finish", Twisted)
+    effects = deliver(requester(), Begin(), responder())
+    assert isinstance(effects[0], Closed)
+    assert isinstance(effects[0].error, AuthenticationError)
+    assert effects[0].error.what == "RequesterVerifyData"
 
 
 def test_a_chain_under_another_root_is_refused() -> None:
