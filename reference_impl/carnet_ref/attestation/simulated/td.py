@@ -90,6 +90,11 @@ class SimulatedPlatform:
         """The certificates that quotes carry: platform, authority, root."""
         return self._pck, self._issuer, self._root
 
+    @property
+    def tcb_signer(self) -> Issued:
+        """The certificate that signs the collateral."""
+        return self._signing
+
     def td(
         self, mrtd: bytes = bytes(REGISTER), rtmrs: Sequence[bytes] = (bytes(REGISTER),) * 4, *, debug: bool = False
     ) -> SimulatedTd:
@@ -101,12 +106,13 @@ class SimulatedPlatform:
         at: datetime,
         *,
         status: TcbStatus = TcbStatus.UP_TO_DATE,
+        advisories: Sequence[str] = (),
         revoked: Sequence[x509.Certificate] = (),
         lasting: timedelta = COLLATERAL_LASTS,
     ) -> bytes:
-        """Return collateral issued at ``at``, in which this platform's TCB level has ``status``."""
+        """Return collateral issued at ``at``, in which this platform's TCB level has ``status`` and ``advisories``."""
         period = {"issueDate": _written(at), "nextUpdate": _written(at + lasting), "tcbEvaluationDataNumber": 1}
-        tcb_info = _document(self._tcb_info(period, status))
+        tcb_info = _document(self._tcb_info(period, _level(self._at, status, advisories)))
         qe_identity = _document(self._qe_identity(period))
         chain = _pem(self._signing, self._root)
         root_crl = revocation_list(self._root, at, lasting, revoked)
@@ -147,7 +153,7 @@ class SimulatedPlatform:
         """Return the key with which the quoting enclave signs quotes."""
         return derived_key(self._seed, "attestation key", ec.SECP256R1())
 
-    def _tcb_info(self, period: dict[str, object], status: TcbStatus) -> dict[str, object]:
+    def _tcb_info(self, period: dict[str, object], level: dict[str, object]) -> dict[str, object]:
         module = {"mrsigner": bytes(48).hex(), "attributes": bytes(8).hex(), "attributesMask": "FF" * 8}
         module_level = {"tcb": {"isvsvn": MODULE[0]}, **_level(self._at, TcbStatus.UP_TO_DATE)}
         versions = {
@@ -164,7 +170,7 @@ class SimulatedPlatform:
             "tcbType": 0,
             "tdxModule": module,
             "tdxModuleIdentities": [{"id": f"TDX_{MODULE[1]:02X}", **module, "tcbLevels": [module_level]}],
-            "tcbLevels": [{"tcb": versions, **_level(self._at, status)}],
+            "tcbLevels": [{"tcb": versions, **level}],
         }
 
     def _qe_identity(self, period: dict[str, object]) -> dict[str, object]:
@@ -275,8 +281,8 @@ def _item(place: str, encoded: bytes) -> SgxItem:
     return SgxItem(oid=oid, value=asn1.decode_der(asn1.TLV, encoded))
 
 
-def _level(date: datetime, status: TcbStatus) -> dict[str, object]:
-    return {"tcbDate": _written(date), "tcbStatus": status.value}
+def _level(date: datetime, status: TcbStatus, advisories: Sequence[str] = ()) -> dict[str, object]:
+    return {"tcbDate": _written(date), "tcbStatus": status.value, "advisoryIDs": list(advisories)}
 
 
 def _written(time: datetime) -> str:

@@ -1,0 +1,136 @@
+"""``carnet attest tdx``: exit codes, the JSON that callers rely on, and a last line that does it again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from carnet_check.cli import main
+from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.intel.policy import STEPS
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
+
+WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Write a platform's evidence and return the paths."""
+    (root,) = PLATFORM.anchors.of(Role.INTEL_SGX)
+    made = {
+        "quote": QUOTE,
+        "hex": QUOTE.hex().encode() + b"\n",
+        "0x": b"0x" + QUOTE.hex().encode(),
+        "base64": base64.encodebytes(QUOTE),
+        "longer": QUOTE + b"\1",
+        "text": b"no quote at all",
+        "empty": b"",
+        "debug": PLATFORM.td(debug=True).quote(REPORT_DATA),
+        "collateral": PLATFORM.collateral,
+        "root": root.public_bytes(Encoding.PEM),
+        "strict": b'{"require": ["tcb-status", "revocation", "quote-signature"], "tcb_statuses": ["UpToDate"]}',
+        "nothing": b"{}",
+        "wrong": b'{"require": "everything"}',
+    }
+    for name, data in made.items():
+        (tmp_path / name).write_bytes(data)
+    return {name: str(tmp_path / name) for name in made}
+
+
+def attest(*words: str) -> Result:
+    return CliRunner().invoke(main, ["attest", "tdx", *words])
+
+
+def found(*words: str) -> Any:
+    return json.loads(attest(*words, "--json").stdout)
+
+
+def usual(files: dict[str, str], *further: str, quote: str = "quote") -> list[str]:
+    return [files[quote], "--at", WHEN, "--trust-anchor", files["root"], *further]
+
+
+@pytest.mark.parametrize("form", ["quote", "hex", "0x", "base64"])
+def test_a_genuine_quote_is_accepted_in_every_form(files: dict[str, str], form: str) -> None:
+    assert attest(*usual(files, quote=form)).exit_code == 0
+
+
+def test_the_json_has_the_fields_that_callers_rely_on(files: dict[str, str]) -> None:
+    shown = found(*usual(files, "--collateral", files["collateral"], "--report-data", REPORT_DATA.hex()))
+    assert shown["accepted"] is True
+    assert shown["failed_step"] is None
+    assert [step["id"] for step in shown["steps"]] == list(STEPS)
+    assert {"id", "ok", "detail"} <= set(shown["steps"][0])
+    assert shown["claims"]["tcb_status"] == "UpToDate"
+
+
+def test_what_needs_collateral_is_listed_as_not_requested_without_it(files: dict[str, str]) -> None:
+    steps = {step["id"]: step for step in found(*usual(files))["steps"]}
+    assert steps["tcb-status"]["ok"] is None
+    assert steps["tcb-status"]["detail"] == "not requested"
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        (["longer"], "parse"),
+        (["text"], "parse"),
+        (["empty"], "parse"),
+        (["debug"], "debug"),
+        (["quote", "--report-data", "00" * 64], "report-data"),
+        (["quote", "--policy", "strict"], "policy"),
+        (["quote", "--policy", "nothing"], "policy"),
+        (["quote", "--collateral", "nothing"], "parse"),
+        (["quote", "--event-log", "text"], "parse"),
+    ],
+)
+def test_refused_quotes_exit_1_and_name_the_step(files: dict[str, str], words: list[str], step: str) -> None:
+    given = usual(files, *(files.get(word, word) for word in words[1:]), quote=words[0])
+    assert attest(*given).exit_code == 1
+    shown = found(*given)
+    assert (shown["accepted"], shown["failed_step"], shown["claims"]) == (False, step, {})
+
+
+def test_simulated_quotes_are_refused_with_the_production_root(files: dict[str, str]) -> None:
+    assert found(files["quote"], "--at", WHEN)["failed_step"] == "pck-chain"
+
+
+def test_a_strict_policy_is_met_with_collateral(files: dict[str, str]) -> None:
+    assert attest(*usual(files, "--policy", files["strict"], "--collateral", files["collateral"])).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["missing"],
+        ["quote", "--collateral", "missing"],
+        ["quote", "--policy", "missing"],
+        ["quote", "--policy", "wrong"],
+        ["quote", "--trust-anchor", "text"],
+        ["quote", "--at", "yesterday"],
+        ["quote", "--report-data", "xx"],
+        ["quote", "--report-data", "00"],
+        ["quote", "--unknown"],
+        [],
+    ],
+)
+def test_bad_usage_exits_2_with_one_line(files: dict[str, str], words: list[str]) -> None:
+    result = attest(*(files.get(word, word) for word in words))
+    assert result.exit_code == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not result.stdout
+
+
+def test_the_last_line_does_it_again(files: dict[str, str]) -> None:
+    """Without --at the command says which time it took, so that the same verdict can be had later."""
+    given = usual(files, "--collateral", files["collateral"], "--report-data", REPORT_DATA.hex())
+    last = attest(*given).stdout.strip().splitlines()[-1]
+    again = shlex.split(last.removeprefix("rerun"))
+    assert again[:3] == ["carnet", "attest", "tdx"]
+    assert attest(*again[3:]).stdout == attest(*given).stdout
