@@ -3,7 +3,7 @@
 A result is an Entity Attestation Token in the EAR profile: a JWT signed with ECDSA P-384 that says for each submodule
 whether it was affirmed, and by which steps.
 
-Source: RFC 9711 (EAT), sections 4 and 6; draft-ietf-rats-ear, "EAT Attestation Results".
+Source: RFC 9711 (EAT), sections 4 and 6; draft-ietf-rats-ear-04, "EAT Attestation Results".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from joserfc.jwk import ECKey
 from carnet_ref.attestation.appraisal import Appraisal
 
 ALGORITHM = "ES384"
-PROFILE = "tag:ietf.org,2026:rats/ear#01"
+PROFILE = "tag:ietf.org,2026:rats/ear#04"
 AFFIRMING = "affirming"
 CONTRAINDICATED = "contraindicated"
 
@@ -47,7 +47,7 @@ def signed_result(
         "exp": int((at + timedelta(seconds=ttl)).timestamp()),
         "eat_profile": PROFILE,
         "eat_nonce": nonce.hex(),
-        "ear.verifier-id": {"developer": "carnet", "build": issuer},
+        "ear_verifier_id": {"developer": "carnet", "build": issuer},
         "submods": {name: _submodule(appraisal) for name, appraisal in appraisals.items()},
     }
     return jwt.encode({"alg": ALGORITHM, "typ": "JWT"}, claims, key, algorithms=[ALGORITHM])
@@ -55,9 +55,9 @@ def signed_result(
 
 def _submodule(appraisal: Appraisal) -> dict[str, object]:
     return {
-        "ear.status": AFFIRMING if appraisal.accepted else CONTRAINDICATED,
-        "carnet.steps": [{"id": step.id, "ok": step.ok, "detail": step.detail} for step in appraisal.steps],
-        "carnet.claims": dict(appraisal.claims),
+        "ear_status": AFFIRMING if appraisal.accepted else CONTRAINDICATED,
+        "carnet_steps": [{"id": step.id, "ok": step.ok, "detail": step.detail} for step in appraisal.steps],
+        "carnet_claims": dict(appraisal.claims),
     }
 
 

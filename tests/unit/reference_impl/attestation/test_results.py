@@ -32,9 +32,9 @@ def read(token: str, **changes: Any) -> Any:
 def test_a_result_says_what_each_appraisal_found() -> None:
     claims = read(made())
     gpu, cvm = claims["submods"]["gpu"], claims["submods"]["cvm"]
-    assert (gpu["ear.status"], cvm["ear.status"]) == (AFFIRMING, CONTRAINDICATED)
-    assert gpu["carnet.claims"] == {"product": "GH100"}
-    assert cvm["carnet.steps"] == [{"id": "signature", "ok": False, "detail": "does not verify"}]
+    assert (gpu["ear_status"], cvm["ear_status"]) == (AFFIRMING, CONTRAINDICATED)
+    assert gpu["carnet_claims"] == {"product": "GH100"}
+    assert cvm["carnet_steps"] == [{"id": "signature", "ok": False, "detail": "does not verify"}]
 
 
 @pytest.mark.parametrize(
