@@ -9,7 +9,7 @@ from types import GenericAlias
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_ref.spdm import opaque
@@ -120,6 +120,7 @@ def _slots(message: Digests, layout: Layout) -> Digests:
 
 @pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES], ids=lambda kind: kind.__name__)
 def test_a_message_is_read_back_as_it_was_written(kind: type[Message]) -> None:
+    @settings(max_examples=40)
     @given(messages(kind))
     def check(drawn: tuple[Message, Layout]) -> None:
         message, layout = drawn

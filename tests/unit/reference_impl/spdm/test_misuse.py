@@ -44,7 +44,7 @@ from carnet_ref.spdm.events import (
     SendApplication,
     UpdateKeys,
 )
-from carnet_ref.spdm.machine import REFUSALS, Ended, State
+from carnet_ref.spdm.machine import REFUSALS, Ended, Secured, State
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -55,6 +55,7 @@ from carnet_ref.spdm.messages import (
     GetCapabilities,
     KeyExchange,
     KeyExchangeRsp,
+    KeyUpdate,
     KeyUpdateAck,
     Layout,
     Message,
@@ -356,6 +357,30 @@ def test_a_requester_that_proves_another_transcript_is_refused(monkeypatch: pyte
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, AuthenticationError)
     assert effects[0].error.what == "RequesterVerifyData"
+
+
+def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
+        return Finish(version, slot, signature or bytes(96), verify_data)
+
+    monkeypatch.setattr("carnet_ref.spdm.requester.Finish", signing)
+    monkeypatch.setattr(signing, "CODE", Finish.CODE, raising=False)
+    effects = deliver(requester(), Begin(), responder())
+    assert isinstance(effects[0], Closed)
+    assert isinstance(effects[0].error, UnexpectedMessageError)
+
+
+def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
+    ours, theirs = established()
+    (effect,) = ours.handle(UpdateKeys())
+    assert isinstance(effect, Send)
+    theirs.receive(effect.data)
+    state = ours.state
+    assert isinstance(state, Secured)
+    again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
+    _, record = state.sending.updated().seal(5, again.encode())
+    with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
+        theirs.receive(record)
 
 
 def test_a_chain_under_another_root_is_refused() -> None:
