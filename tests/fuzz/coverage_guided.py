@@ -8,6 +8,8 @@ allocation, or a process, that grows out of proportion. What was run is written 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import os
 import re
@@ -75,6 +77,19 @@ def campaign(name: str, inputs: int, seconds: int, findings: Path) -> dict[str, 
     }
 
 
+def table(results: list[dict[str, object]]) -> str:
+    """Return what was run as CSV, as the documentation shows it."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("Parser", "Inputs", "Outcome"))
+    for result in results:
+        outcome = "values and typed errors" if result["ok"] else "another exception, or too slow or large"
+        writer.writerow((result["parser"], f"{result['inputs']:,}", outcome))
+    total = sum(int(str(result["inputs"])) for result in results)
+    writer.writerow(("all", f"{total:,}", ""))
+    return out.getvalue()
+
+
 def main() -> int:
     """Fuzz the parsers asked for, one after the other, and say what was run."""
     if "--child" in sys.argv:
@@ -86,6 +101,7 @@ def main() -> int:
     reader.add_argument("--parser", action="append", choices=sorted(PARSERS), help="only this one; may be repeated")
     reader.add_argument("--inputs", type=int, default=100_000, help="for each parser")
     reader.add_argument("--seconds", type=int, default=60, help="at most, for each parser")
+    reader.add_argument("--table", type=Path, help="write the documentation's table here too")
     reader.add_argument("--summary", type=Path, default=Path("fuzz.json"))
     asked = reader.parse_args()
     asked.summary.parent.mkdir(parents=True, exist_ok=True)
@@ -97,6 +113,8 @@ def main() -> int:
         asked.summary.write_text(json.dumps(summary, indent=1) + "\n")
         sys.stdout.write(f"{name}: {results[-1]['inputs']} inputs, {'ok' if results[-1]['ok'] else 'FINDING'}\n")
         sys.stdout.flush()
+    if asked.table:
+        asked.table.write_text(table(results))
     return 0 if all(result["ok"] for result in results) else 1
 
 

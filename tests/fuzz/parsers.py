@@ -29,18 +29,7 @@ from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
-from carnet_ref.device.commands import (
-    MemoryRead,
-    ReadBack,
-    Rotated,
-    Start,
-    Trained,
-    Upload,
-    Write,
-    encode,
-    parse_command,
-    parse_reply,
-)
+from carnet_ref.device.commands import parse_command, parse_reply
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.device.programs import parse as parse_program
 from carnet_ref.fields import join, number
@@ -174,10 +163,9 @@ def _quotes() -> list[bytes]:
 
 
 def _tagged() -> list[bytes]:
-    """Return messages of the roles' own form: a tag, and so many fields."""
-    return [
-        bytes([tag]) + join(*(number(place) for place in range(count))) for tag in range(1, 6) for count in range(12)
-    ]
+    """Return messages of the project's own form: a tag, and so many fields."""
+    tags = (*range(1, 8), *range(0x11, 0x17))
+    return [bytes([tag]) + join(*(number(place) for place in range(count))) for tag in tags for count in range(12)]
 
 
 def _collaterals() -> list[Collateral]:
@@ -195,8 +183,6 @@ def _composite() -> list[bytes]:
 
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
 TDX_POLICY: Final = b'{"require":["signature"],"tcb_statuses":["UpToDate"],"result_ttl":60}'
-COMMANDS: Final = (Write(1, 2, b"data"), Start(b"train\n"), Upload(b"code", b"model"), ReadBack(3))
-REPLIES: Final = (Rotated(1), MemoryRead(bytes(32), bytes(32), 3), Trained(0.5, bytes(32)))
 PARSERS: Final = {
     parser.name: parser
     for parser in (
@@ -224,8 +210,8 @@ PARSERS: Final = {
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),
         Parser("spdm-opaque", _opaque, _opaque_seeds, (DowngradeError,)),
         Parser("rotation-order", _order, _order_seeds, (OrderRefusedError,)),
-        Parser("device-command", parse_command, lambda: [encode(command) for command in COMMANDS]),
-        Parser("device-reply", parse_reply, lambda: [encode(reply) for reply in REPLIES]),
+        Parser("device-command", parse_command, _tagged),
+        Parser("device-reply", parse_reply, _tagged),
         Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),
         Parser("role-envelope", parse_envelope, _tagged),
         Parser("role-message", parse_role_message, _tagged),
