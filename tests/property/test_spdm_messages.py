@@ -181,6 +181,14 @@ def test_a_chain_is_read_back_as_it_was_written() -> None:
     assert Chain.parse(encode_chain(chain())).certificates == chain()
 
 
+@given(st.integers(4, 51), st.integers(1, 255))
+def test_a_chain_that_names_another_root_is_malformed(place: int, change: int) -> None:
+    data = bytearray(encode_chain(chain()))
+    data[place] ^= change
+    with pytest.raises(MalformedError, match="the root it names"):
+        Chain.parse(bytes(data))
+
+
 @given(st.integers(0, len(encode_chain(chain())) - 1), st.integers(1, 255))
 def test_a_changed_chain_is_another_chain_or_malformed(place: int, change: int) -> None:
     data = bytearray(encode_chain(chain()))
