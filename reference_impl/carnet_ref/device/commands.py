@@ -63,9 +63,10 @@ Command = Write | Start | Fence | Upload | ReadBack | Train | Scrub
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The device took the key of this epoch."""
+    """The device took the key of this epoch; so many engines take traffic now."""
 
     epoch: int
+    live: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,9 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """Buffer and workspace are clear."""
+    """Buffer and workspace are clear: the copy engine finds ``left`` bytes in them."""
+
+    left: int
 
 
 Reply = Rotated | Fenced | MemoryRead | Trained | Scrubbed
@@ -110,8 +113,10 @@ def encode(message: Command | Reply) -> bytes:
             parts = (program,)
         case Upload(code, model):
             parts = (code, model)
-        case ReadBack(epoch) | Rotated(epoch):
-            parts = (number(epoch),)
+        case ReadBack(counter) | Scrubbed(counter):
+            parts = (number(counter),)
+        case Rotated(epoch, live):
+            parts = (number(epoch), number(live))
         case MemoryRead(code, model, received):
             parts = (code, model, number(received))
         case Trained(loss, model):
@@ -162,8 +167,8 @@ def parse_reply(data: bytes) -> Reply:
     what, body = "reply", data[1:]
     match data[:1]:
         case b"\x11":
-            (epoch,) = split(body, what, "epoch")
-            return Rotated(to_number(epoch, what, "epoch"))
+            epoch, live = split(body, what, "epoch", "live")
+            return Rotated(to_number(epoch, what, "epoch"), to_number(live, what, "live"))
         case b"\x12":
             split(body, what)
             return Fenced()
@@ -176,8 +181,8 @@ def parse_reply(data: bytes) -> Reply:
                 raise MalformedError(what, f"{_LOSS.size} bytes of loss", str(len(loss)))
             return Trained(float(_LOSS.unpack(loss)[0]), model)
         case b"\x15":
-            split(body, what)
-            return Scrubbed()
+            (left,) = split(body, what, "left")
+            return Scrubbed(to_number(left, what, "left"))
     raise MalformedError(what, "a known reply", data[:1].hex() or "nothing", 0)
 
 

@@ -52,6 +52,11 @@ class CopyEngines:
         self._receive_under(schedule.keys)
         self._send_under(schedule.keys)
 
+    @property
+    def live(self) -> int:
+        """How many engines take traffic."""
+        return len(self._receiving)
+
     def accept(self, order: bytes) -> LinkKeys:
         """Take the key that an order of this session carries, and return it.
 

@@ -59,7 +59,7 @@ class Device:
                 reply = self._train()
             case Scrub():
                 self.scrub()
-                reply = Scrubbed()
+                reply = Scrubbed(len(self.memory.content(Region.BUFFER)) + len(self.memory.content(Region.WORKSPACE)))
         self.run_resident()
         return reply
 

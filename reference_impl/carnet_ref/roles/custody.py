@@ -66,6 +66,9 @@ class AwaitsHolder(State):
 def order_rotation(job: Job, attested: GpuAttested) -> Transition:
     """Give the link a key of the next holder's epoch, before the GPU leaves."""
     facts.require(attested, job.live)
+    age = job.now - job.attested_at
+    if age > job.terms.evidence_lasts and job.terms.defences.stands("attestation-age"):
+        raise ProtocolError(f"the GPU's evidence is {age:.0f} seconds old, and lasts {job.terms.evidence_lasts:.0f}")
     job.redo = lambda: order_rotation(job, facts.attested(job.live.session))
     intent = Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
     job.wait(job.terms.patience)

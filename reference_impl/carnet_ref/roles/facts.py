@@ -10,7 +10,7 @@ from typing import Final
 
 from carnet_ref.crypto import AuthenticationError, sha384
 from carnet_ref.defences import Defences
-from carnet_ref.device.commands import Fenced, MemoryRead, Reply, Rotated, Scrubbed
+from carnet_ref.device.commands import Fenced, MemoryRead, Rotated, Scrubbed
 from carnet_ref.roles.links import Link
 from carnet_ref.roles.messages import ProtocolError
 
@@ -88,8 +88,10 @@ def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Defences) 
     """
     if defences.stands("rotation-ack"):
         reply = link.acknowledge(_present(sealed, "rotation"))
-        if link.pending is None or reply != Rotated(link.pending.epoch):
+        if link.pending is None or not isinstance(reply, Rotated) or reply.epoch != link.pending.epoch:
             raise ProtocolError(f"expected the acknowledgement of a rotation, found {type(reply).__name__}")
+        if defences.stands("engine-retirement") and reply.live != 1:
+            raise ProtocolError(f"{reply.live} copy engines take traffic after a rotation, not one")
     else:
         link.disregard(Rotated)
     link.take(inward)
@@ -115,7 +117,9 @@ def fenced(link: Link, sealed: bytes | None, defences: Defences) -> ContextsFenc
         ProtocolError: it acknowledges something else.
     """
     if defences.stands("fence-ack"):
-        _expect(link.open(_present(sealed, "fence")), Fenced)
+        reply = link.open(_present(sealed, "fence"))
+        if not isinstance(reply, Fenced):
+            raise ProtocolError(f"expected Fenced, found {type(reply).__name__}")
     else:
         link.disregard(Fenced)
     return ContextsFenced(_MINT, link.name(link.keys))
@@ -140,7 +144,12 @@ def scrubbed(link: Link, sealed: bytes | None, defences: Defences) -> BufferScru
         ProtocolError: it acknowledges something else.
     """
     if defences.stands("scrub-ack"):
-        _expect(link.open(_present(sealed, "scrub")), Scrubbed)
+        reply = link.open(_present(sealed, "scrub"))
+        if not isinstance(reply, Scrubbed):
+            raise ProtocolError(f"expected Scrubbed, found {type(reply).__name__}")
+        whole = defences.stands("scrub-buffer") and defences.stands("scrub-workspace")
+        if whole and reply.left:
+            raise ProtocolError(f"{reply.left} bytes are left after the scrub")
     return BufferScrubbed(_MINT, link.name(link.keys))
 
 
@@ -178,8 +187,3 @@ def _present(sealed: bytes | None, what: str) -> bytes:
     if sealed is None:
         raise AuthenticationError(f"acknowledgement of the {what}")
     return sealed
-
-
-def _expect(reply: Reply, kind: type[Reply]) -> None:
-    if not isinstance(reply, kind):
-        raise ProtocolError(f"expected {kind.__name__}, found {type(reply).__name__}")

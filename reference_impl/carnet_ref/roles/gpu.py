@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from carnet_ref.crypto import CryptoError
+from carnet_ref.crypto import SHA384_BYTES, CryptoError, verify_hmac_sha384
 from carnet_ref.defences import ALL, Defences
 from carnet_ref.device.commands import (
     Fence,
@@ -12,6 +12,7 @@ from carnet_ref.device.commands import (
     Reply,
     Rotated,
     Scrub,
+    Start,
     Train,
     Upload,
     Write,
@@ -20,11 +21,11 @@ from carnet_ref.device.commands import (
 )
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
 from carnet_ref.device.gpu import Device, Mode
-from carnet_ref.fields import to_number
+from carnet_ref.fields import split, to_number
 from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, key_schedule
 from carnet_ref.keys.schedules import CHECKS
 from carnet_ref.recorder import step
-from carnet_ref.roles.job import HANDSHAKE, IN_SESSION
+from carnet_ref.roles.job import HANDSHAKE, IN_SESSION, LAUNCH_LABEL
 from carnet_ref.roles.messages import (
     FOR_JOURNEY,
     GPU,
@@ -64,6 +65,10 @@ class State:
         """Take a message for a copy engine: there is none with a key."""
         return self, []
 
+    def on_work(self, body: bytes) -> Transition:
+        """Take work: there is nothing to run it in."""
+        return self, []
+
 
 Transition = tuple[State, list[Effect]]
 
@@ -93,13 +98,15 @@ class AwaitsSession(State):
 class InSession(State):
     """A session, its keys, and orders that come through it or through the link."""
 
-    __slots__ = ("engines", "responder")
+    __slots__ = ("engines", "launch_key", "responder", "submitted")
 
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
         self.responder = responder
         checks = frozenset(name for name in CHECKS if gpu.defences.stands(name))
         keys = H100KeySchedule.of_session(responder.secret())
+        self.launch_key = keys.key(LAUNCH_LABEL)
+        self.submitted = 0
         self.engines = CopyEngines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks), gpu.defences)
 
     def on_session(self, body: bytes) -> Transition:
@@ -109,7 +116,7 @@ class InSession(State):
         keys = self.engines.accept(self.responder.open(_after(IN_SESSION, body)))
         action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
         noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
-        return self, [Note(noted), self._reply(Rotated(keys.epoch))[1]]
+        return self, [Note(noted), self._reply(Rotated(keys.epoch, self.engines.live))[1]]
 
     def on_link(self, body: bytes) -> Transition:
         """Open the next message under the live key, and do what it says."""
@@ -131,6 +138,17 @@ class InSession(State):
         sealed, frame = self._reply(reply)
         noted = step(_EXECUTED[type(command)], GPU, g=g, k=k, v=v, j=self._name(sealed.keys), w=sealed.slot)
         return self, [Note(noted), *self.gpu.leaked(), *_semaphore(reply), frame]
+
+    def on_work(self, body: bytes) -> Transition:
+        """Start a kernel that somebody with the launch key submitted."""
+        tag, signed = body[:SHA384_BYTES], body[SHA384_BYTES:]
+        verify_hmac_sha384(self.launch_key, signed, tag, "submitted work")
+        count, program = split(signed, "submitted work", "number", "program")
+        if to_number(count, "submitted work", "number") != self.submitted:
+            raise ProtocolError("work submitted again, or out of order")
+        self.submitted += 1
+        self.gpu.device.carry_out(Start(program))
+        return self, self.gpu.leaked()
 
     def _received(self, opened: Opened, chunk: int) -> list[Effect]:
         if not chunk:
@@ -218,6 +236,8 @@ class Gpu:
                 return self.state.on_session(frame.body)
             case Kind.H2D:
                 return self.state.on_link(frame.body)
+            case Kind.WORK:
+                return self.state.on_work(frame.body)
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def _reset(self, body: bytes) -> Transition:

@@ -202,10 +202,12 @@ class AwaitsGrant(_InChannel):
 
     def on_grant(self, grant: Grant) -> Transition:
         """Accept a grant for the session that was attested, once."""
-        desk, name = self.desk, epoch_name(grant)
+        desk, name, defences = self.desk, epoch_name(grant), self.desk.stake.defences
         if grant.session != self.session:
             raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
-        if name in desk.accepted and desk.stake.defences.stands("grant-once"):
+        if (grant.d2h and defences.stands("h2d-half-only")) or (grant.launch and defences.stands("launch-key-kept")):
+            raise ProtocolError("a grant of more than the host-to-device half")
+        if name in desk.accepted and defences.stands("grant-once"):
             raise ProtocolError(f"the grant of {name} was accepted before")
         desk.accepted.add(name)
         noted = step("accept_grant", HOLDER, a=desk.stake.name, p=ORCHESTRATOR, k=name, v=grant.start)
@@ -226,8 +228,7 @@ class Provides(_InChannel):
         super().__init__(desk, channel, nonce)
         self.grant = grant
         self.chunks = desk.stake.chunks(grant.round)
-        keys = grant.keys(desk.stake.name)
-        self.sealer = Sealer(keys.h2d, keys.ivs(Direction.H2D, grant.start), KeyUsage())
+        self.sealer = self._sealer_from_start()
         self.sent = 0
         self.size = 0
 
@@ -235,6 +236,8 @@ class Provides(_InChannel):
         """Seal the next chunk; after the last, give the GPU back with the count used."""
         if self.sent == len(self.chunks):
             return self._give_back()
+        if not self.desk.stake.defences.stands("sender-iv-monotonic"):
+            self.sealer = self._sealer_from_start()
         data, slot, name = self.chunks[self.sent], self.sealer.ivs.message, self.desk.stake.name
         sealed = self.sealer.seal(encode(Write(self.grant.address + self.size, self.sent + 1, data)))
         self.sent += 1
@@ -244,6 +247,10 @@ class Provides(_InChannel):
         noted = step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk)
         frame = Send(GPU, Kind.H2D, h2d_body(self.grant.engine, slot, sealed))
         return self, [Persist("used", f"{epoch} {slot}".encode()), Note(noted), frame, Proceed()]
+
+    def _sealer_from_start(self) -> Sealer:
+        keys = self.grant.keys(self.desk.stake.name)
+        return Sealer(keys.h2d, keys.ivs(Direction.H2D, self.grant.start), KeyUsage())
 
     def _give_back(self) -> Transition:
         grant, name = self.grant, self.desk.stake.name

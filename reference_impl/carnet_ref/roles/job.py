@@ -32,7 +32,7 @@ class Terms:
 
     ``rounds`` hand-overs go to ``holders`` in turn. A holder keeps the GPU for ``lease`` seconds at most, any other
     answer is waited for ``patience`` seconds, a holder that was evicted ``evictions`` times in a row is given up, and
-    so is a GPU after ``sessions`` failed ones.
+    so is a GPU after ``sessions`` failed ones. Evidence opens no hand-over after ``evidence_lasts`` seconds.
     """
 
     holders: tuple[str, ...]
@@ -43,6 +43,7 @@ class Terms:
     patience: float = 30.0
     evictions: int = 3
     sessions: int = 8
+    evidence_lasts: float = 3600.0
     limits: UsageLimits = field(default_factory=UsageLimits.for_advantage)
     defences: Defences = ALL
 
@@ -122,6 +123,7 @@ class Job:
     link: Link | None = None
     attested: GpuAttested | None = None
     evidence: GpuEvidence | None = None
+    attested_at: float = 0.0
     custody: Custody = Custody.NONE
     holder: str = ""
     lent: LinkKeys | None = None
@@ -181,6 +183,10 @@ class State:
         """Take a message from a copy engine."""
         raise ProtocolError(f"a message from a copy engine, while the orchestrator {self}")
 
+    def on_report_outside(self, body: bytes) -> Transition:
+        """Take notice of a report that nobody asked for."""
+        return self, []
+
     def on_semaphore(self, name: str) -> Transition:
         """Take notice of a plain semaphore: it proves nothing."""
         return self, []
@@ -216,5 +222,8 @@ Transition = tuple[State, list[Effect]]
 IN_SESSION = b"\x01"
 """Before a message that travels inside the session; handshake messages have ``HANDSHAKE`` before them."""
 HANDSHAKE = b"\x00"
+
+LAUNCH_LABEL = "cpu_sec2_hmac_user"
+"""The label of the launch key. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
 
 _WORDS = re.compile("[A-Z]")

@@ -34,6 +34,7 @@ class Link:
     __slots__ = (
         "_defences",
         "_disregarded",
+        "_drawn",
         "_incoming",
         "_limits",
         "_outgoing",
@@ -49,6 +50,7 @@ class Link:
         self.session = session
         self.launch_key = launch_key
         self._disregarded: list[type[Reply]] = []
+        self._drawn: dict[str, tuple[bytes, LinkKeys]] = {}
         self._schedule = schedule
         self._defences = defences
         self._limits = limits if defences.stands("key-usage-limit") else UsageLimits(_UNLIMITED, _UNLIMITED)
@@ -86,8 +88,13 @@ class Link:
         Raises:
             KeysError: the schedule has no key for ``owner`` in this session.
         """
-        order = self._schedule.order(owner, random)
-        self._pending = self._receiving(self._schedule.follow(order))
+        if owner in self._drawn and not self._defences.stands("fresh-key"):
+            order, keys = self._drawn[owner]
+        else:
+            order = self._schedule.order(owner, random)
+            keys = self._schedule.follow(order)
+        self._drawn[owner] = order, keys
+        self._pending = self._receiving(keys)
         return order
 
     def acknowledge(self, sealed: bytes) -> Reply:

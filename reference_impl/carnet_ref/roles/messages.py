@@ -36,6 +36,10 @@ class Kind(Enum):
     """What code on the GPU wrote to unprotected host memory."""
     FAULT = 9
     """The GPU is unusable until a reset; visible to everybody, authenticated by nobody."""
+    REPORT = 10
+    """A GPU's report and chain, shown outside any session."""
+    WORK = 11
+    """To the GPU: work, authenticated with the session's launch key and not encrypted."""
 
 
 @dataclass(frozen=True, slots=True)

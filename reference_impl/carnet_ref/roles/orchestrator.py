@@ -66,6 +66,8 @@ class Orchestrator:
                 return self._on_link(event.body)
             case Frame(kind=Kind.SEMAPHORE):
                 return self.state.on_semaphore(event.body.decode("ascii", "replace"))
+            case Frame(kind=Kind.REPORT):
+                return self.state.on_report_outside(event.body)
             case Frame(kind=Kind.FAULT):
                 raise ProtocolError("the GPU reports a fault")
         return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from carnet_ref.device.gpu import Mode
-from carnet_ref.fields import number
+from carnet_ref.fields import number, split
 from carnet_ref.keys import H100KeySchedule, key_schedule
 from carnet_ref.recorder import step
 from carnet_ref.roles.appraising import accept_report
-from carnet_ref.roles.job import HANDSHAKE, Custody, Job, State, Transition
+from carnet_ref.roles.job import HANDSHAKE, LAUNCH_LABEL, Custody, Job, State, Transition
 from carnet_ref.roles.links import Link
 from carnet_ref.roles.messages import (
     FOR_JOURNEY,
@@ -28,8 +28,6 @@ from carnet_ref.roles.ports import GpuEvidence, Requester
 from carnet_ref.roles.round import begin_home
 
 _NONCE_BYTES = 32
-LAUNCH_LABEL = "cpu_sec2_hmac_user"
-"""The label of the launch key. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
 
 
 class AwaitsSession(State):
@@ -90,24 +88,23 @@ class AwaitsReport(State):
             raise ProtocolError("a report without a session")
         return self._appraise(self.job.session, self.job.session.take_evidence(_after(HANDSHAKE, body)))
 
-    def on_report_outside(self, evidence: GpuEvidence) -> Transition:
-        """Take a report that somebody shows outside the session.
-
-        Raises:
-            ProtocolError: reports are accepted inside the session only.
-        """
+    def on_report_outside(self, body: bytes) -> Transition:
+        """Ignore a report from outside the session; a weaker design takes it."""
         if self.job.terms.defences.stands("report-in-session") or self.job.session is None:
-            raise ProtocolError("a report from outside the session")
-        return self._appraise(self.job.session, evidence)
+            return self, [Remark("ignored: a report from outside the session")]
+        report, chain = split(body, "report", "report", "chain")
+        return self._appraise(self.job.session, GpuEvidence(report, chain))
 
     def _appraise(self, session: Requester, evidence: GpuEvidence) -> Transition:
         job = self.job
         tools, terms = job.tools, job.terms
         job.attested, appraisal = accept_report(session, evidence, self.nonce, tools.appraiser, terms.defences)
-        job.evidence = evidence
+        job.evidence, job.attested_at = evidence, job.now
         job.custody = Custody.NONE
         claims = appraisal.claims
-        noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=session.label, mode=claims["mode"])
+        own = claims["nonce"] == self.nonce.hex()
+        nonce = session.label if own else "another session"
+        noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=nonce, mode=claims["mode"])
         shown = job.reception.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
         state, effects = begin_home(job)
         return state, [Note(noted), *shown, *effects]

@@ -42,7 +42,7 @@ COMMANDS = (
     Train(),
     Scrub(),
 )
-REPLIES = (Rotated(2), Fenced(), MemoryRead(b"code", b"model", 4), Trained(1.5, b"model"), Scrubbed())
+REPLIES = (Rotated(2, 1), Fenced(), MemoryRead(b"code", b"model", 4), Trained(1.5, b"model"), Scrubbed(0))
 IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
 
 
@@ -102,7 +102,7 @@ def test_training_leaves_a_model_and_a_residue() -> None:
 def test_a_scrub_clears_all_but_model_and_code() -> None:
     gpu = loaded()
     gpu.carry_out(Train())
-    assert gpu.carry_out(Scrub()) == Scrubbed()
+    assert gpu.carry_out(Scrub()) == Scrubbed(0)
     assert not gpu.memory.content(Region.BUFFER) + gpu.memory.content(Region.WORKSPACE)
     assert gpu.memory.content(Region.MODEL) == b"0+6"
     assert gpu.memory.content(Region.CODE) == TRAINING_CODE
