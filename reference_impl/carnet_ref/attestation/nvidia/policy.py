@@ -76,7 +76,7 @@ def parse_policy(data: bytes) -> Policy:
         raise MalformedError(WHAT, "a JSON object", type(given).__name__)
     unknown = sorted(set(given) - set(Policy.__dataclass_fields__))
     if unknown:
-        raise MalformedError(WHAT, f"only {', '.join(Policy.__dataclass_fields__)}", unknown[0][:100])
+        raise MalformedError(WHAT, f"only {', '.join(Policy.__dataclass_fields__)}", ascii(unknown[0][:100]))
     modes = _words(given, "modes", tuple(Mode))
     return Policy(
         _words(given, "require", STEPS) or frozenset(),
@@ -96,21 +96,21 @@ def _words(given: dict[str, object], key: str, allowed: tuple[str, ...] | None) 
         raise MalformedError(WHAT, f"{key} to be a list of strings", type(value).__name__)
     wrong = [word for word in value if allowed is not None and word not in allowed]
     if wrong:
-        raise MalformedError(WHAT, f"{key} out of {', '.join(allowed or ())}", wrong[0][:100])
+        raise MalformedError(WHAT, f"{key} out of {', '.join(allowed or ())}", ascii(wrong[0][:100]))
     return frozenset(value)
 
 
 def _version(given: dict[str, object], key: str, form: re.Pattern[str]) -> str | None:
     value = given.get(key)
     if value is not None and not (isinstance(value, str) and form.fullmatch(value)):
-        raise MalformedError(WHAT, f"{key} to be a version", str(value)[:100])
+        raise MalformedError(WHAT, f"{key} to be a version", ascii(value)[:100])
     return value
 
 
 def _seconds(given: dict[str, object], key: str) -> int:
     value = given.get(key, HOUR)
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise MalformedError(WHAT, f"{key} to be a number of seconds", str(value)[:100])
+        raise MalformedError(WHAT, f"{key} to be a number of seconds", ascii(value)[:100])
     return value
 
 

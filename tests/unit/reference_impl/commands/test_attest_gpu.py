@@ -36,6 +36,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         "empty": b"{}",
         "asks": b'{"require": ["signature", "nonce"]}',
         "wrong": b'{"require": "everything"}',
+        "half": rb'{"\udafb": 1}',
         **{f"ocsp{place}": base64.b64encode(reply) for place, reply in enumerate(W.replies())},
     }
     for name, data in made.items():
@@ -136,6 +137,7 @@ def test_a_device_of_a_bundle_is_chosen(files: dict[str, str]) -> None:
         (["--at", "yesterday"], "'yesterday' is no time"),
         (["--policy", "wrong"], "is no policy"),
         (["--policy", "text"], "is no policy"),
+        (["--policy", "half"], "is no policy"),
         (["--policy", "absent"], "cannot read 'absent'"),
         (["--rim", "absent"], "cannot read 'absent'"),
         (["--trust-anchor", "text"], "no trust anchors"),

@@ -35,6 +35,7 @@ def test_an_empty_policy_asks_for_nothing() -> None:
 WRONG: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"{", "a JSON object"),
     "a list": (b"[]", "a JSON object"),
+    "a key that is half a character": (rb'{"\udafb": 1}', r"'\\udafb'"),
     "an unknown key": (b'{"requires": []}', "requires"),
     "an unknown step": (b'{"require": ["signatures"]}', "signatures"),
     "a step that is no string": (b'{"require": [1]}', "a list of strings"),
