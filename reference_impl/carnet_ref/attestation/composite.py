@@ -16,7 +16,7 @@ of quotes made during a handshake); RFC 9266 (channel bindings for TLS 1.3).
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -150,12 +150,13 @@ class Expected:
 class Verifier:
     """Whom a verifier trusts and what it asks: anchors, policies, and what it holds about platform and GPU.
 
-    ``collateral`` is about the TD's platform; ``rims`` and ``ocsp`` are about the GPU, as for `appraise_gpu`.
+    ``collateral`` is about the TD's platform; ``rims`` and ``ocsp`` are about the GPU, as for `appraise_gpu`. Without a
+    ``gpu_policy`` the verifier leaves the GPU to the TD, which took the report inside its own session.
     """
 
     anchors: Anchors
     td_policy: TdPolicy
-    gpu_policy: GpuPolicy
+    gpu_policy: GpuPolicy | None = None
     collateral: bytes | None = None
     rims: Sequence[bytes] = ()
     ocsp: Sequence[bytes] = ()
@@ -194,7 +195,7 @@ def appraise_composite(
     except RefusedError:
         return steps.concluded({})
     bound = {"role": parsed.binding.role, "epoch": parsed.binding.epoch, "manifest": parsed.binding.manifest.hex()}
-    return steps.concluded({**bound, "quote": dict(quote.claims), "gpu": dict(gpu.claims)})
+    return steps.concluded({**bound, "quote": dict(quote.claims), "gpu": dict(gpu)})
 
 
 def _parse(steps: Checklist, evidence: bytes) -> CompositeEvidence:
@@ -238,8 +239,13 @@ def _same(one: bytes, other: bytes) -> bool:
     return hmac.compare_digest(one, other)
 
 
-def _appraise_report(steps: Checklist, parsed: CompositeEvidence, verifier: Verifier, at: datetime) -> Appraisal:
+def _appraise_report(
+    steps: Checklist, parsed: CompositeEvidence, verifier: Verifier, at: datetime
+) -> Mapping[str, object]:
     """Appraise the report that the TD relies on; that it came inside the TD's session is the TD's word."""
+    if verifier.gpu_policy is None:
+        steps.left_out("gpu", "left to the TD, which took the report inside its own session")
+        return {}
     appraisal = appraise_gpu(
         parsed.gpu_report,
         parsed.gpu_chain,
@@ -250,7 +256,7 @@ def _appraise_report(steps: Checklist, parsed: CompositeEvidence, verifier: Veri
         ocsp=verifier.ocsp,
     )
     _adopt(steps, appraisal, "gpu")
-    return appraisal
+    return appraisal.claims
 
 
 def _adopt(steps: Checklist, appraisal: Appraisal, prefix: str) -> None:
@@ -282,7 +288,15 @@ def session_chain(session: GpuSession) -> bytes:
 
 
 def appraise_in_session(
-    report: SessionReport, session: GpuSession, nonce: bytes, verifier: Verifier, *, at: datetime
+    report: SessionReport,
+    session: GpuSession,
+    nonce: bytes,
+    *,
+    at: datetime,
+    policy: GpuPolicy,
+    anchors: Anchors,
+    rims: Sequence[bytes] = (),
+    ocsp: Sequence[bytes] = (),
 ) -> Appraisal:
     """Appraise a GPU's report that came inside a session, for use in that session and no other.
 
@@ -292,8 +306,11 @@ def appraise_in_session(
         report: the report, as the session's state machine handed it out.
         session: the session that is to be used.
         nonce: what `nonce_in_session` was asked with.
-        verifier: whom the verifier trusts and what it asks.
         at: when the report is appraised; it has a time zone.
+        policy: what is asked beyond the report being genuine.
+        anchors: whom to trust.
+        rims: the reference values of the driver and of the VBIOS, either or both.
+        ocsp: OCSP replies in DER.
     """
     steps = Checklist()
     try:
@@ -304,11 +321,11 @@ def appraise_in_session(
             report.report,
             session_chain(session),
             at=at,
-            policy=verifier.gpu_policy,
-            anchors=verifier.anchors,
+            policy=policy,
+            anchors=anchors,
             nonce=nonce_in_session(session, nonce),
-            rims=verifier.rims,
-            ocsp=verifier.ocsp,
+            rims=rims,
+            ocsp=ocsp,
         )
         _adopt(steps, appraisal, "gpu")
     except RefusedError:

@@ -11,9 +11,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import Anchors, Role
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.certificate_path import PathError, check_path, parse_pem_chain, validity
-from carnet_ref.attestation.intel import appraisal as tdx
+from carnet_ref.attestation.composite import (
+    Binding,
+    CompositeEvidence,
+    Expected,
+    Verifier,
+    appraise_composite,
+)
 from carnet_ref.attestation.intel.policy import Policy as TdPolicy
 from carnet_ref.attestation.nvidia import appraisal as nvidia
 from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
@@ -22,12 +28,16 @@ from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedTd
 from carnet_ref.crypto import Random, sha384
 from carnet_ref.device.gpu import Mode
-from carnet_ref.fields import join, split
 from carnet_ref.roles.ports import GpuEvidence
 from carnet_ref.spdm import Requester, RequesterConfig, Responder, ResponderConfig, UntrustedChainError
 from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.spdm.session import key_bytes
 
+ORCHESTRATOR: Final = "orchestrator"
+FIRST_EPOCH: Final = 0
+"""Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on."""
+BINDING_STEPS: Final = {"quote-bound-to-channel": "channel", "manifest-check": "manifest"}
+"""The defences that are steps of the composite appraisal."""
 OPEN_MODE: Final = 0xFF
 """The feature flag of a simulated GPU that is out of confidential mode: no mode that a report can name."""
 _CODE_AT = 2
@@ -163,8 +173,8 @@ class TdQuoter:
 
     def evidence(self, exporter: bytes, nonce: bytes, manifest: bytes, gpu: GpuEvidence) -> bytes:
         """Return a quote over everything it is bound to, and what of that the holder cannot know."""
-        bound = (sha384(exporter), sha384(manifest), sha384(gpu.report))
-        return join(self.td.quote(report_data(nonce, *bound)), *bound, gpu.report, gpu.chain)
+        binding = Binding(ORCHESTRATOR, exporter, sha384(gpu.report), nonce, FIRST_EPOCH, sha384(manifest))
+        return CompositeEvidence(binding, self.td.quote(binding.report_data()), gpu.report, gpu.chain).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,34 +189,14 @@ class TdVerifier:
     def appraise(
         self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, waived: frozenset[str]
     ) -> Appraisal:
-        """Appraise a quote; ``waived`` defences are steps left out."""
-        names = ("quote", "channel", "manifest", "report digest", "report", "chain")
-        quote, channel, job, digest, report, _ = split(evidence, "composite evidence", *names)
-        steps = Checklist()
-        try:
-            self._compare(steps, "quote-bound-to-channel", channel == sha384(exporter), waived)
-            self._compare(steps, "manifest-check", job == sha384(manifest), waived)
-            self._compare(steps, "gpu-report", digest == sha384(report), waived)
-        except RefusedError:
-            return steps.concluded({})
+        """Appraise a quote; ``waived`` defences are steps left out. The GPU is the attested orchestrator's business."""
         measured = () if "orchestrator-quote" in waived else (("mrtd", frozenset({self.measurement})),)
-        appraisal = tdx.appraise_quote(
-            quote,
+        required = frozenset({"pck-chain", "quote-signature", "report-data", "tcb-status", "revocation"})
+        policy = TdPolicy(require=required, measurements=measured)
+        return appraise_composite(
+            evidence,
+            Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest)),
+            Verifier(self.anchors, policy, collateral=self.collateral),
             at=self.clock(),
-            policy=TdPolicy(require=frozenset({"pck-chain", "quote-signature", "report-data"}), measurements=measured),
-            anchors=self.anchors,
-            collateral=self.collateral,
-            report_data=report_data(nonce, channel, job, digest),
+            waived=frozenset(step for defence, step in BINDING_STEPS.items() if defence in waived),
         )
-        return Appraisal((*steps.concluded({}).steps, *appraisal.steps), appraisal.claims)
-
-    def _compare(self, steps: Checklist, step: str, same: bool, waived: frozenset[str]) -> None:
-        if step in waived:
-            steps.not_requested(step)
-        else:
-            steps.require(same, step, "as expected", "about something else")
-
-
-def report_data(nonce: bytes, channel: bytes, manifest: bytes, gpu_report: bytes) -> bytes:
-    """Return the 64 bytes that the orchestrator's quote is over: channel, job and GPU by their digests."""
-    return sha384(join(b"carnet orchestrator 1", nonce, channel, manifest, gpu_report)) + bytes(16)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from carnet_ref.attestation.anchors import Anchors, default_anchors
+from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.composite import (
     Binding,
     CompositeEvidence,
@@ -98,6 +99,14 @@ def test_a_gpu_of_an_unknown_maker_is_refused_though_the_td_vouches_for_it() -> 
     assert appraise_composite(evidence.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "gpu.chain"
 
 
+def test_a_verifier_without_a_gpu_policy_leaves_the_gpu_to_the_td_and_says_so() -> None:
+    verifier = replace(VERIFIER, gpu_policy=None)
+    appraisal = appraise_composite(_evidence().encode(), EXPECTED, verifier, at=NOW)
+    assert appraisal.accepted
+    assert appraisal.steps[-1].id == "gpu"
+    assert appraisal.steps[-1].ok is None
+
+
 def test_a_td_that_its_host_may_debug_is_refused() -> None:
     quote = PLATFORM.td(debug=True).quote(BINDING.report_data())
     evidence = replace(_evidence(), quote=quote)
@@ -159,31 +168,36 @@ def _of(ends: tuple[Requester, Responder]) -> GpuSession:
     return ends[0].session
 
 
+def _in_session(report: SessionReport, session: GpuSession, nonce: bytes) -> Appraisal:
+    policy = nvidia.DEFAULT_POLICY
+    return appraise_in_session(report, session, nonce, at=NOW, policy=policy, anchors=GPU.anchors)
+
+
 def test_a_report_inside_the_session_to_be_used_is_accepted() -> None:
     ends = _session(GPU, "one")
     session = _of(ends)
     report = _measured(ends, nonce_in_session(session, b"a nonce"))
-    appraisal = appraise_in_session(report, session, b"a nonce", VERIFIER, at=NOW)
+    appraisal = _in_session(report, session, b"a nonce")
     assert appraisal.accepted, appraisal.steps[-1]
 
 
 def test_a_report_from_another_session_of_the_same_gpu_is_refused() -> None:
     ends, others = _session(GPU, "one"), _session(GPU, "two")
     report = _measured(others, nonce_in_session(_of(others), b"a nonce"))
-    assert appraise_in_session(report, _of(ends), b"a nonce", VERIFIER, at=NOW).failed_step == "session"
+    assert _in_session(report, _of(ends), b"a nonce").failed_step == "session"
 
 
 def test_a_report_on_the_nonce_of_another_session_is_refused() -> None:
     """Someone relays the report that the GPU made in a session of the relay's own."""
     ends, others = _session(GPU, "one"), _session(GPU, "two")
     report = _measured(ends, nonce_in_session(_of(others), b"a nonce"))
-    assert appraise_in_session(report, _of(ends), b"a nonce", VERIFIER, at=NOW).failed_step == "gpu.nonce"
+    assert _in_session(report, _of(ends), b"a nonce").failed_step == "gpu.nonce"
 
 
 def test_a_report_on_a_stale_nonce_is_refused() -> None:
     ends = _session(GPU, "one")
     report = _measured(ends, nonce_in_session(_of(ends), b"yesterday's"))
-    assert appraise_in_session(report, _of(ends), b"today's", VERIFIER, at=NOW).failed_step == "gpu.nonce"
+    assert _in_session(report, _of(ends), b"today's").failed_step == "gpu.nonce"
 
 
 def test_a_report_of_another_gpu_than_the_session_s_responder_is_refused() -> None:
@@ -193,5 +207,5 @@ def test_a_report_of_another_gpu_than_the_session_s_responder_is_refused() -> No
     theirs = Responder(ResponderConfig(certificates, GPU.key, OTHER_GPU.answer, Draws("theirs")))
     deliver(ours, Begin(), theirs)
     report = _measured((ours, theirs), nonce_in_session(_of((ours, theirs)), b"a nonce"))
-    appraisal = appraise_in_session(report, _of((ours, theirs)), b"a nonce", VERIFIER, at=NOW)
+    appraisal = _in_session(report, _of((ours, theirs)), b"a nonce")
     assert appraisal.failed_step == "gpu.signature"
