@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pkgutil
 
 import pytest
 
@@ -19,9 +19,4 @@ def test_every_defence_of_the_specification_has_a_counterpart() -> None:
 
 @pytest.mark.parametrize(("defence", "place"), COUNTERPARTS.items())
 def test_the_place_named_for_a_defence_asks_for_it(defence: str, place: str) -> None:
-    names = place.split(".")
-    split = next(at for at, name in enumerate(names) if name.lstrip("_")[:1].isupper() or at == len(names) - 1)
-    found = importlib.import_module(".".join(names[:split]))
-    for name in names[split:]:
-        found = getattr(found, name)
-    assert f'"{defence}"' in inspect.getsource(found)
+    assert f'"{defence}"' in inspect.getsource(pkgutil.resolve_name(place))
