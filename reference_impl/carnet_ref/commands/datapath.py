@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 PUBLISHED = ("gpu-travelling", "fastrack", "ddp", "pipellm")
 CAPACITY = "capacity"
+THROUGHPUT = "throughput"
+THROUGHPUT_CHUNKS = ("64 KiB", "256 KiB", "1 MiB")
+THROUGHPUT_ROUNDS = 81
 DEFAULTS = {
     "dataset": "44 TiB",
     "buffer": "256 MiB",
@@ -28,7 +33,7 @@ DEFAULTS = {
 
 
 @click.command(short_help="Reproduce published transfer times, and plan capacity.")
-@click.option("--table", type=click.Choice([*PUBLISHED, CAPACITY]), default=PUBLISHED[0], show_default=True)
+@click.option("--table", type=click.Choice([*PUBLISHED, CAPACITY, THROUGHPUT]), default=PUBLISHED[0], show_default=True)
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it, as SVG.")
 @click.option("--samples", default=500, show_default=True, help="Points of the parameter box that are tried.")
 @click.option("--seed", default=1, show_default=True, help="Which points they are.")
@@ -46,17 +51,21 @@ def datapath(
     """Print a published table beside what the timed data path makes of it.
 
     Which figures were fitted and which predicted stands beside each. `--table capacity` plans an epoch instead; sizes
-    are in MiB, MB or Mbit, rates in these per second, and a bare M is refused.
+    are in MiB, MB or Mbit, rates in these per second, and a bare M is refused. `--table throughput` measures the link
+    on this machine against a bare loop of AES-256-GCM.
     """
     given = {name: value for name, value in demanded.items() if value is not None}
+    if given and table != CAPACITY:
+        raise UsageError(f"--{next(iter(given))} belongs to --table {CAPACITY}")
+    if plot_file and table not in PUBLISHED:
+        raise UsageError(f"--plot draws published tables; '{table}' has nothing published to draw")
     if table == CAPACITY:
-        if plot_file:
-            raise UsageError("--plot draws published tables; 'capacity' has nothing published to draw")
         shown = _capacity(given)
         text = _capacity_lines(shown)
+    elif table == THROUGHPUT:
+        shown = _throughput()
+        text = _throughput_lines(shown)
     else:
-        if given:
-            raise UsageError(f"--{next(iter(given))} belongs to --table {CAPACITY}")
         shown, text = _published(table, samples, seed, plot_file)
     if as_json:
         click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
@@ -162,6 +171,36 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
     yield f"a visit ends within the lease {holds}; training time is not counted"
 
 
+def _throughput() -> dict[str, Any]:
+    """Measure the link; only here and in ``carnet sweep`` does the data path look at a real clock."""
+    from carnet_ref.datapath.quantities import Size
+    from carnet_ref.datapath.throughput import measure, openssl_speed
+
+    rows = []
+    for chunk in (Size.parse(text) for text in THROUGHPUT_CHUNKS):
+        said = {way: openssl_speed(chunk, way == "decrypt") for way in ("encrypt", "decrypt")}
+        for threads in (1, 2):
+            got = measure(Size.parse("8 MiB"), chunk, threads, THROUGHPUT_ROUNDS, os.urandom, time.perf_counter)
+            rows.append(
+                {"name": f"link, {chunk}, {threads} lanes", "published": None, "relative_error": None}
+                | {"reproduced": got.link.bytes_per_second, "unit": "B/s", "chunk": chunk.octets, "threads": threads}
+                | {"bare_loop": got.bare.bytes_per_second, "share_of_bare_loop": got.share}
+                | {f"openssl_{way}": rate.bytes_per_second if rate else None for way, rate in said.items()}
+            )
+    return {"table": THROUGHPUT, "rows": rows}
+
+
+def _throughput_lines(shown: dict[str, Any]) -> Iterator[str]:
+    yield "AES-256-GCM, sealed and opened once for each byte, and what openssl speed says of each way alone (GB/s)"
+    yield ""
+    yield f"{'':28}{'link':>8}{'bare loop':>11}{'share':>8}{'encrypt':>10}{'decrypt':>10}"
+    for row in shown["rows"]:
+        keys = ("openssl_encrypt", "openssl_decrypt")
+        said = "".join(f"{'-' if row[key] is None else f'{row[key] / 1e9:.2f}':>10}" for key in keys)
+        rates = f"{row['reproduced'] / 1e9:>8.2f}{row['bare_loop'] / 1e9:>11.2f}{row['share_of_bare_loop']:>8.1%}"
+        yield f"{row['name']:28}{rates}{said}"
+
+
 def _seconds(value: float) -> str:
     from carnet_ref.datapath.quantities import Duration
 
@@ -170,7 +209,7 @@ def _seconds(value: float) -> str:
 
 def _rerun(table: str, plot_file: Path | None, samples: int, seed: int, given: dict[str, str | int]) -> str:
     words = ["carnet", "datapath", "--table", table]
-    if table not in {PUBLISHED[0], CAPACITY}:
+    if table in PUBLISHED[1:]:
         words += ["--samples", str(samples), "--seed", str(seed)]
     if plot_file:
         words += ["--plot", str(plot_file)]

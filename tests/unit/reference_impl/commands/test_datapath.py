@@ -76,6 +76,17 @@ def test_bad_input_ends_in_one_line_and_exit_code_2(arguments: list[str], messag
     assert as_json.json["error"]["kind"] == "usage"
 
 
+def test_throughput_stands_beside_openssl_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_ref.commands.datapath.THROUGHPUT_ROUNDS", 1)
+    monkeypatch.setattr("carnet_ref.datapath.throughput.openssl_speed", lambda chunk, decrypt: None)
+    ran = carnet("datapath", "--table", "throughput", "--json")
+    assert [row["threads"] for row in ran.json["rows"]] == [1, 2] * 3
+    assert all(row["share_of_bare_loop"] > 0 and row["openssl_encrypt"] is None for row in ran.json["rows"])
+    assert (
+        carnet("datapath", "--table", "throughput").out.rstrip().endswith("rerun: carnet datapath --table throughput")
+    )
+
+
 def test_capacity_says_how_to_run_it_again() -> None:
     ran = carnet("datapath", "--table", "capacity", "--dataset", "1 GiB", "--holders", "2")
     assert ran.out.rstrip().endswith("rerun: carnet datapath --table capacity --dataset '1 GiB' --holders 2")
