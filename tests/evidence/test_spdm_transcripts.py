@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.evidence.spdm_table import TABLE, table
 from tests.fixtures.spdm_transcripts import Walker
 
 EVIDENCE = os.environ.get("CARNET_EVIDENCE")
@@ -51,3 +52,7 @@ def test_a_recorded_session_is_byte_equal(name: str) -> None:
     computed = Counter(walk.computed)
     assert not recorded - computed
     assert {what for what, _ in computed - recorded} <= (NOT_SHOWN_FOR_PSK if name.startswith("psk") else set())
+
+
+def test_the_table_in_the_documentation_is_the_one_of_today() -> None:
+    assert TABLE.read_text("utf-8") == table(), "write it again: python -m tests.evidence.spdm_table"
