@@ -23,6 +23,7 @@ from carnet_ref.attestation.intel.collateral import (
     parse_qe_identity,
     parse_tcb_info,
 )
+from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
@@ -42,6 +43,7 @@ from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
 from carnet_ref.wire import MalformedError
+from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.spdm_ends import chain, requester, responder
 
 Seeds = Callable[[], Iterable[bytes]]
@@ -159,7 +161,12 @@ def _reports() -> list[bytes]:
 
 
 def _quotes() -> list[bytes]:
-    return [*_evidence("07*/sample/tdx_quote", 1), *_evidence("06*/**/*quote*.dat", 2), *_evidence("08*/**/quote.dat")]
+    return [
+        QUOTE,
+        *_evidence("07*/sample/tdx_quote", 1),
+        *_evidence("06*/**/*quote*.dat", 2),
+        *_evidence("08*/**/quote.dat"),
+    ]
 
 
 def _tagged() -> list[bytes]:
@@ -169,7 +176,8 @@ def _tagged() -> list[bytes]:
 
 
 def _collaterals() -> list[Collateral]:
-    return [parse_collateral(data) for data in _evidence("07*/sample/tdx*collateral.json", 2)]
+    found = _evidence("07*/sample/tdx*collateral.json", 2)
+    return [parse_collateral(data) for data in (PLATFORM.collateral, *found)]
 
 
 def _bundles() -> list[bytes]:
@@ -182,7 +190,9 @@ def _composite() -> list[bytes]:
 
 
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
-TDX_POLICY: Final = b'{"require":["signature"],"tcb_statuses":["UpToDate"],"result_ttl":60}'
+TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
+    b"00" * 48
+)
 PARSERS: Final = {
     parser.name: parser
     for parser in (
@@ -190,8 +200,9 @@ PARSERS: Final = {
         Parser("rim", parse_rim, lambda: _evidence("0[13]*/**/*.swidtag", 2), heavy=True),
         Parser("ocsp", parse_ocsp, lambda: [decode(d, "ocsp") for d in _evidence("03*/**/ocsp/*.dat")], heavy=True),
         Parser("tdx-quote", parse_quote, _quotes),
-        Parser("pck-chain", parse_pck_chain, lambda: [*_evidence("08*/pckSignChain.pem"), *_pem()], heavy=True),
-        Parser("collateral", parse_collateral, lambda: _evidence("07*/sample/tdx*collateral.json", 2), heavy=True),
+        Parser("event-log", parse_event_log, lambda: _evidence("10*/**/tdx_ccel_live*", 1)),
+        Parser("pck-chain", parse_pck_chain, lambda: [parse_quote(QUOTE).signature.pck_chain, *_pem()], heavy=True),
+        Parser("collateral", parse_collateral, lambda: [PLATFORM.collateral], heavy=True),
         Parser("tcb-info", parse_tcb_info, lambda: [c.signed_tcb_info.body for c in _collaterals()], heavy=True),
         Parser(
             "qe-identity", parse_qe_identity, lambda: [c.signed_qe_identity.body for c in _collaterals()], heavy=True

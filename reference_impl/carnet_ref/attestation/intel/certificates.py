@@ -77,9 +77,18 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     certificates = parse_pem_chain(text)
     if b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates) != text:
         raise MalformedError("PCK certificate chain", "PEM certificates and nothing else", "other text")
+    for certificate in certificates:
+        _check_signature_is_whole(certificate)
     if len(certificates) != 3:
         raise MalformedError("PCK certificate chain", "3 certificates", f"{len(certificates)}")
     return PckChain(parse_pck_certificate(certificates[0]), certificates)
+
+
+def _check_signature_is_whole(certificate: x509.Certificate) -> None:
+    """Refuse a signature that is said to have unused bits: nobody signs that number, so it could be changed."""
+    signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
+    if signed.signature.padding_bits():
+        raise MalformedError("PCK certificate chain", "signatures of whole bytes", "unused bits")
 
 
 def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
@@ -125,6 +134,18 @@ def p256_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MalformedError("certificate", "a key on secp256r1", type(key).__name__)
     return key
+
+
+@asn1.sequence
+class SignedCertificate:
+    """A certificate as its three parts.
+
+    Source: RFC 5280, section 4.1.
+    """
+
+    to_be_signed: asn1.TLV
+    algorithm: asn1.TLV
+    signature: asn1.BitString
 
 
 @asn1.sequence

@@ -17,7 +17,7 @@ from carnet_ref.attestation.intel.certificates import (
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
-from carnet_ref.attestation.simulated.td import COMPONENTS, PCESVN
+from carnet_ref.attestation.simulated.td import COMPONENTS, PCESVN, SimulatedPlatform
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE
 
@@ -44,6 +44,22 @@ def test_the_extension_says_what_the_platform_is() -> None:
     assert chain.leaf.tcb.components == COMPONENTS
     assert (chain.leaf.tcb.pcesvn, chain.leaf.pceid, len(chain.leaf.ppid)) == (PCESVN, bytes(2), 16)
     assert [chain.issuer, chain.root] == [issued.certificate for issued in PLATFORM.pck_chain[1:]]
+
+
+def test_a_signature_with_unused_bits_is_refused_although_it_verifies() -> None:
+    """The number of unused bits is not signed, and a zero bit may be left unused without any other change."""
+    platforms = (SimulatedPlatform(bytes([seed]), NOW) for seed in range(64))
+    issued = next(
+        found for found in (each.pck_chain for each in platforms) if not found[0].certificate.signature[-1] & 1
+    )
+    whole = issued[0].certificate.public_bytes(Encoding.DER)
+    place = len(whole) - len(issued[0].certificate.signature) - 1
+    changed = x509.load_der_x509_certificate(whole[:place] + b"\1" + whole[place + 1 :])
+    changed.verify_directly_issued_by(issued[1].certificate)
+    above = b"".join(each.certificate.public_bytes(Encoding.PEM) for each in issued[1:])
+    parse_pck_chain(issued[0].certificate.public_bytes(Encoding.PEM) + above)
+    with pytest.raises(MalformedError, match="unused bits"):
+        parse_pck_chain(changed.public_bytes(Encoding.PEM) + above)
 
 
 def test_one_nul_may_end_the_text() -> None:
