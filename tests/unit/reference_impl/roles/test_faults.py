@@ -1,0 +1,301 @@
+"""Faults put into the implementation on purpose: each is caught by a role's own check or by conformance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.conformance import conform
+from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device.gpu import Device
+from carnet_ref.device.memory import Region
+from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
+from carnet_ref.parties.cast import Cast, holder_names
+from carnet_ref.recorder import believed, write_trace
+from carnet_ref.roles import appraising, custody, facts, round, setup
+from carnet_ref.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
+from carnet_ref.roles.holder import Provides
+from carnet_ref.roles.homecoming import Stage, stages
+from carnet_ref.roles.job import Custody, Job, Transition
+from carnet_ref.roles.links import Link
+from carnet_ref.roles.messages import Note, Proceed
+from carnet_ref.roles.papers import Grant, Return
+from tests.fixtures.worlds import TestWorld, world_of
+
+CAST = Cast(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
+Fault = Callable[[pytest.MonkeyPatch], None]
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(plant: Fault) -> Fault:
+    """Add a fault to the list."""
+    FAULTS[plant.__name__.replace("_", " ")] = plant
+    return plant
+
+
+def without(*left_out: Stage) -> Callable[..., tuple[Stage, ...]]:
+    return lambda *args: tuple(stage for stage in stages(*args) if stage not in left_out)
+
+
+def reordered(*order: Stage) -> Callable[..., tuple[Stage, ...]]:
+    return lambda *args: tuple(sorted(stages(*args), key=order.index))
+
+
+@fault
+def scrub_leaves_the_buffer(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Device, "scrub", lambda self: self.memory.clear(Region.WORKSPACE))
+
+
+@fault
+def scrub_leaves_the_workspace(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Device, "scrub", lambda self: self.memory.clear(Region.BUFFER))
+
+
+@fault
+def scrub_is_not_ordered(patch: pytest.MonkeyPatch) -> None:
+    def skip(job: Job) -> Transition:
+        return custody.lend(job, BufferScrubbed(facts._MINT, job.live.name(job.live.keys)))
+
+    patch.setattr(round, "_scrub", skip)
+
+
+@fault
+def the_old_engine_stays_alive(patch: pytest.MonkeyPatch) -> None:
+    def install(self: CopyEngines, keys: LinkKeys) -> None:
+        self._receive_under(keys)
+        self._send_under(keys)
+
+    patch.setattr(CopyEngines, "install", install)
+
+
+@fault
+def the_gpu_keeps_the_old_reply_key(patch: pytest.MonkeyPatch) -> None:
+    def install(self: CopyEngines, keys: LinkKeys) -> None:
+        self._receiving.clear()
+        self._receive_under(keys)
+
+    patch.setattr(CopyEngines, "install", install)
+
+
+@fault
+def the_gpu_restarts_its_counter(patch: pytest.MonkeyPatch) -> None:
+    def opened(self: CopyEngines, engine: int, ciphertext: bytes, claimed: int) -> Any:
+        receiving = self._receiving[engine]
+        receiving.opener = Opener(receiving.keys.h2d, receiving.keys.ivs(Direction.H2D))
+        return original(self, engine, ciphertext, claimed)
+
+    original = CopyEngines.open
+    patch.setattr(CopyEngines, "open", opened)
+
+
+@fault
+def a_holder_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
+    def on_proceed(self: Provides) -> Transition:
+        self.sealer = self._sealer_from_start()
+        return original(self)  # type: ignore[return-value]
+
+    original = Provides.on_proceed
+    patch.setattr(Provides, "on_proceed", on_proceed)
+
+
+@fault
+def the_orchestrator_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
+    def seal(self: Link, command: Any) -> tuple[int, bytes]:
+        keys = self.keys
+        self._outgoing.sealer = Sealer(keys.h2d, keys.ivs(Direction.H2D), KeyUsage())
+        return original(self, command)
+
+    original = Link.seal
+    patch.setattr(Link, "seal", seal)
+
+
+@fault
+def the_grant_counts_from_too_far(patch: pytest.MonkeyPatch) -> None:
+    original = custody._paper
+    patch.setattr(custody, "_paper", lambda job, enrolled, start: replace(original(job, enrolled, start), start=1))
+
+
+@fault
+def the_whole_bundle_is_lent(patch: pytest.MonkeyPatch) -> None:
+    def paper(job: Job, enrolled: Any, start: int) -> Grant:
+        return replace(original(job, enrolled, start), d2h=job.live.keys.d2h)
+
+    original = custody._paper
+    patch.setattr(custody, "_paper", paper)
+
+
+@fault
+def the_launch_key_is_lent(patch: pytest.MonkeyPatch) -> None:
+    def paper(job: Job, enrolled: Any, start: int) -> Grant:
+        return replace(original(job, enrolled, start), launch=job.live.launch_key)
+
+    original = custody._paper
+    patch.setattr(custody, "_paper", paper)
+
+
+@fault
+def the_grant_goes_to_the_wrong_holder(patch: pytest.MonkeyPatch) -> None:
+    def grant(job: Job, rotated: KeyRotated) -> Transition:
+        due, job.holder = job.holder, next(name for name in job.terms.holders if name != job.holder)
+        state, effects = original(job, rotated)
+        job.holder = due
+        return state, effects
+
+    original = custody.grant
+    patch.setattr(custody, "grant", grant)
+
+
+@fault
+def memory_is_checked_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
+    order = (Stage.FENCE, Stage.UPLOAD, Stage.READ_BACK, Stage.ROTATE)
+    patch.setattr(round, "stages", reordered(*order))
+
+
+@fault
+def contexts_are_fenced_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", reordered(Stage.FENCE, Stage.ROTATE, Stage.UPLOAD, Stage.READ_BACK))
+
+
+@fault
+def nothing_rotates_at_return(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.ROTATE))
+
+
+@fault
+def contexts_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.FENCE))
+
+
+@fault
+def the_code_is_not_uploaded_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.UPLOAD))
+
+
+@fault
+def nothing_is_read_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.READ_BACK))
+
+
+@fault
+def an_acknowledgement_of_a_rotation_is_not_awaited(patch: pytest.MonkeyPatch) -> None:
+    def order_rotation(job: Job, attested: Any) -> Transition:
+        state, effects = original(job, attested)
+        return state, [*effects, Proceed()]
+
+    def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Any) -> KeyRotated:
+        link.take(inward)
+        return KeyRotated(facts._MINT, link.name(link.keys))
+
+    original = custody.order_rotation
+    patch.setattr(custody, "order_rotation", order_rotation)
+    patch.setattr(facts, "rotated", rotated)
+
+
+@fault
+def the_report_answers_another_nonce(patch: pytest.MonkeyPatch) -> None:
+    def accept(session: Any, evidence: Any, nonce: bytes, appraiser: Any, defences: Any) -> Any:
+        waived = replace(defences, off=frozenset({"report-nonce"}))
+        return original(session, evidence, nonce, appraiser, waived)
+
+    def begun(self: setup.AwaitsReport, job: Job, nonce: bytes) -> None:
+        waits(self, job, bytes(32))
+
+    original, waits = appraising.accept_report, setup.AwaitsReport.__init__
+    patch.setattr("carnet_ref.roles.setup.accept_report", accept)
+    patch.setattr(setup.AwaitsReport, "__init__", begun)
+
+
+@fault
+def a_chunk_is_recorded_as_another(patch: pytest.MonkeyPatch) -> None:
+    def on_proceed(self: Provides) -> Any:
+        state, effects = original(self)
+        notes = [at for at, effect in enumerate(effects) if isinstance(effect, Note)]
+        if notes and self.sent == 1:
+            taken = effects[notes[0]]
+            assert isinstance(taken, Note)
+            args = tuple((name, value.replace("chunk 1", "chunk 2")) for name, value in taken.step.args)
+            effects[notes[0]] = Note(replace(taken.step, args=args))
+        return state, effects
+
+    original = Provides.on_proceed
+    patch.setattr(Provides, "on_proceed", on_proceed)
+
+
+@fault
+def a_chunk_is_counted_and_not_sent(patch: pytest.MonkeyPatch) -> None:
+    def on_proceed(self: Provides) -> Any:
+        state, effects = original(self)
+        return state, effects if self.sent != 3 or len(effects) < 4 else [*effects[:2], effects[3]]
+
+    original = Provides.on_proceed
+    patch.setattr(Provides, "on_proceed", on_proceed)
+
+
+@fault
+def what_an_evicted_holder_left_is_trained_on(patch: pytest.MonkeyPatch) -> None:
+    def on_return(self: custody.AwaitsReturn, holder: str, given: Return) -> Transition:
+        state, effects = self._evict("the lease is over")
+        self.job.custody, self.job.count = Custody.RETURNED, given.count
+        return state, effects
+
+    patch.setattr(custody.AwaitsReturn, "on_return", on_return)
+
+
+@fault
+def a_verified_fact_is_made_without_a_check(patch: pytest.MonkeyPatch) -> None:
+    def verified(link: Link, sealed: bytes, expected: Any, defences: Any) -> MemoryVerified:
+        return MemoryVerified(object(), link.name(link.keys))
+
+    patch.setattr(facts, "verified", verified)
+
+
+@fault
+def a_fact_of_another_session_is_used(patch: pytest.MonkeyPatch) -> None:
+    def fenced(link: Link, sealed: bytes | None, defences: Any) -> ContextsFenced:
+        original(link, sealed, defences)
+        return ContextsFenced(facts._MINT, "another session/0")
+
+    original = facts.fenced
+    patch.setattr(facts, "fenced", fenced)
+
+
+def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
+    """Return how a run went wrong; nothing, if nothing did."""
+    try:
+        world.run(20_000)
+    except facts.ForgedFactError as error:
+        return f"refused: {error}"
+    complaints = [line for line in told if "given up" in line or "failed" in line]
+    if complaints:
+        return f"noticed: {complaints[0]}"
+    steps, threat = believed(world.recorder.lines)
+    write_trace(folder / "trace", CAST.header(1, threat), steps)
+    divergence = conform(folder / "trace").divergence
+    return "" if divergence is None else f"does not conform: {divergence}"
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Callable[[], str]:
+    def judge() -> str:
+        world, told = world_of(CAST)
+        return verdict(world, told, tmp_path)
+
+    return judge
+
+
+def test_without_a_fault_nothing_is_caught(judged: Callable[[], str]) -> None:
+    assert judged() == ""
+
+
+def test_there_are_many_faults() -> None:
+    assert len(FAULTS) >= 15
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_caught(name: str, judged: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[name](monkeypatch)
+    assert judged() != ""
