@@ -72,11 +72,6 @@ class Profile:
     name: str
     versions: tuple[Version, ...]
 
-    @property
-    def newest(self) -> Version:
-        """The version it prefers."""
-        return max(self.versions)
-
     def choose(self, offered: VersionList) -> Version:
         """Return the newest version that both ends speak.
 
