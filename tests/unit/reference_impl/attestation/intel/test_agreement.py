@@ -1,0 +1,74 @@
+"""Another verifier is asked about simulated platforms: same status, and it refuses whatever is refused here."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import timedelta
+
+import dcap_qvl
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from tests.fixtures.dcap import refusal
+from tests.fixtures.quote_mutations import Question, mutated
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA, appraised
+
+ROOT = PLATFORM.anchors.of(Role.INTEL_SGX)[0].public_bytes(Encoding.DER)
+PCK, PCK_AUTHORITY, _ = PLATFORM.pck_chain
+OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
+MUTATIONS = 150
+STRICTER = {"parse", "pck-chain", "collateral-signature", "collateral-validity"}
+"""As for real quotes: bytes after the quote, the text of its certificates, roots, and lists before their time."""
+
+
+@pytest.mark.parametrize("status", [status for status in TcbStatus if status is not TcbStatus.REVOKED])
+def test_both_verifiers_report_the_same_status(status: TcbStatus) -> None:
+    collateral = PLATFORM.published(NOW, status=status, advisories=["INTEL-SA-1"])
+    published = dcap_qvl.QuoteCollateralV3.from_json(collateral.decode())
+    theirs = dcap_qvl.verify_with_root_ca(QUOTE, published, ROOT, int(NOW.timestamp()))
+    ours = appraised(collateral=collateral).claims
+    assert (ours["tcb_status"], ours["advisories"]) == (theirs.status, theirs.advisory_ids)
+
+
+@pytest.mark.parametrize(
+    ("quote", "collateral"),
+    [
+        (QUOTE, PLATFORM.published(NOW, status=TcbStatus.REVOKED)),
+        (QUOTE, PLATFORM.published(NOW, revoked=[PCK.certificate])),
+        (QUOTE, PLATFORM.published(NOW, revoked=[PCK_AUTHORITY.certificate])),
+        (QUOTE, PLATFORM.published(NOW - timedelta(days=31))),
+        (PLATFORM.td(debug=True).quote(REPORT_DATA), PLATFORM.collateral),
+        (OTHER.td().quote(REPORT_DATA), PLATFORM.collateral),
+    ],
+    ids=["status", "platform revoked", "authority revoked", "expired", "debug", "another root"],
+)
+def test_both_verifiers_refuse(quote: bytes, collateral: bytes) -> None:
+    assert not appraised(quote, collateral=collateral).accepted
+    assert refusal(quote, collateral, NOW, ROOT) is not None
+
+
+def test_the_other_verifier_refuses_nothing_that_is_accepted_here() -> None:
+    question = Question(QUOTE, PLATFORM.collateral, NOW + timedelta(days=1))
+    other = Question(OTHER.td().quote(bytes(64)), OTHER.collateral, NOW)
+    draw = random.Random(1)
+    accepted = 0
+    for _ in range(MUTATIONS):
+        name, asked = mutated(draw, question, other)
+        ours = appraised(asked.quote, collateral=asked.collateral, at=asked.at)
+        theirs = refusal(asked.quote, asked.collateral, asked.at, ROOT)
+        accepted += ours.accepted
+        if ours.accepted:
+            assert theirs is None, f"{name}: laxer than dcap-qvl, which says {theirs}"
+        elif theirs is None:
+            assert ours.failed_step in STRICTER, f"{name}: stricter than dcap-qvl at {ours.steps[-1]}"
+    assert 0 < accepted < MUTATIONS
+
+
+def test_the_collateral_is_what_the_other_verifier_reads_too() -> None:
+    assert set(json.loads(PLATFORM.collateral)) == set(
+        json.loads(dcap_qvl.QuoteCollateralV3.from_json(PLATFORM.collateral.decode()).to_json())
+    ) - {"pck_certificate_chain"}
