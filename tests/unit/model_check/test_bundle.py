@@ -68,6 +68,17 @@ def test_a_changed_byte_of_the_envelope_is_refused(run: Path, envelope: bytes, p
         checked(changed, run, PUBLIC)
 
 
+def test_an_envelope_that_merely_reads_the_same_is_refused(run: Path, envelope: bytes) -> None:
+    spaced = envelope.replace(b'","', b'", "', 1)
+    assert json.loads(spaced) == json.loads(envelope)
+    signature = json.loads(envelope)["signatures"][0]["sig"]
+    twin = signature[:-3] + chr(ord(signature[-3]) + 1) + "=="  # differs in bits that base64 leaves unused
+    assert base64.b64decode(twin) == base64.b64decode(signature)
+    for same in (spaced, envelope.replace(signature.encode(), twin.encode())):
+        with pytest.raises(BundleRefusedError, match="not written as it was"):
+            checked(same, run, PUBLIC)
+
+
 def test_a_changed_byte_of_any_file_is_refused(run: Path, envelope: bytes, tmp_path: Path) -> None:
     for file in [path.relative_to(run) for path in run.rglob("*") if path.is_file()]:
         copy = tmp_path / "run"

@@ -6,16 +6,19 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-ACROSS = 64
+ACROSS = 88
 """Pixels from one depth to the next."""
-DOWN = 34
+DOWN = 46
 """Pixels between two states of equal depth."""
 MARGIN = 24
 RADIUS = 13
 
 
 def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state graph with a place for each state and end points for each step."""
+    """Return a state graph with a place for each state and end points for each step.
+
+    A state is named, under its circle, by the phase that is entered there.
+    """
     import networkx
 
     layered = networkx.DiGraph()
@@ -29,11 +32,16 @@ def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
         {
             **node,
             "number": number,
+            "entered": "",
             "x": MARGIN + node["depth"] * ACROSS,
             "y": round(MARGIN + height / 2 * (1 + float(places[number][1]) / spread)),
         }
         for number, node in enumerate(graph["nodes"])
     ]
+    for edge in graph["edges"]:
+        head, tail = nodes[edge["to"]], nodes[edge["from"]]
+        changed = zip(head["label"].split(", "), tail["label"].split(", "), strict=True)
+        head["entered"] = ", ".join(now for now, before in changed if now != before) or head["entered"]
     return {
         **graph,
         "nodes": nodes,

@@ -63,7 +63,7 @@ def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: S
     attack = next((each for each in run.attacks if each["name"] == name), None)
     return {
         "threat": threat,
-        "rows": [{**row, "shown": shown(row), "class": word_class(row)} for row in mine],
+        "rows": [{**row, "shown": shown(row), "short": short(row), "class": word_class(row)} for row in mine],
         "agreement": _agreement(mine),
         "attack": attack_page(attack) if attack else "",
     }
@@ -92,6 +92,11 @@ def shown(row: Values) -> str:
     if row["bound"] is None:
         return str(row["verdict"])
     return f"{row['verdict']} ({row['bound']:,})"
+
+
+def short(row: Values) -> str:
+    """Return a verdict for the matrix: a bound stays, the count of an instance's states is told with the claim."""
+    return shown(row) if row["verdict"] == "HOLDS-TO" else str(row["verdict"])
 
 
 def word_class(row: Values) -> str:
