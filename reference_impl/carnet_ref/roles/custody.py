@@ -208,7 +208,7 @@ class Finished(State):
         """Ignore it."""
         return self, []
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, message: bytes) -> Transition:
         """Ignore it."""
         return self, []
 

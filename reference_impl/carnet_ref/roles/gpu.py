@@ -25,7 +25,7 @@ from carnet_ref.fields import split, to_number
 from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, key_schedule
 from carnet_ref.keys.schedules import CHECKS
 from carnet_ref.recorder import step
-from carnet_ref.roles.job import HANDSHAKE, IN_SESSION, LAUNCH_LABEL
+from carnet_ref.roles.job import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.roles.messages import (
     FOR_JOURNEY,
     GPU,
@@ -57,7 +57,7 @@ class State:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, orders: bool, message: bytes) -> Transition:
         """Take a message of the session."""
         return self, []
 
@@ -83,9 +83,11 @@ class AwaitsSession(State):
         self.responder = gpu.new_responder()
         self.noted = False
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, orders: bool, message: bytes) -> Transition:
         """Go on with the handshake; once it is done, take the first keys from the session."""
-        effects = [_answer(message) for message in self.responder.receive(_after(HANDSHAKE, body))]
+        if orders:
+            raise ProtocolError("an order without a session")
+        effects = [self.gpu.answer(each) for each in self.responder.receive(message)]
         session = self.responder.label
         if session and not self.noted:
             self.noted = True
@@ -109,11 +111,11 @@ class InSession(State):
         self.submitted = 0
         self.engines = CopyEngines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks), gpu.defences)
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, orders: bool, message: bytes) -> Transition:
         """Answer a request for evidence, or take a key as ordered and acknowledge under it."""
-        if body.startswith(HANDSHAKE):
-            return self, [_answer(message) for message in self.responder.receive(_after(HANDSHAKE, body))]
-        keys = self.engines.accept(self.responder.open(_after(IN_SESSION, body)))
+        if not orders:
+            return self, [self.gpu.answer(each) for each in self.responder.receive(message)]
+        keys = self.engines.accept(self.responder.open(message))
         action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
         noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
         return self, [Note(noted), self._reply(Rotated(keys.epoch, self.engines.live))[1]]
@@ -208,6 +210,7 @@ class Gpu:
         self.new_responder = new_responder
         self.defences = defences
         self._trainer = trainer
+        self._attempt = 0
         self._written_out: list[bytes] = []
         self.device = self._boot(mode)
         self.state: State = AwaitsSession(self)
@@ -220,12 +223,20 @@ class Gpu:
             self.state, effects = self._on_frame(event)
         except Failure as error:
             self.state = AwaitsReset(self)
-            effects = [Remark(f"{self.name} failed: {error}"), Send(ORCHESTRATOR, Kind.FAULT, b"")]
+            effects = [
+                Remark(f"{self.name} failed: {error}"),
+                Send(ORCHESTRATOR, Kind.FAULT, tagged(False, self._attempt, b"")),
+            ]
         return self.state, effects
+
+    def answer(self, message: bytes) -> Effect:
+        """Return the frame that answers a message of the session."""
+        return Send(ORCHESTRATOR, Kind.SESSION, tagged(False, self._attempt, message))
 
     def leaked(self) -> list[Effect]:
         """Return what code on the GPU wrote to plain host memory since the last time."""
-        written, self._written_out = self._written_out, []
+        written = list(self._written_out)
+        self._written_out.clear()
         return [Send(PLATFORM, Kind.HOST_MEMORY, data) for data in written]
 
     def _on_frame(self, frame: Frame) -> Transition:
@@ -233,7 +244,8 @@ class Gpu:
             case Kind.RESET:
                 return self._reset(frame.body)
             case Kind.SESSION:
-                return self.state.on_session(frame.body)
+                orders, self._attempt, message = untagged(frame.body)
+                return self.state.on_session(orders, message)
             case Kind.H2D:
                 return self.state.on_link(frame.body)
             case Kind.WORK:
@@ -259,13 +271,3 @@ _EXECUTED = {Fence: "exec_fence", Train: "exec_train", Scrub: "exec_scrub"}
 
 def _semaphore(reply: Reply) -> list[Effect]:
     return [Send(ORCHESTRATOR, Kind.SEMAPHORE, type(reply).__name__.encode("ascii"))]
-
-
-def _answer(message: bytes) -> Effect:
-    return Send(ORCHESTRATOR, Kind.SESSION, HANDSHAKE + message)
-
-
-def _after(prefix: bytes, body: bytes) -> bytes:
-    if not body.startswith(prefix):
-        raise ProtocolError("a session message of another kind than expected")
-    return body[len(prefix) :]

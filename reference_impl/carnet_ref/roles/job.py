@@ -124,6 +124,7 @@ class Job:
     attested: GpuAttested | None = None
     evidence: GpuEvidence | None = None
     attested_at: float = 0.0
+    attempt: int = 0
     custody: Custody = Custody.NONE
     holder: str = ""
     lent: LinkKeys | None = None
@@ -160,7 +161,11 @@ class Job:
         """
         if self.session is None:
             raise ProtocolError("there is no session with a GPU")
-        return Send(GPU, Kind.SESSION, IN_SESSION + self.session.seal(message))
+        return Send(GPU, Kind.SESSION, tagged(True, self.attempt, self.session.seal(message)))
+
+    def handshake(self, message: bytes) -> Send:
+        """Return the frame that carries a message of the session's own."""
+        return Send(GPU, Kind.SESSION, tagged(False, self.attempt, message))
 
     def wait(self, seconds: float) -> None:
         """Expect the next answer within ``seconds`` from now."""
@@ -175,7 +180,7 @@ class State:
     def __init__(self, job: Job) -> None:
         self.job = job
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, message: bytes) -> Transition:
         """Take a message of the session."""
         raise ProtocolError(f"a session message, while the orchestrator {self}")
 
@@ -219,9 +224,31 @@ class State:
 
 Transition = tuple[State, list[Effect]]
 
-IN_SESSION = b"\x01"
-"""Before a message that travels inside the session; handshake messages have ``HANDSHAKE`` before them."""
-HANDSHAKE = b"\x00"
+ATTEMPTS = 128
+
+
+def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
+    """Return the body of a session frame: whether it is an order, the attempt it belongs to, and the message.
+
+    Attempts tell what is late from what is new; nothing but availability rests on them.
+    """
+    return bytes([attempt << 1 | orders]) + message
+
+
+HANDSHAKE = tagged(False, 0, b"")
+"""The tag of a session's own messages from somebody who counts no attempts."""
+
+
+def untagged(body: bytes) -> tuple[bool, int, bytes]:
+    """Return what `tagged` put together.
+
+    Raises:
+        MalformedError: there is nothing.
+    """
+    if not body:
+        raise MalformedError("session frame", "a tag", "nothing")
+    return bool(body[0] & 1), body[0] >> 1, body[1:]
+
 
 LAUNCH_LABEL = "cpu_sec2_hmac_user"
 """The label of the launch key. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_ref.crypto import CryptoError
 from carnet_ref.keys import KeysError
 from carnet_ref.roles.custody import Back, NewSessionNeededError
-from carnet_ref.roles.job import Job, Progress, State, Terms, Tools, Transition
+from carnet_ref.roles.job import ATTEMPTS, Job, Progress, State, Terms, Tools, Transition, untagged
 from carnet_ref.roles.messages import Effect, Event, Frame, Kind, Proceed, ProtocolError, Remark, Tick
 from carnet_ref.roles.papers import Hello, NoChannel, Record, Return, parse_envelope
 from carnet_ref.roles.reception import Attest, Reception
@@ -26,6 +26,7 @@ class Orchestrator:
         reception = Reception(terms.enrolled, tools.random, terms.defences)
         manifest = terms.manifest(tools.trainer).encode()
         self.job = Job(terms, tools, progress or first, reception, manifest)
+        self.job.attempt = tools.random(1)[0] % ATTEMPTS
         self.resumed = resumed
         self.state: State = Stopped(self.job)
 
@@ -61,7 +62,7 @@ class Orchestrator:
             case Frame(kind=Kind.CHANNEL):
                 return self._on_channel(event)
             case Frame(kind=Kind.SESSION):
-                return self.state.on_session(event.body)
+                return self._on_session(event.body)
             case Frame(kind=Kind.D2H):
                 return self._on_link(event.body)
             case Frame(kind=Kind.SEMAPHORE):
@@ -69,8 +70,19 @@ class Orchestrator:
             case Frame(kind=Kind.REPORT):
                 return self.state.on_report_outside(event.body)
             case Frame(kind=Kind.FAULT):
-                raise ProtocolError("the GPU reports a fault")
+                return self._on_fault(event.body)
         return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
+
+    def _on_session(self, body: bytes) -> Transition:
+        _, attempt, message = untagged(body)
+        if attempt != self.job.attempt:
+            return self.state, [Remark("ignored: an answer to a session that was given up")]
+        return self.state.on_session(message)
+
+    def _on_fault(self, body: bytes) -> Transition:
+        if body and untagged(body)[1] != self.job.attempt:
+            return self.state, [Remark("ignored: a fault in a session that was given up")]
+        raise ProtocolError("the GPU reports a fault")
 
     def _on_link(self, sealed: bytes) -> Transition:
         if self.job.link is not None and self.job.link.disregards(sealed):

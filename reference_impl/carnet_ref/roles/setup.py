@@ -7,11 +7,10 @@ from carnet_ref.fields import number, split
 from carnet_ref.keys import H100KeySchedule, key_schedule
 from carnet_ref.recorder import step
 from carnet_ref.roles.appraising import accept_report
-from carnet_ref.roles.job import HANDSHAKE, LAUNCH_LABEL, Custody, Job, State, Transition
+from carnet_ref.roles.job import ATTEMPTS, LAUNCH_LABEL, Custody, Job, State, Transition
 from carnet_ref.roles.links import Link
 from carnet_ref.roles.messages import (
     FOR_JOURNEY,
-    GPU,
     ORCHESTRATOR,
     PLATFORM,
     Effect,
@@ -41,9 +40,9 @@ class AwaitsSession(State):
         self.noted = False
         self.resumes = resumes
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, message: bytes) -> Transition:
         """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
-        effects: list[Effect] = [_handshake(message) for message in self.session.receive(_after(HANDSHAKE, body))]
+        effects: list[Effect] = [self.job.handshake(answer) for answer in self.session.receive(message)]
         if self.session.label and not self.noted:
             self.noted = True
             effects.insert(0, self._opened())
@@ -54,8 +53,12 @@ class AwaitsSession(State):
             state, more = self.job.redo()
             return state, effects + more
         nonce = self.job.tools.random(_NONCE_BYTES)
-        asked = Send(GPU, Kind.SESSION, HANDSHAKE + self.session.ask_report(nonce))
+        asked = self.job.handshake(self.session.ask_report(nonce))
         return AwaitsReport(self.job, nonce), [*effects, asked]
+
+    def on_link(self, sealed: bytes) -> Transition:
+        """Ignore what a copy engine sent before: it is under keys that are given up."""
+        return self, []
 
     def _opened(self) -> Note:
         session = self.session.label
@@ -82,11 +85,11 @@ class AwaitsReport(State):
         super().__init__(job)
         self.nonce = nonce
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, message: bytes) -> Transition:
         """Appraise the report; only as it arrives inside the session it is to be used in."""
         if self.job.session is None:
             raise ProtocolError("a report without a session")
-        return self._appraise(self.job.session, self.job.session.take_evidence(_after(HANDSHAKE, body)))
+        return self._appraise(self.job.session, self.job.session.take_evidence(message))
 
     def on_report_outside(self, body: bytes) -> Transition:
         """Ignore a report from outside the session; a weaker design takes it."""
@@ -125,7 +128,8 @@ def open_session(job: Job, resumes: bool = False) -> Transition:
     """Start from nothing: a new session, new keys and, unless a driver re-attaches by itself, a new attestation."""
     session = job.tools.requester()
     job.wait(job.terms.patience)
-    started = [_handshake(message) for message in session.begin()]
+    job.attempt = (job.attempt + 1) % ATTEMPTS
+    started = [job.handshake(message) for message in session.begin()]
     return AwaitsSession(job, session, resumes), [Persist("session", number(job.failures)), *started]
 
 
@@ -158,7 +162,7 @@ class Stopped(State):
 
     __slots__ = ()
 
-    def on_session(self, body: bytes) -> Transition:
+    def on_session(self, message: bytes) -> Transition:
         """Ignore it."""
         return self, []
 
@@ -169,13 +173,3 @@ class Stopped(State):
     def on_tick(self) -> Transition:
         """Ignore it."""
         return self, []
-
-
-def _handshake(message: bytes) -> Send:
-    return Send(GPU, Kind.SESSION, HANDSHAKE + message)
-
-
-def _after(prefix: bytes, body: bytes) -> bytes:
-    if not body.startswith(prefix):
-        raise ProtocolError("a session message of another kind than expected")
-    return body[len(prefix) :]
