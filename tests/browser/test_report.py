@@ -66,6 +66,7 @@ def test_an_attack_is_stepped_through_with_the_keyboard(visit: Visit) -> None:
     assert page.locator("tr.future").count() == 0
     page.keyboard.press("Home")
     assert page.locator("tr.future").count() == STEPS - 1
+    assert page.locator("tr[aria-current=step]").count() == 1
 
 
 def test_the_buttons_step_too_and_are_reached_by_tab(visit: Visit) -> None:

@@ -12,8 +12,6 @@ from carnet_check.errors import UsageError
 from carnet_check.report.run_folder import read_run
 from tests.unit.model_check.command import TOY, carnet, control
 
-FORGETFUL = ("verify", TOY, "--variant", "forgetful", "--threat", "collusion", "--engine", "explicit")
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -94,5 +92,23 @@ def test_the_report_of_what_is_no_run_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "html").exists()
 
 
-def test_a_report_without_anything_to_write_is_refused(tmp_path: Path) -> None:
-    assert "--html DIR" in carnet("report", str(tmp_path)).err
+BAD_REPORTS = {
+    "nothing to do": ([], "Give --html DIR"),
+    "a key alone": (["--html", "OUT/html", "--key", "x.pem"], "--key FILE goes with --bundle"),
+    "a bundle without a key": (["--bundle", "OUT/evidence.json"], "--key FILE goes with --bundle"),
+    "to sign and to check": (["--bundle", "OUT/a", "--check-bundle", "OUT/b", "--key", "x.pem"], "one of the two"),
+    "no such key": (["--bundle", "OUT/evidence.json", "--key", "OUT/none.pem"], "cannot read"),
+    "no such bundle": (["--check-bundle", "OUT/none.json", "--key", "OUT/none.pem"], "cannot read"),
+    "no such table": (["--html", "OUT/html", "--table", "OUT/none.json"], "cannot read"),
+    "no table": (["--html", "OUT/html", "--table", TOY], "expected JSON in"),
+    "a file for a folder": (["--html", TOY], "expected a folder"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_REPORTS)
+def test_a_bad_request_for_a_report_is_refused_and_nothing_is_written(run: Path, tmp_path: Path, name: str) -> None:
+    arguments, said = BAD_REPORTS[name]
+    ran = carnet("report", str(run), *(word.replace("OUT", str(tmp_path)) for word in arguments), "--json")
+    assert ran.code == 2
+    assert said in ran.json["error"]["message"]
+    assert list(tmp_path.iterdir()) == []

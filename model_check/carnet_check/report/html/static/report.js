@@ -107,7 +107,8 @@ function stepper() {
     steps.forEach((step, place) => (step.hidden = place !== at));
     rows.forEach((row, place) => {
       row.classList.toggle("future", place > at);
-      row.toggleAttribute("aria-current", place === at);
+      if (place === at) row.setAttribute("aria-current", "step");
+      else row.removeAttribute("aria-current");
     });
     document.body.classList.toggle("at-end", at === steps.length - 1);
     byId("position").textContent = `event ${at + 1} of ${steps.length}`;
