@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
-from carnet_ref.attestation.certificate_path import HASHES, PathError, check_issued, name, validity
+from carnet_ref.attestation.certificate_path import HASHES, UNREADABLE, PathError, check_issued, name, validity
 from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
@@ -80,7 +80,7 @@ def parse_ocsp(data: bytes) -> OcspReply:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             return _read(ocsp.load_der_ocsp_response(data))
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, Warning) as error:
+    except UNREADABLE as error:
         raise MalformedError(WHAT, "one in DER", " ".join(str(error).split())[:200] or type(error).__name__) from None
 
 

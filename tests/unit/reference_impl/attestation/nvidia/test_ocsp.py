@@ -40,6 +40,14 @@ def test_a_reply_that_only_says_try_later_is_a_typed_error() -> None:
         parse_ocsp(later)
 
 
+def test_a_reply_with_a_certificate_of_no_known_version_is_a_typed_error() -> None:
+    version = bytes.fromhex("a003020102")
+    answered = ocsp_reply(MODEL, ROOT, issue("Responder", ROOT, ca=False))
+    assert version in answered
+    with pytest.raises(MalformedError, match="OCSP reply"):
+        parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
+
+
 def test_a_long_reply_is_not_read() -> None:
     with pytest.raises(MalformedError, match="at most"):
         parse_ocsp(bytes(LARGEST + 1))
