@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -30,11 +31,14 @@ from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.device.commands import parse_command, parse_reply
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.device.programs import parse as parse_program
 from carnet_ref.fields import join, number
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError, key_schedule
+from carnet_ref.roles.job import Progress
+from carnet_ref.roles.messages import Kind
 from carnet_ref.roles.papers import parse_envelope
 from carnet_ref.roles.papers import parse_message as parse_role_message
 from carnet_ref.spdm import DowngradeError, encode_chain, opaque
@@ -42,6 +46,7 @@ from carnet_ref.spdm.chain import Chain
 from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
+from carnet_ref.transport.wire import parse_frame
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.spdm_ends import chain, requester, responder
@@ -157,7 +162,8 @@ def _der() -> list[bytes]:
 
 
 def _reports() -> list[bytes]:
-    return [decode(data, "report") for data in _evidence("02*/**/*AttestationReport.txt")] or [bytes(4000)]
+    simulated = SimulatedGpu(b"fuzzing", datetime(2026, 1, 1, tzinfo=UTC)).report(gpu_request(bytes(32)))
+    return [simulated, *(decode(data, "report") for data in _evidence("02*/**/*AttestationReport.txt"))]
 
 
 def _quotes() -> list[bytes]:
@@ -173,6 +179,11 @@ def _tagged() -> list[bytes]:
     """Return messages of the project's own form: a tag, and so many fields."""
     tags = (*range(1, 8), *range(0x11, 0x17))
     return [bytes([tag]) + join(*(number(place) for place in range(count))) for tag in tags for count in range(12)]
+
+
+def _frames() -> list[bytes]:
+    kinds = [bytes([kind.value]) for kind in Kind]
+    return [join(b"ana", b"gpu", kind, number(7), b"body") for kind in kinds]
 
 
 def _collaterals() -> list[Collateral]:
@@ -224,6 +235,8 @@ PARSERS: Final = {
         Parser("device-command", parse_command, _tagged),
         Parser("device-reply", parse_reply, _tagged),
         Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),
+        Parser("transport-frame", parse_frame, _frames),
+        Parser("progress", Progress.parse, lambda: [Progress(2, (0.5, 0.25), 9, b"model").encode()], heavy=True),
         Parser("role-envelope", parse_envelope, _tagged),
         Parser("role-message", parse_role_message, _tagged),
     )
