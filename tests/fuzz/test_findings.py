@@ -8,6 +8,10 @@ from carnet_ref.wire import MalformedError
 from tests.fuzz.parsers import PARSERS
 
 FINDINGS = {
+    "lists in lists in a journal's record": (
+        "progress",
+        (100_000).to_bytes(4, "little") + b"[" * 100_000 + bytes(4),
+    ),
     "half a character, escaped in JSON": ("collateral", rb'{"tcb_info":"\udafb"}'),
 }
 

@@ -83,7 +83,7 @@ class Progress:
         try:
             fields = json.loads(numbers)
             return cls(fields["rounds"], tuple(fields["losses"]), fields["provisioned"], model)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MalformedError("progress", "rounds, losses and bytes", repr(numbers[:40])) from error
 
 
