@@ -67,12 +67,13 @@ def datapath(
         text = _throughput_lines(shown)
     else:
         shown, text = _published(table, samples, seed, plot_file)
+    rerun = _rerun(table, plot_file, samples, seed, given)
     if as_json:
-        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        click.echo(json.dumps({**shown, "rerun": rerun}, ensure_ascii=False, indent=2))
         return
     for line in text:
         click.echo(line)
-    click.echo(f"\nrerun: {_rerun(table, plot_file, samples, seed, given)}")
+    click.echo(f"\nrerun: {rerun}")
 
 
 def _published(table: str, samples: int, seed: int, plot_file: Path | None) -> tuple[dict[str, Any], Iterator[str]]:

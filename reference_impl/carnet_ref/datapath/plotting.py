@@ -17,7 +17,7 @@ def plot(table: Table, path: Path) -> None:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with rc_context({"svg.hashsalt": f"carnet {table.id}", "svg.fonttype": "path", "font.size": 9}):
+    with rc_context({"svg.hashsalt": f"carnet {table.id}", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(8, 0.9 + 0.42 * len(table.cells)), layout="constrained")
         axes = figure.add_subplot()
         places = range(len(table.cells))

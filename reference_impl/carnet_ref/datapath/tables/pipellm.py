@@ -175,6 +175,6 @@ def _remarks(here: Server, compute: Mapping[str, float]) -> tuple[str, ...]:
     return (
         f"With one sealing thread OPT-66B would lose {here.lost(compute[DROP_66B], one):.1%}: one core's AES-GCM is "
         "slower than its demand, so hiding sealing needs threads as well as guesses.",
-        "A wrong guess costs a whole transfer here, because an IV that has sealed seals nothing else; PipeLLM discards "
-        "the sealed block in private memory and sends a one-byte NOP under the same IV.",
+        "A wrong guess costs a whole transfer here, because an IV that has sealed seals nothing else, sent or not; "
+        "PipeLLM drops such a block unsent.",
     )
