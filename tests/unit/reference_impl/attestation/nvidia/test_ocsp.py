@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from hypothesis import given
@@ -15,6 +16,7 @@ from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, world
 W = world()
 ROOT, MODEL, PROVISIONER = W.device.path[:3]
 GOOD = ocsp_reply(MODEL, ROOT)
+SIGNING = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
 
 
 def test_a_good_reply_counts_from_this_update_to_next_update() -> None:
@@ -40,12 +42,15 @@ def test_a_reply_that_only_says_try_later_is_a_typed_error() -> None:
         parse_ocsp(later)
 
 
-def test_a_reply_with_a_certificate_of_no_known_version_is_a_typed_error() -> None:
+def test_a_reply_with_a_certificate_of_no_known_version_is_signed_by_nobody() -> None:
     version = bytes.fromhex("a003020102")
-    answered = ocsp_reply(MODEL, ROOT, issue("Responder", ROOT, ca=False))
-    assert version in answered
-    with pytest.raises(MalformedError, match="OCSP reply"):
-        parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
+    responder = issue("Responder", ROOT, ca=False, extensions=[(SIGNING, False)])
+    answered = ocsp_reply(MODEL, ROOT, responder)
+    assert answered.count(version) == 1
+    check_not_revoked(parse_ocsp(answered), MODEL.certificate, ROOT.certificate, AT)
+    damaged = parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
+    with pytest.raises(RevocationError, match="signed neither"):
+        check_not_revoked(damaged, MODEL.certificate, ROOT.certificate, AT)
 
 
 def test_a_long_reply_is_not_read() -> None:
