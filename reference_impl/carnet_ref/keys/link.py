@@ -31,7 +31,7 @@ class Sealer:
     def seal_into(self, plaintext: Buffer, out: bytearray | memoryview) -> int:
         """Write the sealed chunk to ``out``, exactly 16 bytes longer than ``plaintext``; return its size.
 
-        Limits are checked before anything is counted or written.
+        Limits are checked before anything is written.
 
         Raises:
             KeyMaterialError: the chunk is too long, or ``out`` has another size.

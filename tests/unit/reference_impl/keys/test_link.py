@@ -72,7 +72,7 @@ def test_what_does_not_authenticate_leaves_nothing_readable() -> None:
     assert out == bytes(18)
 
 
-def test_limits_stop_the_sender_before_anything_is_counted_or_written() -> None:
+def test_limits_stop_the_sender_before_anything_is_written() -> None:
     sealer = Sealer(KEY, IvCounter(1), KeyUsage(UsageLimits(1, 2)))
     sealer.seal(b"x" * 16)
     out = bytearray(17)
