@@ -1,0 +1,206 @@
+"""The steps that need collateral: who published it, about whom, when, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.certificates import TCB_SIGNING
+from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
+from carnet_ref.attestation.intel.signatures import sign_p256
+from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
+from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, appraised
+
+PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain
+OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
+IMPOSTOR = SimulatedPlatform(b"an impostor", NOW, fmspc=PLATFORM.fmspc)
+DAY = timedelta(days=1)
+MONTH = timedelta(days=30)
+PARTS = {
+    "TCB info": ("tcb_info", "tcb_info_signature"),
+    "QE identity": ("qe_identity", "qe_identity_signature"),
+    "root list": ("root_ca_crl",),
+    "PCK list": ("pck_crl",),
+}
+
+
+def pem(*issued: Issued) -> str:
+    return b"".join(each.certificate.public_bytes(Encoding.PEM) for each in issued).decode()
+
+
+def published(**changes: str) -> bytes:
+    return json.dumps(json.loads(PLATFORM.collateral) | changes).encode()
+
+
+def fields_of(collateral: bytes, names: Sequence[str]) -> dict[str, str]:
+    fields = json.loads(collateral)
+    return {name: fields[name] for name in names}
+
+
+def signed_by(signer: Issued, name: str, *chain: Issued) -> dict[str, str]:
+    """Return a document of the platform's collateral, signed by somebody else."""
+    body = json.loads(PLATFORM.collateral)[name].encode()
+    return {f"{name}_signature": sign_p256(signer.key, body).hex(), f"{name}_issuer_chain": pem(signer, *chain)}
+
+
+def another_signer(lasting: timedelta = 3650 * DAY) -> Issued:
+    """Return a second TCB signing certificate under the platform's root."""
+    maker = Authority(b"second signer", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + lasting)
+    return maker.issue(TCB_SIGNING, ROOT, authority=False)
+
+
+def test_collateral_of_another_platform_is_refused_naming_both() -> None:
+    """Published by the same authority, for platforms of another kind."""
+    anchors = Anchors({Role.INTEL_SGX: (*PLATFORM.anchors.of(Role.INTEL_SGX), *OTHER.anchors.of(Role.INTEL_SGX))})
+    theirs = json.loads(OTHER.collateral)
+    lent = {name: theirs[name] for name in ("tcb_info", "tcb_info_signature", "tcb_info_issuer_chain")}
+    appraisal = appraise_quote(QUOTE, at=NOW, policy=DEFAULT_POLICY, anchors=anchors, collateral=published(**lent))
+    assert appraisal.failed_step == "fmspc"
+    assert PLATFORM.fmspc.hex() in appraisal.steps[-1].detail
+    assert OTHER.fmspc.hex() in appraisal.steps[-1].detail
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_a_document_written_anew_has_lost_its_signature(name: str) -> None:
+    text = json.loads(PLATFORM.collateral)[name]
+    assert appraised(collateral=published(**{name: text + " "})).failed_step == "collateral-signature"
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_a_platform_cannot_sign_collateral_for_itself(name: str) -> None:
+    """Its certification key leads to the root too, and is in the platform's hands."""
+    body = json.loads(PLATFORM.collateral)[name].encode()
+    own = {f"{name}_signature": sign_p256(PCK.key, body).hex(), f"{name}_issuer_chain": pem(*PLATFORM.pck_chain)}
+    appraisal = appraised(collateral=published(**own))
+    assert appraisal.failed_step == "collateral-signature"
+    assert "Intel SGX TCB Signing" in appraisal.steps[-1].detail
+
+
+@pytest.mark.parametrize("name", ["root_ca_crl", "pck_crl"])
+def test_a_revocation_list_of_somebody_else_is_refused(name: str) -> None:
+    theirs = json.loads(OTHER.collateral)[name]
+    assert appraised(collateral=published(**{name: theirs})).failed_step == "collateral-signature"
+
+
+def test_the_two_revocation_lists_are_not_exchangeable() -> None:
+    lists = json.loads(PLATFORM.collateral)
+    swapped = published(root_ca_crl=lists["pck_crl"], pck_crl=lists["root_ca_crl"])
+    assert appraised(collateral=swapped).failed_step == "collateral-signature"
+
+
+def test_the_list_comes_with_the_certificate_of_its_issuer() -> None:
+    other = json.loads(PLATFORM.collateral)["tcb_info_issuer_chain"]
+    assert appraised(collateral=published(pck_crl_issuer_chain=other)).failed_step == "collateral-signature"
+
+
+@pytest.mark.parametrize("issued", [PCK, PCK_AUTHORITY], ids=["platform", "authority"])
+def test_a_revoked_certificate_is_refused(issued: Issued) -> None:
+    collateral = PLATFORM.published(NOW, revoked=[issued.certificate])
+    assert appraised(collateral=collateral).failed_step == "revocation"
+
+
+def test_a_revoked_signer_of_collateral_is_refused() -> None:
+    signer = PLATFORM.tcb_signer.certificate
+    assert appraised(collateral=PLATFORM.published(NOW, revoked=[signer])).failed_step == "revocation"
+
+
+@pytest.mark.parametrize(("days", "step"), [(0, None), (30, None), (31, "collateral-validity")])
+def test_collateral_is_current_when_it_is_used(days: int, step: str | None) -> None:
+    assert appraised(collateral=PLATFORM.collateral, at=NOW + days * DAY).failed_step == step
+
+
+def test_collateral_is_not_used_before_it_was_issued() -> None:
+    collateral = PLATFORM.published(NOW + 10 * DAY)
+    assert appraised(collateral=collateral, at=NOW + DAY).failed_step == "collateral-validity"
+
+
+@pytest.mark.parametrize(("days", "step"), [(1, None), (2, "collateral-validity")])
+def test_a_policy_may_want_collateral_that_is_young(days: int, step: str | None) -> None:
+    policy = replace(DEFAULT_POLICY, collateral_ttl=86400)
+    assert appraised(collateral=PLATFORM.collateral, policy=policy, at=NOW + days * DAY).failed_step == step
+
+
+@pytest.mark.parametrize("status", list(TcbStatus))
+def test_every_status_but_revoked_is_reported_and_accepted_by_default(status: TcbStatus) -> None:
+    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
+    assert appraisal.failed_step == ("tcb-status" if status is TcbStatus.REVOKED else None)
+    assert appraisal.claims.get("tcb_status") == (None if status is TcbStatus.REVOKED else status.value)
+
+
+@pytest.mark.parametrize("status", list(TcbStatus))
+def test_a_strict_policy_accepts_current_platforms_alone(status: TcbStatus) -> None:
+    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset({TcbStatus.UP_TO_DATE}))
+    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=policy)
+    assert appraisal.accepted == (status is TcbStatus.UP_TO_DATE)
+
+
+@pytest.mark.parametrize(("number", "step"), [(1, None), (2, "tcb-status")])
+def test_a_policy_may_want_a_later_evaluation(number: int, step: str | None) -> None:
+    policy = replace(DEFAULT_POLICY, minimum_evaluation_number=number)
+    assert appraised(collateral=PLATFORM.collateral, policy=policy).failed_step == step
+
+
+def test_a_policy_may_reject_advisories() -> None:
+    collateral = PLATFORM.published(NOW, status=TcbStatus.OUT_OF_DATE, advisories=["INTEL-SA-1"])
+    policy = replace(DEFAULT_POLICY, rejected_advisories=frozenset({"INTEL-SA-1"}))
+    assert appraised(collateral=collateral).claims["advisories"] == ["INTEL-SA-1"]
+    assert appraised(collateral=collateral, policy=policy).failed_step == "tcb-status"
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_a_signer_under_another_root_is_refused_whatever_its_name(name: str) -> None:
+    theirs = fields_of(IMPOSTOR.collateral, (name, f"{name}_signature", f"{name}_issuer_chain"))
+    assert appraised(collateral=published(**theirs)).failed_step == "collateral-signature"
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_each_document_s_own_signer_may_be_revoked(name: str) -> None:
+    signer = another_signer()
+    collateral = published(**signed_by(signer, name, ROOT))
+    assert appraised(collateral=collateral).accepted
+    crl = revocation_list(ROOT, NOW, MONTH, [signer.certificate]).public_bytes(Encoding.DER).hex()
+    revoked = published(**signed_by(signer, name, ROOT), root_ca_crl=crl)
+    assert appraised(collateral=revoked).failed_step == "revocation"
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_each_document_s_own_signer_has_to_be_valid(name: str) -> None:
+    collateral = published(**signed_by(another_signer(DAY), name, ROOT))
+    assert appraised(collateral=collateral, at=NOW + DAY).accepted
+    assert appraised(collateral=collateral, at=NOW + 2 * DAY).failed_step == "collateral-validity"
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("issued", [-31, 20], ids=["expired", "not issued yet"])
+def test_each_part_has_to_be_current_by_itself(part: str, issued: int) -> None:
+    stale = fields_of(PLATFORM.published(NOW + issued * DAY), PARTS[part])
+    appraisal = appraised(collateral=published(**stale), at=NOW + DAY)
+    assert appraisal.failed_step == "collateral-validity"
+    assert part.split(maxsplit=1)[0] in appraisal.steps[-1].detail
+
+
+def test_a_list_with_the_right_signature_and_another_name_is_refused() -> None:
+    renamed = replace(ROOT, certificate=PLATFORM.tcb_signer.certificate)
+    crl = revocation_list(renamed, NOW, MONTH, []).public_bytes(Encoding.DER).hex()
+    assert appraised(collateral=published(root_ca_crl=crl)).failed_step == "collateral-signature"
+
+
+def test_a_list_that_speaks_of_a_part_of_the_certificates_is_refused() -> None:
+    """A critical extension says so, and whoever does not understand it must not use the list."""
+    scope = x509.IssuingDistributionPoint(None, None, True, False, None, False, False)
+    builder = x509.CertificateRevocationListBuilder().issuer_name(ROOT.certificate.subject)
+    builder = builder.last_update(NOW).next_update(NOW + MONTH).add_extension(scope, critical=True)
+    crl = builder.sign(ROOT.key, hashes.SHA256()).public_bytes(Encoding.DER).hex()
+    assert appraised(collateral=published(root_ca_crl=crl)).failed_step == "collateral-signature"
