@@ -41,10 +41,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class UpdateKeys:
-    """Move both directions to the keys that follow; no fresh entropy enters.
-
-    Nothing that the peer sent before may be under way: it would come under keys that are gone, and end the session.
-    """
+    """Move both directions to the keys that follow; no fresh entropy enters."""
 
 
 @dataclass(frozen=True, slots=True)

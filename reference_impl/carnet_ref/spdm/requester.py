@@ -12,8 +12,15 @@ from carnet_ref.crypto import P384Share, Random, sha384
 from carnet_ref.keys.h100 import OneTimeSecret
 from carnet_ref.spdm import opaque
 from carnet_ref.spdm.chain import Chain, Trust
-from carnet_ref.spdm.errors import SpdmError, UnexpectedMessageError, UntrustedChainError
+from carnet_ref.spdm.errors import (
+    RecordError,
+    SequenceError,
+    SpdmError,
+    UnexpectedMessageError,
+    UntrustedChainError,
+)
 from carnet_ref.spdm.events import (
+    ApplicationData,
     Beat,
     Begin,
     Closed,
@@ -58,7 +65,7 @@ from carnet_ref.spdm.messages import (
 from carnet_ref.spdm.messages.common import CONTEXT_BYTES, HASH_BYTES, RANDOM_BYTES, SIGNATURE_BYTES
 from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS, SIGNATURE_REQUESTED
 from carnet_ref.spdm.profile import H100, Profile
-from carnet_ref.spdm.records import SPDM, RecordKeys
+from carnet_ref.spdm.records import SPDM, VENDOR, RecordKeys, SecuredRecord
 from carnet_ref.spdm.session import MINT, GpuSession, SessionReport
 from carnet_ref.spdm.signing import Purpose, verify
 
@@ -375,9 +382,14 @@ class AwaitHeartbeatAck(_Asked):
 
 @dataclass(frozen=True, slots=True)
 class AwaitKeyUpdateAck(_Asked):
-    """KEY_UPDATE was sent; it is acknowledged under the responder's next key."""
+    """KEY_UPDATE was sent; it is acknowledged under the responder's next key.
+
+    What the responder's application sent before it saw the request still comes under ``before``.
+    """
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK"
+
+    before: RecordKeys | None = None
 
     @property
     def carries_applications(self) -> bool:
@@ -386,7 +398,19 @@ class AwaitKeyUpdateAck(_Asked):
 
     def after_sending(self) -> AwaitKeyUpdateAck:
         """Expect the acknowledgement under the next key."""
-        return replace(self, receiving=self.receiving.updated())
+        return replace(self, before=self.receiving, receiving=self.receiving.updated())
+
+    def receive(self, data: bytes) -> Step:
+        """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
+        try:
+            # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
+            return Secured.receive(self, data)
+        except (RecordError, SequenceError):
+            assert self.before is not None
+            before, kind, payload = self.before.open(SecuredRecord.parse(data))
+        if kind != VENDOR:
+            raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
+        return replace(self, before=before), (ApplicationData(payload),)
 
     def message(self, message: Message, raw: bytes) -> Step:
         """Verify the requester's next key by using it."""

@@ -30,6 +30,7 @@ from carnet_ref.spdm.events import (
     Measure,
     Measured,
     Opened,
+    Send,
     SendApplication,
     UpdateKeys,
 )
@@ -156,6 +157,31 @@ def test_keys_update_in_both_directions_and_everything_goes_on() -> None:
     assert theirs.open(ours.seal(b"after")) == b"after"
     deliver(ours, UpdateKeys(), theirs)
     assert ours.open(theirs.seal(b"again")) == b"again"
+
+
+@pytest.mark.parametrize("earlier", [0, 2])
+def test_what_was_under_way_when_keys_were_updated_still_arrives(earlier: int) -> None:
+    ours, theirs = opened()
+    for index in range(earlier):
+        assert ours.open(theirs.seal(bytes([index]))) == bytes([index])
+    under_way = [theirs.seal(b"one"), theirs.seal(b"two")]
+    (update,) = (effect for effect in ours.handle(UpdateKeys()) if isinstance(effect, Send))
+    assert [ours.open(record) for record in under_way] == [b"one", b"two"]
+    (ack,) = theirs.receive(update.data)
+    (verify,) = ours.receive(ack)
+    (done,) = theirs.receive(verify)
+    assert ours.receive(done) == []
+    assert ours.open(theirs.seal(b"three")) == b"three"
+
+
+def test_an_answer_under_the_key_before_an_update_ends_the_session() -> None:
+    ours, theirs = opened()
+    state = theirs.state
+    assert isinstance(state, AwaitRequest)
+    (late,) = (effect.data for effect in state.answer(b"\x11\x68\0\0")[1] if isinstance(effect, Send))
+    ours.handle(UpdateKeys())
+    with pytest.raises(UnexpectedMessageError, match="key before"):
+        ours.receive(late)
 
 
 def test_a_heartbeat_is_answered() -> None:
