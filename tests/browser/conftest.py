@@ -25,7 +25,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     carnet("attack", TOY, "--without", "fresh-key", "--out", str(run))
     table.write_text(
         '{"table": "loans", "rows": [{"name": "time to lend", "published": 2.0, "reproduced": 2.1,'
-        ' "relative_error": 0.05}]}'
+        ' "relative_error": 0.05, "unit": "s", "role": "predicted"}]}'
     )
     assert carnet("report", str(run), "--html", str(html), "--table", str(table)).code == 0
     return html

@@ -165,10 +165,12 @@ def test_pages_say_everything_without_a_script(report: Path) -> None:
     assert not re.search(r"<(script|style)>|\sstyle=|\son\w+=|https?://", text), "nothing inline, nothing elsewhere"
 
 
-def test_figures_are_drawn_with_their_errors(visit: Visit) -> None:
+def test_figures_are_drawn_beside_the_published_ones(visit: Visit) -> None:
     page = visit.open("index.html#tables")
-    assert "+5.0 %" in page.locator(".figures").inner_text()
-    assert float(page.locator(".figures rect").get_attribute("width") or 0) > 0
+    cells = page.locator(".figures tbody td").all_inner_texts()
+    assert [text for text in cells if text] == ["2 s", "2.1 s", "+5.0 %", "predicted"]
+    widths = [float(bar.get_attribute("width") or 0) for bar in page.locator(".figures rect").all()]
+    assert widths == [152.4, 160.0]
 
 
 def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:

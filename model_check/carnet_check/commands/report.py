@@ -134,7 +134,7 @@ def _table(file: Path) -> Mapping[str, Any]:
     rows = value.get("rows") if isinstance(value, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= set(FIGURES) for row in rows):
         raise UsageError(f"expected 'table' and 'rows' of {', '.join(FIGURES)} in '{file}'")
-    return {"table": str(value.get("table", file.stem)), "rows": rows}
+    return {"table": file.stem, **value}
 
 
 def _closing(context: click.Context, run: Run, written: str) -> Closing:

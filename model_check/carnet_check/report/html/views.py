@@ -9,6 +9,9 @@ from carnet_check.report.run_folder import Run
 
 Values = Mapping[str, Any]
 
+BAR = 160
+"""Pixels: the longest bar of a figure."""
+FIGURES = ("published", "reproduced")
 HOLDING = ("PROVED", "EXHAUSTED", "HOLDS-TO", "SAMPLED")
 
 
@@ -164,9 +167,32 @@ def _lanes(count: int) -> Iterator[dict[str, Any]]:
 
 
 def table(table: Values) -> dict[str, Any]:
-    """Return a table of published figures with the extent of its largest error, which scales the plot."""
-    errors = [abs(row["relative_error"]) for row in table["rows"] if row["relative_error"] is not None]
-    return {**table, "largest": max([*errors, 0.01])}
+    """Return a table of published figures, each beside the reproduced one with a pair of bars."""
+    return {
+        "title": table.get("title") or table["table"],
+        "source": table.get("source", ""),
+        "remarks": table.get("remarks", ()),
+        "rows": [_figure(row) for row in table["rows"]],
+    }
+
+
+def _figure(row: Values) -> dict[str, Any]:
+    unit = "" if row.get("unit", "1") == "1" else row["unit"]
+    figures = {part: row[part] for part in FIGURES}
+    largest = max((abs(value) for value in figures.values() if value is not None), default=0.0) or 1.0
+    error = row["relative_error"]
+    return {
+        "name": row["name"],
+        **{part: "–" if value is None else f"{_digits(value)} {unit}".strip() for part, value in figures.items()},
+        "bars": {part: 0.0 if value is None else BAR * abs(value) / largest for part, value in figures.items()},
+        "error": "–" if error is None else f"{100 * error:+.1f} %",
+        "role": row.get("role", ""),
+        "remark": row.get("remark", ""),
+    }
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.5g}"
 
 
 def search_index(run: Run) -> list[dict[str, str]]:
