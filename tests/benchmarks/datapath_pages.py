@@ -1,4 +1,4 @@
-"""Runs ``carnet datapath`` for the documentation and writes what it printed: JSON, and the tables that pages include.
+"""Runs ``carnet datapath`` and ``carnet sweep`` for the documentation: JSON, and the tables that pages include.
 
 ``python -m tests.benchmarks.datapath_pages`` runs everything anew; with names of tables, only those. Throughput is that
 of the machine it runs on.
@@ -18,16 +18,17 @@ from tests.unit.model_check.command import carnet
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "datapath"
 COMMANDS = {
-    "gpu-travelling": ("--table", "gpu-travelling"),
-    "fastrack": ("--table", "fastrack"),
-    "ddp": ("--table", "ddp"),
-    "pipellm": ("--table", "pipellm"),
-    "capacity": ("--table", "capacity"),
-    "capacity-slow-link": ("--table", "capacity", "--network", "500 Mbit/s", "--buffer", "4 GiB"),
-    "throughput": ("--table", "throughput"),
+    "gpu-travelling": ("datapath", "--table", "gpu-travelling"),
+    "fastrack": ("datapath", "--table", "fastrack"),
+    "ddp": ("datapath", "--table", "ddp"),
+    "pipellm": ("datapath", "--table", "pipellm"),
+    "capacity": ("datapath", "--table", "capacity"),
+    "capacity-slow-link": ("datapath", "--table", "capacity", "--network", "500 Mbit/s", "--buffer", "4 GiB"),
+    "throughput": ("datapath", "--table", "throughput"),
+    "sweep": ("sweep", "--jobs", "2"),
 }
 PLOTTED = ("gpu-travelling", "fastrack", "ddp", "pipellm")
-MEASURED = ("throughput",)
+MEASURED = ("throughput", "sweep")
 
 
 def run(name: str, *more: str) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def run(name: str, *more: str) -> dict[str, Any]:
     Raises:
         RuntimeError: it failed.
     """
-    ran = carnet("datapath", *COMMANDS[name], *more, "--json")
+    ran = carnet(*COMMANDS[name], *more, "--json")
     if ran.code:
         raise RuntimeError(f"{name}: {ran.err}")
     return dict(ran.json)
@@ -44,7 +45,9 @@ def run(name: str, *more: str) -> dict[str, Any]:
 
 def page(shown: Mapping[str, Any]) -> str:
     """Return the tables of one run as Markdown."""
-    match shown["table"]:
+    match shown.get("table"):
+        case None:
+            lines = _sweep(shown)
         case "capacity":
             lines = _capacity(shown)
         case "throughput":
@@ -136,6 +139,17 @@ def _throughput(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(head, rows)
 
 
+def _sweep(shown: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"{shown['configurations']:,} configurations in {shown['seconds']:.0f} s by {shown['jobs']} processes, on two "
+        "cores that were shared:"
+    )
+    yield ""
+    keys = ("lower_quartile", "median", "upper_quartile")
+    rows = [[one["name"], *(f"{one[key]:.3g}" for key in keys), f"{one['above_one']:.0%}"] for one in shown["factors"]]
+    yield from _table(["times as fast", "lower quartile", "median", "upper quartile", "faster in"], rows)
+
+
 def write(names: list[str]) -> None:
     """Run the commands behind these tables and write JSON, Markdown and pictures."""
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -144,7 +158,7 @@ def write(names: list[str]) -> None:
         (RESULTS / f"{name}.json").write_text(json.dumps(shown, ensure_ascii=False, indent=1) + "\n", "utf-8")
         (RESULTS / f"{name}.inc").write_text(page(shown), "utf-8")
         if name in PLOTTED:
-            carnet("datapath", *COMMANDS[name], "--samples", "1", "--plot", str(RESULTS / f"{name}.svg"))
+            carnet(*COMMANDS[name], "--samples", "1", "--plot", str(RESULTS / f"{name}.svg"))
 
 
 if __name__ == "__main__":

@@ -274,6 +274,13 @@ def test_a_ring_takes_2n_minus_2_sub_steps_for_each_bucket(ring: Ring, costs: Co
     assert simulate(schedule).makespan == longest_path_seconds(schedule) == makespan(schedule)
 
 
+@given(RINGS, COSTS, st.integers(0, 500))
+def test_a_ring_takes_longer_with_a_larger_gradient_in_one_bucket(ring: Ring, costs: Costs, more: int) -> None:
+    one = replace(ring, bucket=ring.gradient)
+    larger = Ring(ring.ranks, ring.gradient + Size(more), ring.gradient + Size(more))
+    assert makespan(ring_all_reduce(larger, costs)) >= makespan(ring_all_reduce(one, costs))
+
+
 def test_a_ring_with_the_wrong_gradients_is_refused(free: Costs) -> None:
     with pytest.raises(QuantityError):
         all_reduce(Ring(2, Size(4), Size(4)), free, [b"1234", b"123"], random.Random(1).randbytes)

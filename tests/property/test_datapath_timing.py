@@ -113,6 +113,18 @@ def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, more: int) -
     assert makespan(confidential(larger, costs)) >= makespan(confidential(transfer, costs))
 
 
+@given(JOURNEYS, COSTS, st.integers(0, 10_000), st.data())
+def test_a_journey_takes_longer_with_more_data_or_more_to_scrub(
+    journey: Journey, costs: Costs, more: int, data: st.DataObject
+) -> None:
+    now = makespan(gpu_travelling(journey, costs))
+    visit = data.draw(st.integers(0, len(journey.hand_overs) - 1))
+    legs = list(journey.hand_overs)
+    legs[visit] = replace(legs[visit], total=legs[visit].total + Size(more))
+    assert makespan(gpu_travelling(replace(journey, hand_overs=legs), costs)) >= now
+    assert makespan(gpu_travelling(replace(journey, scrubbed=journey.scrubbed + Size(more)), costs)) >= now
+
+
 @given(transfers(), COSTS, st.sampled_from(ladder()), st.sampled_from(Optimisation), st.integers(1, 64))
 def test_without_overhead_one_more_fastrack_optimisation_never_hurts(
     transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: Optimisation, width: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,13 @@ HEARTBEAT_SECONDS = 30.0
 
 @click.command(short_help="Time many configurations of the data path.")
 @click.option("--configurations", default=10_000, show_default=True, help="How many.")
-@click.option("--seed", default=1, show_default=True, help="Which ones: the same seed, the same configurations.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Which ones: the same seed, the same configurations.",
+)
 @click.option("--jobs", type=int, help="Worker processes. [default: one to a core]")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write every outcome, as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -52,6 +59,7 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
             | {"above_one": one.above_one}
             for one in sweeping.summarise(outcomes)
         ],
+        "rerun": _rerun(len(outcomes), seed, workers, out),
     }
     if as_json:
         click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
@@ -100,5 +108,9 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
             f"{one['name']}: {one['median']:.3g} times as fast (quartiles {one['lower_quartile']:.3g} and "
             f"{one['upper_quartile']:.3g}), faster in {one['above_one']:.1%}"
         )
-    words = f"--configurations {shown['configurations']} --seed {shown['seed']} --jobs {shown['jobs']}"
-    yield f"\nrerun: carnet sweep {words}" + (f" --out {shown['out']}" if shown["out"] else "")
+    yield f"\nrerun: {shown['rerun']}"
+
+
+def _rerun(configurations: int, seed: int, jobs: int, out: Path | None) -> str:
+    words = ["carnet", "sweep", "--configurations", str(configurations), "--seed", str(seed), "--jobs", str(jobs)]
+    return shlex.join([*words, *(["--out", str(out)] if out else [])])

@@ -27,7 +27,7 @@ _UNITS: dict[str, Fraction] = {
     **{f"{prefix}bit": Fraction(factor, 8) for prefix, factor in {**_DECIMAL, **_BINARY}.items()},
 }
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*(\S*)\s*", re.IGNORECASE)
+_QUANTITY = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?)\s*(\S*)\s*", re.IGNORECASE | re.ASCII)
 
 
 class QuantityError(UsageError):

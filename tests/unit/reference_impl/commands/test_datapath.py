@@ -54,6 +54,7 @@ def test_a_plot_is_svg_and_the_same_bytes_every_time(tmp_path: Path) -> None:
     [
         (["--table", "nonsense"], "Invalid value for '--table'"),
         (["--table", "fastrack", "--samples", "0"], "at least once"),
+        (["--table", "fastrack", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--holders", "3"], "belongs to --table capacity"),
         (["--table", "capacity", "--plot", "x.svg"], "nothing published to draw"),
         (["--table", "capacity", "--dataset", "44 T"], "does not say how many bytes"),
@@ -109,7 +110,13 @@ def test_a_sweep_ends_with_the_command_that_repeats_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--configurations", "0"], ["--jobs", "0"], ["--configurations", "2", "--out", "/nowhere/x.csv"]]
+    "arguments",
+    [
+        ["--configurations", "0"],
+        ["--seed", "-1"],
+        ["--jobs", "0"],
+        ["--configurations", "2", "--out", "/nowhere/x.csv"],
+    ],
 )
 def test_a_sweep_of_nothing_or_to_nowhere_is_refused(arguments: list[str]) -> None:
     ran = carnet("sweep", "--jobs", "1", *arguments)
