@@ -103,6 +103,17 @@ class CopyEngines:
         slot = self._sealer.ivs.message
         return Sealed(self._sealer.seal(plaintext), self._sending, slot)
 
+    def acknowledge(self, plaintext: bytes, keys: LinkKeys) -> Sealed:
+        """Encrypt the acknowledgement of ``keys`` under these very keys, whatever goes on under others."""
+        if keys is not self._sending:
+            return Sealed(Sealer(keys.d2h, keys.ivs(Direction.D2H), KeyUsage()).seal(plaintext), keys, 0)
+        return self.seal(plaintext)
+
+    @property
+    def sending(self) -> LinkKeys:
+        """The keys that what goes back is protected under."""
+        return self._sending
+
     def received(self, epoch: int) -> int:
         """Return how many messages of ``epoch`` were received."""
         return self._received.get(epoch, 0)

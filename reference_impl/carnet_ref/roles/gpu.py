@@ -118,7 +118,8 @@ class InSession(State):
         keys = self.engines.accept(self.responder.open(message))
         action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
         noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
-        return self, [Note(noted), self._reply(Rotated(keys.epoch, self.engines.live))[1]]
+        sealed = self.engines.acknowledge(encode(Rotated(keys.epoch, self.engines.live)), keys)
+        return self, [Note(noted), Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)]
 
     def on_link(self, body: bytes) -> Transition:
         """Open the next message under the live key, and do what it says."""

@@ -106,7 +106,9 @@ class Link:
         """
         if self._pending is None:
             raise AuthenticationError("acknowledgement of a rotation that was never ordered")
-        return parse_reply(self._pending.opener.open(sealed))
+        reply = parse_reply(self._pending.opener.open(sealed))
+        self._disregarded.clear()
+        return reply
 
     def disregard(self, kind: type[Reply]) -> None:
         """Expect, and do not wait for, one reply of this kind."""
@@ -118,7 +120,7 @@ class Link:
         Raises:
             AuthenticationError: it is not the next reply.
         """
-        if not self._disregarded:
+        if not self._disregarded or (self._pending is not None and _verifies(self._pending, sealed)):
             return False
         return isinstance(self.open(sealed), self._disregarded.pop(0))
 
@@ -168,6 +170,16 @@ class Link:
 
     def _sending(self, keys: LinkKeys) -> _Outgoing:
         return _Outgoing(keys, Sealer(keys.h2d, keys.ivs(Direction.H2D), KeyUsage(self._limits)))
+
+
+def _verifies(incoming: _Incoming, sealed: bytes) -> bool:
+    """Whether a message is the next one under these keys; nothing is counted."""
+    at = incoming.opener.ivs.message
+    try:
+        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at)).open(sealed)
+    except AuthenticationError:
+        return False
+    return True
 
 
 def h2d_body(engine: int, slot: int, sealed: bytes) -> bytes:

@@ -6,6 +6,7 @@ from carnet_ref.device.gpu import Mode
 from carnet_ref.fields import number, split
 from carnet_ref.keys import H100KeySchedule, key_schedule
 from carnet_ref.recorder import step
+from carnet_ref.roles import facts
 from carnet_ref.roles.appraising import accept_report
 from carnet_ref.roles.job import ATTEMPTS, LAUNCH_LABEL, Custody, Job, State, Transition
 from carnet_ref.roles.links import Link
@@ -50,8 +51,10 @@ class AwaitsSession(State):
             return self, effects
         self._take_keys()
         if self.resumes and self.job.redo is not None:
+            self.job.attested = facts.attested(self.session.label)
+            shown = self.job.reception.show_all(lambda exporter, nonce: evidence_for(self.job, exporter, nonce))
             state, more = self.job.redo()
-            return state, effects + more
+            return state, [*effects, *shown, *more]
         nonce = self.job.tools.random(_NONCE_BYTES)
         asked = self.job.handshake(self.session.ask_report(nonce))
         return AwaitsReport(self.job, nonce), [*effects, asked]
