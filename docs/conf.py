@@ -12,7 +12,7 @@ copyright = f"{author}, {_project['license']}"
 version = release = _project["version"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-extensions = ["myst_parser", "carnet_pages"]
+extensions = ["myst_parser", "sphinx_needs", "carnet_pages"]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -21,3 +21,25 @@ nitpicky = True
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_show_sourcelink = False
+
+# The assurance case: every link is checked, and what a requirement lacks is a warning, hence an error in CI.
+needs_types = [
+    {"directive": kind, "title": title, "prefix": "", "color": "#BFD8D2", "style": "node"}
+    for kind, title in (
+        ("req", "Requirement"),
+        ("assumption", "Assumption"),
+        ("obligation", "Proof obligation"),
+        ("test", "Test"),
+        ("place", "Enforcing place"),
+    )
+]
+needs_links = {
+    "proved": {"incoming": "proves", "outgoing": "proved by"},
+    "tested": {"incoming": "tests", "outgoing": "tested by"},
+    "enforced": {"incoming": "enforces", "outgoing": "enforced by"},
+}
+needs_id_regex = "^[A-Za-z0-9-]+$"
+needs_warnings = {
+    "requirement_without_obligation": "type == 'req' and not proved",
+    "requirement_without_test": "type == 'req' and not tested",
+}

@@ -1,9 +1,10 @@
 """Sphinx extension: writes the specification's pages from the specification itself.
 
 Before a build, the folder ``specification/`` beside ``conf.py`` is filled with pages (MyST Markdown) made from every
-registered protocol, from the normative text, and from the verdicts of long runs: each ``results/*.json`` is what a
-``carnet verify --json`` printed, and what it says about a specification that has changed since is marked as stale.
-Only pages that differ are written, so that Sphinx rebuilds no more than it must.
+registered protocol, from the normative text, from the tests and the code that name a requirement, and from long runs:
+each ``results/*.json`` is what a ``carnet verify --json`` printed, and what it says about a specification that has
+changed since is marked as stale. Only pages that differ are written, so that Sphinx rebuilds no more than it must. A
+requirement that lacks an obligation, a test or an enforcing place ends the build.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from carnet_spec.language import Family
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import OPENING, Page, pages, requirements
 
+from .assurance import assurance, cases, refuse_gaps
 from .markdown import contents, label, page
 from .protocols import ProtocolPages
+from .traces import enforced_by_code, named_by_tests
 from .verdicts import verdicts
 
 FOLDER = "specification"
@@ -42,8 +45,14 @@ def setup(app: _Sphinx) -> dict[str, Any]:
 
 def _write(app: _Sphinx) -> None:
     root = Path(app.srcdir)
+    families = registered()
     results = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(root.glob("results/*.json"))}
-    write(root / FOLDER, specification(registered(), pages(), results))
+    attacks = [
+        run for path in sorted(root.glob("results/attacks/*.json")) for run in json.loads(path.read_text("utf-8"))
+    ]
+    found = cases(families, pages(), named_by_tests(root.parent), enforced_by_code(root.parent), complete=True)
+    refuse_gaps(found)
+    write(root / FOLDER, specification(families, pages(), results) | assurance(families, found, attacks))
 
 
 def registered() -> list[Family]:

@@ -1,0 +1,222 @@
+"""The assurance case: for each requirement its sentence, proof obligations, tests and enforcing places.
+
+The pages use the directives of sphinx-needs, so that every link is checked and followed both ways. What lacks one of
+the four is a gap, and a gap ends the build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
+from carnet_spec.requirements import Level, Page, Requirement, cited, requirements
+
+from .markdown import Lines, code, label, page, prose, table
+
+Places = Mapping[str, Sequence[str]]
+Recorded = Mapping[str, Any]
+"""What a hunt came to, as :mod:`record` keeps it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One normative sentence, and what there is for it."""
+
+    requirement: Requirement
+    steps: Mapping[str, tuple[str, Protocol, Action]] = field(default_factory=dict)
+    """By its need's id: the family, the protocol and the action that enforces it."""
+    claims: Mapping[str, tuple[str, Protocol, Claim]] = field(default_factory=dict)
+    """By its need's id: the family, the protocol and the claim that states it."""
+    tests: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    """Where an assumption is made: axioms by name, or in the shape of every step."""
+
+    @property
+    def gaps(self) -> list[str]:
+        """What is missing."""
+        if self.requirement.level is Level.ASSUMPTION:
+            return [] if self.assumed else ["no axiom, and no protocol has it built in"]
+        claimed = bool(self.claims)
+        return [
+            *([] if self.steps or claimed else ["no obligation: no action enforces it and no claim states it"]),
+            *([] if self.tests else ["no test names it"]),
+            *([] if self.steps or claimed or self.code else ["no enforcing place"]),
+        ]
+
+
+def cases(
+    families: Sequence[Family], text: Sequence[Page], tests: Places, code: Places, *, complete: bool = False
+) -> list[Case]:
+    """Return a case for every normative sentence, in the order of the text.
+
+    Raises:
+        SpecificationError: a protocol cites an id that has no sentence, and ``complete`` asks for all.
+    """
+    protocols = [
+        (family.id, family.draft(name).whole()) for family in families for name in family.with_layers(family.main)
+    ]
+    known = requirements(text)
+    missing = {(id, family): None for family, protocol in protocols for id in cited(protocol) if id not in known}
+    if complete and missing:
+        gaps = [f"{id}: cited by {family}, and no sentence has this id" for id, family in missing]
+        raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
+    return [_case(requirement, protocols, tests, code) for requirement in known.values()]
+
+
+def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], tests: Places, code: Places) -> Case:
+    id = requirement.id
+    steps: dict[str, tuple[str, Protocol, Action]] = {}
+    claims: dict[str, tuple[str, Protocol, Claim]] = {}
+    assumed: dict[str, None] = {}
+    for family, protocol in protocols:
+        for action in protocol.actions:
+            if id in action.enforces:
+                steps.setdefault(label("step", family, action.name), (family, protocol, action))
+        for claim in protocol.claims:
+            if id in claim.requirement and claim.invariant is not None:
+                claims.setdefault(label("claim", family, claim.name), (family, protocol, claim))
+        assumed |= {f"axiom {axiom.name}": None for axiom in protocol.axioms if axiom.assumption == id}
+        if any(each.id == id and each.built_in for each in protocol.assumptions):
+            assumed["the shape of every step"] = None
+    names = (id, *(claim.name for _, _, claim in claims.values()))
+    tested = dict.fromkeys(place for name in names for place in tests.get(name, ()))
+    return Case(requirement, steps, claims, tuple(tested), tuple(code.get(id, ())), tuple(assumed))
+
+
+def refuse_gaps(found: Iterable[Case]) -> None:
+    """Refuse a case that lacks something.
+
+    Raises:
+        SpecificationError: with every gap, one to a line.
+    """
+    gaps = [f"{case.requirement.id}: {gap}" for case in found for gap in case.gaps]
+    if gaps:
+        raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
+
+
+def assurance(families: Sequence[Family], found: Sequence[Case], attacks: Sequence[Recorded]) -> dict[str, str]:
+    """Return the pages of the assurance case, by path."""
+    pages = {
+        "assurance.md": page(
+            "# Assurance case",
+            "Why the claims may be believed: what each requirement is proved, tested and enforced by, what was tried "
+            "against it, and what all of it rests on. A requirement without an obligation, a test or an enforcing "
+            "place ends the build of these pages.",
+            _matrix(found),
+            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/attacks\n```",
+        ),
+        "assurance/requirements.md": page("# Requirements, and what there is for each", *map(_need, found)),
+        "assurance/evidence.md": page(
+            "# Obligations, tests and places",
+            "What the requirements link to, each with the requirements that link to it.",
+            _obligations(found),
+            _tests(found),
+            _code(found),
+        ),
+        "assurance/attacks.md": _attacks(families, attacks),
+    }
+    return {path: text.rstrip() + "\n" for path, text in pages.items()}
+
+
+def _matrix(found: Iterable[Case]) -> Lines:
+    rows = (
+        [
+            f"{{need}}`{case.requirement.id}`",
+            str(len(case.steps) + len(case.claims)),
+            str(len(case.tests)),
+            str(len(case.code)) if case.code else "in the specification only",
+        ]
+        for case in found
+        if case.requirement.level is not Level.ASSUMPTION
+    )
+    yield from table(["requirement", "steps and claims proved", "tests", "places in code"], rows)
+
+
+# -- requirements -----------------------------------------------------------------------------------------------------
+
+
+def _need(case: Case) -> Lines:
+    requirement = case.requirement
+    kind = "assumption" if requirement.level is Level.ASSUMPTION else "req"
+    links = {
+        "proved": [*case.steps, *case.claims],
+        "tested": [label("test", place) for place in case.tests],
+        "enforced": [label("code", place) for place in case.code],
+    }
+    yield from (f"```{{{kind}}} {requirement.id}", f":id: {requirement.id}")
+    yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
+    yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
+    if case.assumed:
+        yield from ("", f"Assumed in: {prose(', '.join(case.assumed))}.")
+    yield from ("```", "")
+
+
+# -- what they link to ------------------------------------------------------------------------------------------------
+
+
+def _obligations(found: Iterable[Case]) -> Lines:
+    yield from ("## Proof obligations", "")
+    steps = {id: each for case in found for id, each in case.steps.items()}
+    for id, (family, protocol, action) in sorted(steps.items()):
+        said = f"`step/{action.name}/…`: the step preserves each of {len(protocol.invariants)} invariants."
+        yield from _plain("obligation", id, f"step {action.name}", said, _of(family, protocol))
+    claims = {id: each for case in found for id, each in case.claims.items()}
+    for id, (family, protocol, claim) in sorted(claims.items()):
+        said = f"`init/{claim.name}` and `step/…/{claim.name}`: it holds at first, and each of {len(protocol.actions)} "
+        yield from _plain("obligation", id, f"claim {claim.name}", said + "steps preserves it.", _of(family, protocol))
+
+
+def _of(family: str, protocol: Protocol) -> str:
+    return f"In {code(family)}, variant {code(protocol.variant)} first; every other variant has its own."
+
+
+def _tests(found: Iterable[Case]) -> Lines:
+    yield from ("## Tests", "")
+    for place in sorted({place for case in found for place in case.tests}):
+        yield from _plain("test", label("test", place), place.rpartition("/")[2], code(place))
+
+
+def _code(found: Iterable[Case]) -> Lines:
+    places = sorted({place for case in found for place in case.code})
+    if places:
+        yield from ("## Enforcing places in code", "")
+    for place in places:
+        yield from _plain("place", label("code", place), place.rpartition(".")[2], code(place))
+
+
+def _plain(kind: str, id: str, title: str, *said: str) -> Lines:
+    yield from (f"```{{{kind}}} {title}", f":id: {id}", "", *said, "```", "")
+
+
+# -- attacks ----------------------------------------------------------------------------------------------------------
+
+
+def _attacks(families: Sequence[Family], attacks: Sequence[Recorded]) -> str:
+    current = {(family.id, name): family for family in families for name in family.variants}
+    stopped = [run for run in attacks if run["finding"] is None]
+    known = [run for run in attacks if run["finding"] is not None]
+    return page(
+        "# Attacks considered, and what stops each",
+        "Each defence was taken away by itself, under collusion unless it says otherwise. An attack that follows is "
+        "what the defence stops; *redundant* means that every claim is still proved without it.",
+        table(["without", "what follows", "how long", "specification"], (_run(run, current) for run in stopped)),
+        ["## Findings", "", "Attacks on the published design and its neighbours, each found again by its command.", ""],
+        table(["finding", "what follows", "how long", "specification"], (_run(run, current) for run in known)),
+    )
+
+
+_OUTCOMES = {"PROVED": "redundant", "UNKNOWN": "**not decided**"}
+
+
+def _run(run: Recorded, current: Mapping[tuple[str, str], Family]) -> list[str]:
+    name = run["finding"] or ", ".join(run["removed"])
+    follows = _OUTCOMES.get(run["verdict"]) or f"{prose(run['claim'])} falls under {prose(run['threat'])}"
+    family = current.get((run["protocol"], run["variant"]))
+    now = family.protocol(run["variant"], tuple(run["removed"])).digest if family else ""
+    fresh = (
+        code(run["digest"][:12]) if now == run["digest"] else f"**stale**: the run was about {code(run['digest'][:12])}"
+    )
+    return [f"{code(name)}<br>{code(run['rerun'])}", follows, prose(run["detail"]), fresh]

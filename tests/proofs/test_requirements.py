@@ -1,0 +1,169 @@
+"""Each requirement carries weight: forget the part of a step that it asks for, and a proof breaks or a goal is lost.
+
+One invariant is named for each, so that what is looked at is one proof obligation. A requirement that only makes
+things possible is known by what cannot be reached without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+
+import pytest
+
+from carnet_check.explicit import explore
+from carnet_check.symbolic import prove
+from carnet_spec.language import Protocol
+from carnet_spec.requirements import Level, requirements
+from tests.fixtures.travelling import FAMILY, SOURCE, without_guard, without_update
+
+GUARDS = {
+    "REQ-SETUP-02": ("give_report", "true mode", "reports_tell_the_mode"),
+    "REQ-SETUP-03": ("accept_gpu", "certificate", "key-isolation"),
+    "REQ-SETUP-04": ("accept_gpu", "nonce", "attested_is_protected"),
+    "REQ-SETUP-05": ("accept_gpu", "mode", "key-isolation"),
+    "REQ-SETUP-06": ("accept_gpu", "report in session", "attested_is_protected"),
+    "REQ-SETUP-07": ("accept_gpu", "signer is responder", "attested_is_protected"),
+    "REQ-SETUP-08": ("attest_orchestrator", "measurement", "channels_end_at_the_orchestrator"),
+    "REQ-SETUP-09": ("attest_orchestrator", "bound to the channel", "channels_end_at_the_orchestrator"),
+    "REQ-SETUP-10": ("attest_orchestrator", "manifest", "channels_end_at_the_orchestrator"),
+    "REQ-SETUP-12": ("admit", "enrolment proof", "admitted_ends"),
+    "REQ-SETUP-13": ("grant", "age at use", "fresh-attestation"),
+    "REQ-KEY-01": ("rotate_out", "fresh k", "key-isolation"),
+    "REQ-KEY-02": ("gpu_rotate_out", "ordered", "key-isolation"),
+    "REQ-KEY-03": ("rotate_out", "phase", "clean-handoff"),
+    "REQ-KEY-04": ("gpu_rotate_out", "not accepted before", "iv-unique"),
+    "REQ-KEY-05": ("rotated_out", "acknowledged", "live_key_is_the_link"),
+    "REQ-KEY-06": ("rotated_in", "acknowledged", "live_key_is_the_link"),
+    "REQ-KEY-07": ("provision", "below the key's limit", "key-lifetime"),
+    "REQ-GRANT-01": ("grant", "addressee", "grants"),
+    "REQ-GRANT-02": ("grant", "counter handed over", "grants"),
+    "REQ-GRANT-04": ("accept_grant", "attested channel", "orchestrator-genuine"),
+    "REQ-GRANT-05": ("accept_grant", "once", "handoff-agreement"),
+    "REQ-DATA-01": ("provision", "own data", "senders"),
+    "REQ-DATA-02": ("gpu_receive", "verifies", "no-implant"),
+    "REQ-IV-01": ("provision", "IV unused", "iv-unique"),
+    "REQ-IV-02": ("gpu_receive", "implicit IV", "no-replay"),
+    "REQ-RETURN-01": ("give_back", "count to", "honest_returns"),
+    "REQ-RETURN-02": ("take_back", "returned", "handoff-agreement"),
+    "REQ-RETURN-04": ("take_back", "within the lease", "bounded-custody"),
+    "REQ-HOME-02": ("fenced", "acknowledged", "fenced_at_home"),
+    "REQ-HOME-04": ("verified", "code digest", "code_checked_at_home"),
+    "REQ-HOME-05": ("verified", "model digest", "model_checked_at_home"),
+    "REQ-HOME-06": ("verified", "count", "count_was_compared"),
+    "REQ-TRAIN-01": ("send_train", "returned", "data-agreement"),
+    "REQ-SCRUB-03": ("scrubbed", "acknowledged", "clean-handoff"),
+    "REQ-STOP-01": ("open_session", "fresh s", "keys_of_sessions"),
+}
+"""Checks: the action, the guard that is forgotten, and the invariant that the action then breaks."""
+
+UPDATES = {
+    "REQ-SETUP-01": ("open_session", "set link_h2d", "opened_session"),
+    "REQ-GRANT-03": ("grant", "set lent_key", "holder_key"),
+    "REQ-IV-03": ("take_back", "set count", "handoff-agreement"),
+    "REQ-RETURN-03": ("evict", "set custody", "handoff-agreement"),
+    "REQ-HOME-01": ("exec_fence", "remove context", "fence_holds"),
+    "REQ-HOME-03": ("exec_upload", "remove planted", "upload_holds"),
+    "REQ-SCRUB-01": ("exec_scrub", "remove buffer", "scrub_holds"),
+    "REQ-SCRUB-02": ("exec_scrub", "remove workspace", "scrub_holds"),
+}
+"""Deeds: the action, the update that is forgotten, and the invariant that the action then breaks."""
+
+GOALS = {
+    "REQ-SETUP-11": ("prove_enrolment", "insert enrolment_proof", "data-resident"),
+    "REQ-PLATFORM-01": ("switch_mux", "set mux", "data-resident"),
+    "REQ-TRAIN-02": ("exec_train", "insert workspace", "trained"),
+}
+"""What makes a goal possible: the action, the update that is forgotten, and the goal that is then out of reach."""
+
+CLAIMS = {
+    "CLAIM-CLEAN-HANDOFF": "clean-handoff",
+    "CLAIM-FORWARD-ISOLATION": "forward-isolation",
+    "CLAIM-NO-IMPLANT": "no-implant",
+    "CLAIM-ORCHESTRATOR-GENUINE": "orchestrator-genuine",
+}
+"""Claims that no other test names: that they are proved is tested for all claims at once."""
+
+
+@functools.cache
+def enforcing(action: str, part: str) -> Protocol:
+    """Return the first variant, layers last, in which the action has such a part."""
+    for name in FAMILY.with_layers(FAMILY.main[:1]):
+        protocol = SOURCE.protocol(name)
+        found = protocol.action(action)
+        if part in {guard.name for guard in found.guards} | {update.name for update in found.updates}:
+            return protocol
+    raise AssertionError(f"{action} has no '{part}'")
+
+
+@functools.cache
+def broken() -> frozenset[str]:
+    """Forget every part, as many at once as stand in different actions; return the ids whose obligation then fails.
+
+    An obligation is about one action, so what is forgotten in another does not matter to it.
+    """
+    found: set[str] = set()
+    for row in itertools.count():
+        together = {id: part for id, part in (GUARDS | UPDATES).items() if _place(id) == row}
+        if not together:
+            return frozenset(found)
+        for name in FAMILY.with_layers(FAMILY.main[:1]):
+            found |= _failed({id: p for id, p in together.items() if enforcing(*p[:2]).variant == name}, name)
+    raise AssertionError
+
+
+def _place(id: str) -> int:
+    """Return how many ids before this one are about the same action."""
+    rows = GUARDS | UPDATES
+    before = itertools.takewhile(lambda other: other != id, rows)
+    return sum(rows[other][0] == rows[id][0] for other in before)
+
+
+def _failed(parts: Mapping[str, tuple[str, str, str]], variant: str) -> set[str]:
+    protocol = SOURCE.protocol(variant)
+    for id, (action, part, _) in parts.items():
+        protocol = (without_guard if id in GUARDS else without_update)(protocol, action, part)
+    wanted = {f"step/{action}/{invariant}": id for id, (action, _, invariant) in parts.items()}
+    if not wanted:
+        return set()
+    proof = prove(protocol, protocol.threat("collusion"), jobs=1, only=lambda each: each.id in wanted)
+    assert set(proof.answers) == set(wanted)
+    return {wanted[answer.id] for answer in proof.failed}
+
+
+def test_every_requirement_has_its_row() -> None:
+    rows = [*GUARDS, *UPDATES, *GOALS]
+    assert len(rows) == len(set(rows))
+    asked = {id for id, each in requirements().items() if each.level is not Level.ASSUMPTION and id.startswith("REQ")}
+    assert set(rows) == asked
+
+
+@pytest.mark.parametrize("id", [*GUARDS, *UPDATES])
+def test_a_requirement_that_is_forgotten_breaks_a_proof(id: str) -> None:
+    action, part, _ = (GUARDS | UPDATES)[id]
+    assert id in enforcing(action, part).action(action).enforces
+    assert id in broken()
+
+
+@pytest.mark.parametrize("id", GOALS)
+def test_a_requirement_that_is_forgotten_loses_a_goal(id: str) -> None:
+    action, update, goal = GOALS[id]
+    whole = SOURCE.protocol()
+    assert id in whole.action(action).enforces
+    assert reached(whole, goal)
+    assert not reached(without_update(whole, action, update), goal)
+
+
+def reached(protocol: Protocol, goal: str) -> bool:
+    instance = SOURCE.instance(protocol, "holder", SOURCE.profile("tiny"))
+    goals = tuple(each for each in protocol.goals if each.name == goal)
+    found = explore(protocol, instance, invariants=(), goals=goals, threat="holder")
+    assert found.complete
+    return goal in found.goals
+
+
+@pytest.mark.parametrize("id", CLAIMS)
+def test_a_claim_stands_for_its_sentence(id: str) -> None:
+    claim = SOURCE.protocol().claim(CLAIMS[id])
+    assert (claim.requirement, claim.sentence) == (id, requirements()[id].sentence)
