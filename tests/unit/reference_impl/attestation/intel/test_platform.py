@@ -132,6 +132,13 @@ def test_a_policy_may_want_collateral_that_is_young(days: int, step: str | None)
     assert appraised(collateral=PLATFORM.collateral, policy=policy, at=NOW + days * DAY).failed_step == step
 
 
+@pytest.mark.parametrize("part", ["TCB info", "QE identity"])
+def test_collateral_is_as_old_as_its_oldest_document(part: str) -> None:
+    older = published(**fields_of(PLATFORM.published(NOW - 5 * DAY), PARTS[part]))
+    policy = replace(DEFAULT_POLICY, collateral_ttl=86400)
+    assert appraised(collateral=older, policy=policy).failed_step == "collateral-validity"
+
+
 @pytest.mark.parametrize("status", list(TcbStatus))
 def test_every_status_but_revoked_is_reported_and_accepted_by_default(status: TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
