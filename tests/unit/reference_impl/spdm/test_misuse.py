@@ -53,6 +53,7 @@ from carnet_ref.spdm.messages import (
     Error,
     Finish,
     GetCapabilities,
+    GetMeasurements,
     KeyExchange,
     KeyExchangeRsp,
     KeyUpdate,
@@ -247,6 +248,7 @@ ROWS = {
     "only an alpha version": (VersionList, set_(entries=(0x1101, 0x1201)), H100, DowngradeError),
     "the requester's version lowered": (
         GetCapabilities,
+        GetMeasurements,
         lambda _: GetCapabilities(Version.V1_1, 0x62C2),
         H100,
         MalformedError,
@@ -380,6 +382,15 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
     _, record = state.sending.updated().seal(5, again.encode())
     with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
+        theirs.receive(record)
+
+
+def test_a_report_is_never_given_without_a_signature() -> None:
+    ours, theirs = established()
+    state = ours.state
+    assert isinstance(state, Secured)
+    _, record = state.sending.seal(5, GetMeasurements(Version.V1_1, 0, 0xFF).encode())
+    with pytest.raises(MalformedError, match="a signature asked for"):
         theirs.receive(record)
 
 
