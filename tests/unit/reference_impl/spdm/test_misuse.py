@@ -248,7 +248,6 @@ ROWS = {
     "only an alpha version": (VersionList, set_(entries=(0x1101, 0x1201)), H100, DowngradeError),
     "the requester's version lowered": (
         GetCapabilities,
-        GetMeasurements,
         lambda _: GetCapabilities(Version.V1_1, 0x62C2),
         H100,
         MalformedError,
