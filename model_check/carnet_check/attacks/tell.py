@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from carnet_check.attacks.narrate import narrate, reason
@@ -11,13 +12,17 @@ from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Invariant
 from carnet_spec.trace import Trace
 
+OPENING = re.compile(r"\s*(\d+\.\s+|>>> |given that  |it is false that  )?")
+"""What stands before a sentence or a formula."""
+
 
 def told(
     judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequence[State], full: bool = False
 ) -> list[str]:
     """Tell a minimised trace along which ``states`` were reached; ``full``: with the fields that each step changed."""
-    lines = [*narrate(judge.protocol, states, trace, full), ""]
-    lines += [f"  {line}" for line in reason(judge, invariant, states[-1])]
+    story = narrate(judge.protocol, states, trace, full)
+    why = [f"  {line}" for line in reason(judge, invariant, states[-1])]
+    lines = [part for line in [*story, "", *why] for part in _folded(line)]
     facts_of = known(judge.protocol, states[-1])
     if facts_of:
         indent = max(len(name) for name in facts_of) + 8
@@ -25,3 +30,10 @@ def told(
         for name, facts in facts_of.items():
             lines += wrapped(f"    {name}", ", ".join(facts), indent)
     return [*lines, ""]
+
+
+def _folded(line: str) -> list[str]:
+    """Fold a line at the width of the report, what follows standing below where the sentence or formula begins."""
+    opening = OPENING.match(line)
+    begins = opening.end() if opening else 0
+    return wrapped(line[:begins], line[begins:], begins)

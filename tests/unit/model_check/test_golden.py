@@ -56,3 +56,20 @@ def test_the_text_is_the_kept_one(name: str, golden: SnapshotAssertion, monkeypa
         text = re.sub(varying, shown, text)
     assert golden == text
     assert [line for line in text.splitlines() if len(line) > 80 and "carnet " not in line] == []
+
+
+def test_an_attack_on_a_real_protocol_fits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = carnet(
+        "attack",
+        "gpu-travelling",
+        "--threat",
+        "holder",
+        "--claim",
+        "model-confidentiality",
+        "--full",
+        "--variant",
+        "engine-per-holder",
+    )
+    assert "VIOLATED: model-confidentiality under holder" in ran.out
+    assert [line for line in ran.out.splitlines() if len(line) > 80 and "carnet " not in line] == []
