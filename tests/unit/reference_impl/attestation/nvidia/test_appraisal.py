@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
@@ -130,12 +131,9 @@ def _replied(place: int, **how: Any) -> dict[str, Any]:
 
 
 def _responder(**how: Any) -> Any:
-    from cryptography import x509
-
-    signing = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
-    return issue(
-        "Test OCSP Responder", how.pop("under", W.device.path[1]), ca=False, **how, extensions=[(signing, False)]
-    )
+    signing = x509.ExtendedKeyUsage([how.pop("purpose", x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING)])
+    under = how.pop("under", W.device.path[1])
+    return issue("Test OCSP Responder", under, ca=False, **how, extensions=[(signing, False)])
 
 
 REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
@@ -167,6 +165,16 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
         "revocation",
         "signed neither",
         lambda: _replied(2, signer=_responder(end=AT - DAY)),
+    ),
+    "a reply signed by whom the issuer certified for something else": (
+        "revocation",
+        "signed neither",
+        lambda: _replied(2, signer=_responder(purpose=x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH)),
+    ),
+    "a reply signed by whom the issuer certified for nothing special": (
+        "revocation",
+        "signed neither",
+        lambda: _replied(2, signer=issue("Test Signer", W.device.path[1], ca=False)),
     ),
     "a reply signed by a device": ("revocation", "signed neither", lambda: _replied(2, signer=W.device.leaf)),
     "a missing reply": ("revocation", "no reply about", lambda: {"ocsp": W.replies()[:2]}),
