@@ -32,6 +32,7 @@ AS_TEST = "Write a pytest file that fails until the defect is gone."
     "--claim", type=CLAIM, metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]"
 )
 @jobs_option
+@click.option("--replay", is_flag=True, help="Carry the attack out on the reference implementation.")
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
 @click.option("--full", is_flag=True, help="Tell after each step what it changed.")
@@ -47,6 +48,7 @@ def attack(
     threat: str,
     claim: str,
     jobs: int | None,
+    replay: bool,
     itf_file: Path | None,
     draw: bool,
     full: bool,
@@ -59,6 +61,7 @@ def attack(
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
     from carnet_check.attacks.hunt import hunt, quarry
+    from carnet_check.attacks.replaying import replayed, told
     from carnet_check.families import load
     from carnet_check.report.artefacts import require_writable_file, require_writable_folder
     from carnet_check.report.progress import progress
@@ -80,7 +83,11 @@ def attack(
     closing = _closing(context, result, written, time.monotonic() - began)
     if result.trace is not None:
         _write(result, closing, itf_file, test_file, out)
-    finish(as_json, _as_json(result, draw), [] if as_json else _lines(result, draw, full), closing)
+    value = _as_json(result, draw)
+    if replay and result.trace is not None:
+        value["replay"] = replayed(value)
+    lines = [] if as_json else [*_lines(result, draw, full), *(told(value["replay"]) if replay else ())]
+    finish(as_json, value, lines, closing)
     return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)
 
 
