@@ -254,8 +254,8 @@ class Gpu:
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def _reset(self, body: bytes) -> Transition:
-        """Lose session, keys and memory, and boot again."""
-        mode = Mode.CONFIDENTIAL if body == FOR_JOURNEY else Mode(body.decode("ascii", "replace"))
+        """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
+        mode = Mode.OPEN if body == Mode.OPEN.value.encode("ascii") else Mode.CONFIDENTIAL
         self.device = self._boot(mode)
         if body == FOR_JOURNEY:
             noted = step("reset_before_travel", GPU, g=self.name)
