@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -20,7 +21,7 @@ from carnet_ref.attestation.certificate_path import (
     validity,
 )
 from carnet_ref.wire import MalformedError
-from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem
+from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem, usage
 
 ROOT = issue("Root", None)
 MIDDLE = issue("Middle", ROOT)
@@ -51,6 +52,11 @@ def _at_the_limit() -> Path_:
     return certificates(issue("Leaf", limited, ca=False), limited)
 
 
+def _half_an_authority(**half: Any) -> Path_:
+    middle = issue("Half", ROOT, **half)
+    return certificates(issue("Leaf", middle, ca=False), middle)
+
+
 WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
     "a root of its own": ("no trust anchor", lambda: certificates(issue("Lonely", None, ca=False))),
     "a namesake of the root": ("not issued by", lambda: certificates(issue("Leaf", issue("Root", None), ca=False))),
@@ -58,6 +64,14 @@ WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
     "the order turned round": ("signs evidence", lambda: certificates(ROOT, MIDDLE, LEAF)),
     "an authority at the bottom": ("signs evidence", lambda: certificates(MIDDLE, ROOT)),
     "a leaf as authority": ("may not issue", lambda: certificates(issue("x", LEAF, ca=False), LEAF, MIDDLE)),
+    "an authority whose key may not sign certificates": (
+        "may not issue",
+        lambda: _half_an_authority(key_usage=usage(signs=True, issues=False)),
+    ),
+    "a key that may sign certificates of no authority": (
+        "may not issue",
+        lambda: _half_an_authority(ca=False, key_usage=usage(signs=False, issues=True)),
+    ),
     "more authorities than allowed": ("has 1", _limited),
     "a critical extension": (
         "unknown critical extension 1.2.3.4",

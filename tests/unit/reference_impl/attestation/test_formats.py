@@ -76,7 +76,7 @@ def test_another_bundle_is_a_typed_error(what: str) -> None:
         device_evidence(json.dumps(WRONG[what]).encode())
 
 
-@pytest.mark.parametrize("data", [b"no form at all!", b"[", b"{", b"[" * 20_000, b"A" * (LARGEST + 1)])
+@pytest.mark.parametrize("data", [b"no form at all!", b"AAAA!", b"[", b"{", b"[" * 20_000, b"A" * (LARGEST + 1)])
 def test_other_text_is_a_typed_error(data: bytes) -> None:
     with pytest.raises(MalformedError):
         device_evidence(data)
