@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from carnet_ref.crypto import CryptoError
 from carnet_ref.keys import KeysError
+from carnet_ref.recorder import step
 from carnet_ref.roles.custody import Back, NewSessionNeededError
 from carnet_ref.roles.job import ATTEMPTS, Job, Progress, State, Terms, Tools, Transition, untagged
-from carnet_ref.roles.messages import Effect, Event, Frame, Kind, Proceed, ProtocolError, Remark, Tick
+from carnet_ref.roles.messages import (
+    ORCHESTRATOR,
+    Effect,
+    Event,
+    Frame,
+    Kind,
+    Note,
+    Proceed,
+    ProtocolError,
+    Remark,
+    Tick,
+)
 from carnet_ref.roles.papers import Hello, NoChannel, Record, Return, parse_envelope
 from carnet_ref.roles.reception import Attest, Reception
 from carnet_ref.roles.round import begin_home
@@ -119,4 +131,4 @@ class Orchestrator:
         job = self.job
         job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
         state, effects = open_session(job)
-        return state, [reset_gpu(for_journey=True), *effects]
+        return state, [Note(step("scrubbed", ORCHESTRATOR)), reset_gpu(for_journey=True), *effects]
