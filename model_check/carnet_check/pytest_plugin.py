@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from carnet_spec.errors import CarnetError
+
 if TYPE_CHECKING:
     from carnet_check.families import Source
     from carnet_check.planning import Campaign, Plan
@@ -98,8 +100,16 @@ class Obligations(pytest.Collector):
         return self._campaign
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield the items of each variant: induction, exploration, vacuity."""
-        for plan in self.planned().plans:
+        """Yield the items of each variant: induction, exploration, vacuity.
+
+        Raises:
+            CollectError: there is no such protocol, or it is not well formed.
+        """
+        try:
+            plans = self.planned().plans
+        except CarnetError as error:
+            raise self.CollectError(str(error)) from error
+        for plan in plans:
             variant = plan.protocol.variant
             for threat, obligation in inductive(plan):
                 model = f"{threat.id}:" if threat else ""

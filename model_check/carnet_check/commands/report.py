@@ -64,12 +64,12 @@ def report(
         require_writable_folder(html)
     if bundle is not None:
         require_writable_file(bundle)
-    run = read_run(run_folder)
-    tables = [_table(file) for file in table_files]
     value: dict[str, Any] = {"run_folder": str(run_folder)}
     lines: list[str] = []
     if check_bundle is not None and key_file is not None:
         _check(run_folder, check_bundle, key_file, value, lines)
+    run = read_run(run_folder)
+    tables = [_table(file) for file in table_files]
     if html is not None:
         _pages(run, html, tables, value, lines)
     if bundle is not None and key_file is not None:
@@ -108,7 +108,7 @@ def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], li
     value["evidence"] = asdict(evidence)
     lines.append(
         f"{evidence.result}: {evidence.passed} passed, {evidence.warned} warned, {evidence.failed} failed; "
-        f"{evidence.files} files as they were signed, by key {evidence.key_id[:16]}"
+        f"{evidence.files} files as they were signed"
     )
 
 

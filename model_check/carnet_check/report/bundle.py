@@ -156,7 +156,7 @@ def _compare(subjects: list[Mapping[str, Any]], folder: Path) -> None:
         if name not in signed:
             raise BundleRefusedError(f"'{name}' is in '{folder}' and was not signed")
         if signed[name] != found[name]:
-            raise BundleRefusedError(f"'{name}' has changed: sha256 {found[name][:16]}…, signed {signed[name][:16]}…")
+            raise BundleRefusedError(f"'{name}' has changed since it was signed")
 
 
 # -- the keys -------------------------------------------------------------------------------------

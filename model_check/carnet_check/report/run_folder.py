@@ -109,7 +109,8 @@ def _object(file: Path) -> Mapping[str, Any]:
 
 
 def _lines(file: Path) -> Iterable[Mapping[str, Any]]:
-    return (_parsed(file, line) for line in _text(file).splitlines())
+    lines = _text(file).removesuffix("\n").split("\n")  # other ends of lines may stand inside a text
+    return (_parsed(file, line, number) for number, line in enumerate(lines, 1) if line or number < len(lines))
 
 
 def _text(file: Path) -> str:
@@ -119,11 +120,12 @@ def _text(file: Path) -> str:
         raise UsageError(f"cannot read '{file}': {getattr(error, 'strerror', None) or error}".lower()) from None
 
 
-def _parsed(file: Path, text: str) -> Mapping[str, Any]:
+def _parsed(file: Path, text: str, first: int = 1) -> Mapping[str, Any]:
+    """Read an object that stands in ``file`` from line ``first`` on."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UsageError(f"expected JSON in '{file}', line {error.lineno}: {error.msg}") from None
+        raise UsageError(f"expected JSON in '{file}', line {first + error.lineno - 1}: {error.msg}") from None
     if not isinstance(value, dict):
         raise UsageError(f"expected a JSON object in '{file}', and found a {type(value).__name__}")
     return value

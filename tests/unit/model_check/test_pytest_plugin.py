@@ -67,6 +67,13 @@ def test_a_protocol_is_looked_for_beside_the_test(pytester: pytest.Pytester) -> 
     verified(pytester, "'toy.py'", "-k", "init").assert_outcomes(passed=4, deselected=18)
 
 
+def test_what_is_no_protocol_is_an_error_in_one_line(pytester: pytest.Pytester) -> None:
+    ran = verified(pytester, "'nothing.py'")
+    ran.assert_outcomes(errors=1)
+    ran.stdout.fnmatch_lines(["expected a Python file, and 'nothing.py' does not exist"])
+    assert "Traceback" not in ran.stdout.str()
+
+
 def test_a_requirement_is_recorded_with_each_item_that_verifies_it(pytester: pytest.Pytester) -> None:
     file = pytester.path / "junit.xml"
     verified(pytester, repr(TOY), "-k", "init/secrecy", f"--junitxml={file}")

@@ -75,9 +75,10 @@ def broken(folder: Path, name: str, text: str) -> Path:
         ("run.json", '{"format": "carnet-run/9"}', "carnet-run/9"),
         ("run.json", "[]", "expected a json object"),
         ("spec.json", "{", "expected json in"),
-        ("verdicts.jsonl", "{}\n{\n", "expected json in"),
+        ("verdicts.jsonl", "{}\n{\n", "verdicts.jsonl', line 2"),
+        ("verdicts.jsonl", '{}\n{"cl', "verdicts.jsonl', line 2"),
     ],
-    ids=["another format", "no object", "cut off", "a broken line"],
+    ids=["another format", "no object", "cut off", "a broken line", "a line cut off"],
 )
 def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path, name: str, text: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
