@@ -34,9 +34,8 @@ class Case:
     assumed: tuple[str, ...] = ()
     """Where an assumption is made: axioms by name, or in the shape of every step."""
 
-    @property
-    def gaps(self) -> list[str]:
-        """What is missing."""
+    def gaps(self, *, in_code: bool = False) -> list[str]:
+        """Say what is missing; an enforcing place is a step or a claim, and ``in_code`` asks for code besides."""
         if self.requirement.level is Level.ASSUMPTION:
             return [] if self.assumed else ["no axiom, and no protocol has it built in"]
         claimed = bool(self.claims)
@@ -44,6 +43,7 @@ class Case:
             *([] if self.steps or claimed else ["no obligation: no action enforces it and no claim states it"]),
             *([] if self.tests else ["no test names it"]),
             *([] if self.steps or claimed or self.code else ["no enforcing place"]),
+            *([] if self.code or claimed or not in_code else ["no code says that it enforces it"]),
         ]
 
 
@@ -86,13 +86,13 @@ def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], t
     return Case(requirement, steps, claims, tuple(tested), tuple(code.get(id, ())), tuple(assumed))
 
 
-def refuse_gaps(found: Iterable[Case]) -> None:
+def refuse_gaps(found: Iterable[Case], *, in_code: bool = False) -> None:
     """Refuse a case that lacks something.
 
     Raises:
         SpecificationError: with every gap, one to a line.
     """
-    gaps = [f"{case.requirement.id}: {gap}" for case in found for gap in case.gaps]
+    gaps = [f"{case.requirement.id}: {gap}" for case in found for gap in case.gaps(in_code=in_code)]
     if gaps:
         raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
 
@@ -196,27 +196,34 @@ def _plain(kind: str, id: str, title: str, *said: str) -> Lines:
 
 def _attacks(families: Sequence[Family], attacks: Sequence[Recorded]) -> str:
     current = {(family.id, name): family for family in families for name in family.variants}
-    stopped = [run for run in attacks if run["finding"] is None]
-    known = [run for run in attacks if run["finding"] is not None]
+    titles = {
+        (family.id, each.id): each.title
+        for family in families
+        for each in (*family.protocol().defences, *family.findings)
+    }
+    rows = {known: [run for run in attacks if bool(run["finding"]) is known] for known in (False, True)}
+    head = ["what", "what follows", "how long", "specification"]
     return page(
         "# Attacks considered, and what stops each",
         "Each defence was taken away by itself, under collusion unless it says otherwise. An attack that follows is "
-        "what the defence stops; *redundant* means that every claim is still proved without it.",
-        table(["without", "what follows", "how long", "specification"], (_run(run, current) for run in stopped)),
+        "what the defence stops; *redundant* means that every claim is still proved without it. "
+        "`carnet attack PROTOCOL --without NAME` repeats a row, and `carnet explain NAME` says where a defence stands.",
+        table(["without", *head[1:]], (_run(run, titles, current) for run in rows[False])),
         ["## Findings", "", "Attacks on the published design and its neighbours, each found again by its command.", ""],
-        table(["finding", "what follows", "how long", "specification"], (_run(run, current) for run in known)),
+        table(head, (_run(run, titles, current) for run in rows[True])),
     )
 
 
 _OUTCOMES = {"PROVED": "redundant", "UNKNOWN": "**not decided**"}
 
 
-def _run(run: Recorded, current: Mapping[tuple[str, str], Family]) -> list[str]:
+def _run(run: Recorded, titles: Mapping[tuple[str, str], str], current: Mapping[tuple[str, str], Family]) -> list[str]:
     name = run["finding"] or ", ".join(run["removed"])
+    told = [code(name), prose(titles.get((run["protocol"], name), ""))]
+    told += [code(run["rerun"])] if run["finding"] else []
     follows = _OUTCOMES.get(run["verdict"]) or f"{prose(run['claim'])} falls under {prose(run['threat'])}"
     family = current.get((run["protocol"], run["variant"]))
     now = family.protocol(run["variant"], tuple(run["removed"])).digest if family else ""
-    fresh = (
-        code(run["digest"][:12]) if now == run["digest"] else f"**stale**: the run was about {code(run['digest'][:12])}"
-    )
-    return [f"{code(name)}<br>{code(run['rerun'])}", follows, prose(run["detail"]), fresh]
+    then = code(run["digest"][:12])
+    fresh = then if now == run["digest"] else f"**stale**, the run was about {then}"
+    return ["<br>".join(told), follows, prose(run["detail"]), fresh]

@@ -77,6 +77,13 @@ def test_a_gap_is_refused_by_name(what: str) -> None:
         refuse_gaps(found(**change).values())
 
 
+def test_places_in_code_can_be_asked_for() -> None:
+    """Claims hold of runs, so no one place in code enforces them."""
+    refuse_gaps(found().values(), in_code=True)
+    with pytest.raises(SpecificationError, match="REQ-TOY-1: no code says that it enforces it"):
+        refuse_gaps(found(code={}).values(), in_code=True)
+
+
 def test_a_sentence_that_is_cited_and_not_written_is_refused() -> None:
     """The text is the only place of sentences, so an id that is cited nowhere in it is a gap as well."""
     half = Page("keys", TEXT.text.replace("**REQ-TOY-2** A key MUST stay secret. (Source: folklore, 9)", ""))
@@ -149,7 +156,10 @@ def attacks(*runs: dict[str, Any]) -> str:
 def test_an_attack_is_shown_with_what_it_breaks_and_its_command() -> None:
     shown = attacks(run())
     digest = toy.FAMILY.protocol("main", ("fresh-key",)).digest[:12]
-    assert f"| `fresh-key`<br>`carnet attack toy` | secrecy falls under collusion | 3 steps | `{digest}` |" in shown
+    row = f"`fresh-key`<br>Every loan has a key of its own. | secrecy falls under collusion | 3 steps | `{digest}` |"
+    assert row in shown
+    known = attacks(run() | {"finding": "one-key"})
+    assert "| `one-key`<br>A key lent twice has two owners<br>`carnet attack toy` |" in known
 
 
 def test_what_is_redundant_or_undecided_or_stale_says_so() -> None:
