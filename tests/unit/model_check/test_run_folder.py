@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from carnet_check.errors import UsageError
+from carnet_check.report.html import write_html
 from carnet_check.report.run_folder import read_run
 from tests.unit.model_check.command import TOY, carnet, control
 
@@ -84,6 +86,30 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path, name: str, text: 
     with pytest.raises(UsageError) as refused:
         read_run(broken(tmp_path, name, text))
     assert said in str(refused.value).lower()
+
+
+HOSTILE = '<script>alert(1)</script>" onload="alert(1)\u2028'
+
+
+def test_what_a_run_says_is_text_and_never_markup(run: Path, tmp_path: Path) -> None:
+    read = read_run(run)
+    poisoned = json.loads(json.dumps(read.spec).replace("One party has the token.", json.dumps(HOSTILE)[1:-1]))
+    poisoned["title"] = HOSTILE
+    write_html(replace(read, spec=poisoned), tmp_path)
+    for page in tmp_path.glob("*.html"):
+        assert "<script>alert" not in page.read_text()
+        assert 'onload="' not in page.read_text()
+    data = (tmp_path / "search.js").read_text()
+    assert "alert(1)" in data
+    assert "</script>" not in data
+    assert "\u2028" not in data
+
+
+def test_equal_runs_make_equal_pages(run: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_html(read_run(run), tmp_path / name)
+    pages = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
+    assert pages == {file.name: file.read_bytes() for file in (tmp_path / "other").iterdir()}
 
 
 def test_the_report_of_what_is_no_run_is_refused(tmp_path: Path) -> None:
