@@ -1,0 +1,106 @@
+"""A hostile platform costs availability and nothing else: every move, at many places, on every path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from carnet_ref.parties.cast import holder_names
+from carnet_ref.platform.bus import Platform
+from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
+from carnet_ref.recorder import step
+from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.training import Trainer
+from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.worlds import TestWorld, world_of
+
+TRAINER: Trainer = ChainTrainer()
+CAST = FastCast(holder_names(2), 3, "engine-per-holder", chunks=2, chunk_bytes=64, trainer=TRAINER)
+TEXT = {Move.REROUTE: "mallory", Move.RESET: "CONFIDENTIAL", Move.FORGE_SEMAPHORE: "Scrubbed"}
+PATHS = (
+    Cue(Kind.SESSION, ORCHESTRATOR),
+    Cue(Kind.SESSION, GPU),
+    Cue(Kind.H2D, ORCHESTRATOR),
+    Cue(Kind.H2D, "alice"),
+    Cue(Kind.D2H),
+    Cue(Kind.CHANNEL, "alice"),
+    Cue(Kind.CHANNEL, ORCHESTRATOR),
+    Cue(Kind.ROUTE),
+)
+
+
+def expected() -> bytes:
+    model = TRAINER.first_model()
+    for number in range(CAST.rounds):
+        model = TRAINER.train(model, b"".join(CAST.dataset(CAST.holders[number % 2]))).model
+    return model
+
+
+def run(*script: Act) -> tuple[TestWorld, HostilePlatform, list[str]]:
+    platform = HostilePlatform(script=script)
+    world, told = world_of(CAST, platform)
+    world.run(50_000)
+    return world, platform, told
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda cue: f"{cue.kind.name} from {cue.source or 'anybody'}")
+@pytest.mark.parametrize("move", Move, ids=lambda move: move.value)
+def test_a_move_costs_time_and_nothing_else(move: Move, path: Cue) -> None:
+    for nth in (0, 1, 4):
+        cue = Cue(path.kind, path.source, path.target, nth)
+        made = Frame("alice", GPU, Kind.H2D, bytes(60)) if move in {Move.INJECT, Move.SUBSTITUTE} else None
+        world, platform, _ = run(Act(cue, move, frame=made, earlier=nth, text=TEXT.get(move, "")))
+        assert platform.performed or nth == 4
+        assert world.failure == ""
+        assert world.orchestrator.job.progress.model == expected()
+        assert not platform.host_memory
+
+
+def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
+    world, _, told = run(Act(Cue(Kind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN"))
+    assert any("mode" in line for line in told)
+    assert world.orchestrator.job.failures == 1
+    assert world.orchestrator.job.progress.model == expected()
+
+
+def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:
+    acts = [Act(Cue(Kind.SESSION, ORCHESTRATOR, nth=nth), Move.DROP) for nth in range(200)]
+    world, _, _ = run(*acts)
+    assert "sessions failed" in world.failure
+
+
+def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
+    acts = [Act(Cue(Kind.CHANNEL, "alice", nth=nth), Move.DROP) for nth in range(4, 60)]
+    world, _, told = run(*acts)
+    assert any("the lease is over" in line for line in told)
+    assert "alice was evicted" in world.failure
+
+
+def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
+    platform = Platform()
+    asked = Frame(ORCHESTRATOR, PLATFORM, Kind.ROUTE, b"alice")
+    assert platform.carry(asked).step == step("switch_mux", PLATFORM, x="alice")
+    assert platform.carry(asked).step is None
+    assert platform.carry(Frame("mallory", PLATFORM, Kind.ROUTE, b"mallory")).step is None
+    assert platform.mux == "alice"
+
+
+def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to() -> None:
+    platform = Platform(mux="alice")
+    for source, carried in (("alice", True), (ORCHESTRATOR, True), ("anna", False)):
+        assert bool(platform.carry(Frame(source, GPU, Kind.H2D, b"")).frames) is carried
+
+
+def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
+    platform = Platform()
+    assert not platform.carry(Frame("alice", PLATFORM, Kind.RESET, b"OPEN")).frames
+    assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, Kind.RESET, b"CONFIDENTIAL")).frames
+
+
+def test_frames_can_be_kept_elsewhere(tmp_path: Path) -> None:
+    kept: list[Frame] = []
+    platform = Platform(keep=kept.append)
+    platform.carry(Frame("alice", GPU, Kind.H2D, b"body"))
+    assert [frame.body for frame in kept] == [b"body"]
+    assert not platform.seen
