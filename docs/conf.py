@@ -12,7 +12,7 @@ copyright = f"{author}, {_project['license']}"
 version = release = _project["version"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-extensions = ["myst_parser", "sphinx_needs", "carnet_pages"]
+extensions = ["myst_parser", "sphinx_needs", "carnet_pages", "carnet_traces"]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

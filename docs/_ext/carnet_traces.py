@@ -1,0 +1,137 @@
+"""Sphinx extension: the pages on traces and replays, made from the tables and the record that they are about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from carnet_pages.markdown import code, page, prose, table
+
+from carnet_ref.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_spec.language import Action
+from carnet_spec.protocols.gpu_travelling import FAMILY
+
+FOLDER = "conformance"
+RECORD = "results/replays/gpu-travelling.json"
+
+_TRACES = """
+Roles record the steps they take, in the words of the specification, one JSON value a line. The first line is a header:
+
+```json
+{"carnet_trace": 1, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
+ "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}}
+```
+
+Every other line is an event: the logical clock of the role that recorded it, and a step. Arguments that the role cannot
+see are left out.
+
+```json
+{"clock": 12, "action": "rotate_out", "by": "orchestrator", "args": {"a": "alice", "k": "s5b2b4935/1"}}
+```
+
+`carnet conform TRACE` follows the events one after another. Each has to be a step that the specification allows there;
+the first that is not is named, with the guard that refuses it. Whatever anybody can deduce is deduced after every step.
+Arguments that are missing are searched for. An event costs the same however long the trace: sessions and keys are new
+when they are first named, and of what holds of every key up to some epoch only the number is kept.
+"""
+_REPLAYS = """
+Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. Its steps
+are carried out on the reference implementation: an honest step by the role that takes it in a run, a step of the
+adversary by one operation on the keys, frames and devices that the attacker really has. Nothing is written for one
+attack. *Reproduced* means that every step was taken and that the claim is then seen to be broken, in bytes; the next
+column says in which. The last column says where the same script stops once every defence is on, or that all of it can
+be taken and does no harm.
+
+What is not reproduced stops earlier here than in the specification. Sometimes another layer is in the way, which the
+specification does not count on: a session's records cannot be replayed, a report's signature covers the nonce it was
+asked for, a session is not opened with a chain that does not verify, a channel's records are opened once. Sometimes the
+implementation has nothing to do the step to.
+"""
+_AGAIN = "```sh\npython -m carnet_ref.exploits.record docs/results/replays/gpu-travelling.json\n```"
+
+
+class _Sphinx(Protocol):
+    srcdir: Path
+
+    def connect(self, event: str, callback: Callable[[_Sphinx], None]) -> object: ...
+
+
+def setup(app: _Sphinx) -> dict[str, Any]:
+    """Register the extension with Sphinx."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _write(app: _Sphinx) -> None:
+    root = Path(app.srcdir)
+    texts = {"traces.md": traces(), "replays.md": replays(json.loads((root / RECORD).read_text("utf-8")))}
+    for name, text in texts.items():
+        path = root / FOLDER / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def traces() -> str:
+    """Return the page that says what a trace holds and where in the code each part of it comes from."""
+    whole = FAMILY.draft(FAMILY.main[0]).whole()
+    actions = {action.name: action for action in whole.actions}
+    return page(
+        "# Traces",
+        _TRACES.strip(),
+        "## Steps",
+        table(("step", "recorded by", "arguments", "in the code"), _steps(actions)),
+        "## Elements",
+        table(
+            ("sort", "in a trace", "in the code"),
+            ((code(sort), named.trace, code(named.code)) for sort, named in ELEMENTS.items()),
+        ),
+        "## Taken as early as possible, and not recorded",
+        table(("step", "in the code"), ((code(name), code(place)) for name, place in DEDUCED.items())),
+    )
+
+
+def _steps(actions: Mapping[str, Action]) -> Iterator[Sequence[str]]:
+    for name, place in STEPS.items():
+        action = actions[name]
+        params = ", ".join(f"{var.name}: {var.sort.name}" for var in action.params)
+        yield code(name), action.by.name, code(params), code(place)
+
+
+def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page that lists attacks, and what came of carrying each of them out."""
+    done = [attack for attack in attacks if attack["replay"]["reproduced"]]
+    thefts = [attack for attack in done if attack["claim"] == "confidentiality"]
+    summary = (
+        f"Of {len(attacks)} attacks, {len(done)} are reproduced; "
+        f"{len(thefts)} of these recover an honest holder's data."
+    )
+    return page(
+        "# Replays",
+        _REPLAYS.strip(),
+        summary,
+        table(("attack", "design", "claim", "reproduced", "with every defence on"), map(_row, attacks)),
+        "All of it comes out again with",
+        _AGAIN,
+    )
+
+
+def _row(attack: Mapping[str, Any]) -> Sequence[str]:
+    outcome = attack["replay"]
+    removed = f" without {', '.join(attack['removed'])}" if attack["removed"] else ""
+    shown = prose(outcome["recovered"]) if outcome["reproduced"] else f"no: {_stopped(outcome['stopped'])}"
+    return (
+        code(attack["id"]),
+        prose(f"{attack['variant']}{removed}"),
+        code(attack["claim"]),
+        shown,
+        _stopped(outcome["defended"]["stopped"]),
+    )
+
+
+def _stopped(place: Mapping[str, Any] | None) -> str:
+    if place is None:
+        return "every step is taken, and the claim holds"
+    return f"stops at step {place['index'] + 1}, {code(place['action'])}"

@@ -1,0 +1,84 @@
+"""What steps and elements of the specification are called in a trace, and where in the code they are.
+
+The checker holds traces to the specification by these names; the documentation shows the table, and a test finds every
+place that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What an element of a sort is called in a trace, and where that name is kept."""
+
+    trace: str
+    code: str
+
+
+ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
+    {
+        "Agent": Named("the holder's name, `orchestrator` or `platform`", "carnet_ref.roles.holder.Stake"),
+        "Custody": Named("not named: a state of the orchestrator", "carnet_ref.roles.job.Custody"),
+        "Data": Named("`alice's chunk 2`: the second chunk of a hand-over", "carnet_ref.device.commands.Write"),
+        "Gpu": Named("the GPU's name", "carnet_ref.roles.gpu.Gpu"),
+        "Key": Named("`session/epoch`: epochs of a session are counted from 0", "carnet_ref.keys.LinkKeys"),
+        "Mode": Named("`CONFIDENTIAL` or `OPEN`", "carnet_ref.device.gpu.Mode"),
+        "Order": Named("not named: the kind of step says it", "carnet_ref.device.commands.Command"),
+        "Phase": Named("not named: the orchestrator's state", "carnet_ref.roles.job.State"),
+        "Session": Named("a digest of the key exchange, which both ends see", "carnet_ref.roles.ports.SessionEnd"),
+        "Slot": Named("the message counter of the IV, from 0", "carnet_ref.keys.IvCounter"),
+    }
+)
+"""Elements, by the sorts of the specification."""
+
+STEPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "open_session": "carnet_ref.roles.setup.AwaitsSession",
+        "answer_session": "carnet_ref.roles.gpu.AwaitsSession",
+        "accept_gpu": "carnet_ref.roles.setup.AwaitsReport",
+        "switch_mux": "carnet_ref.platform.bus.Platform.route",
+        "rotate_out": "carnet_ref.roles.custody.order_rotation",
+        "gpu_rotate_out": "carnet_ref.roles.gpu.InSession.on_session",
+        "rotated_out": "carnet_ref.roles.custody.AwaitsRotationOut",
+        "grant": "carnet_ref.roles.custody.grant",
+        "accept_grant": "carnet_ref.roles.holder.AwaitsGrant.on_grant",
+        "provision": "carnet_ref.roles.holder.Provides.on_proceed",
+        "gpu_receive": "carnet_ref.roles.gpu.InSession.on_link",
+        "give_back": "carnet_ref.roles.holder.Provides.on_proceed",
+        "take_back": "carnet_ref.roles.custody.AwaitsReturn.on_return",
+        "evict": "carnet_ref.roles.custody.AwaitsReturn.on_tick",
+        "rotate_in": "carnet_ref.roles.round.begin_home",
+        "gpu_rotate_in": "carnet_ref.roles.gpu.InSession.on_session",
+        "rotated_in": "carnet_ref.roles.round.AwaitsRotationIn",
+        "send_fence": "carnet_ref.roles.round.begin_home",
+        "exec_fence": "carnet_ref.roles.gpu.InSession.on_link",
+        "fenced": "carnet_ref.roles.round.AwaitsFence",
+        "upload": "carnet_ref.roles.round.begin_home",
+        "exec_upload": "carnet_ref.roles.gpu.InSession.on_link",
+        "send_read_back": "carnet_ref.roles.round.begin_home",
+        "exec_read_back": "carnet_ref.roles.gpu.InSession.on_link",
+        "verified": "carnet_ref.roles.round.AwaitsReadBack",
+        "send_train": "carnet_ref.roles.round.AwaitsReadBack",
+        "exec_train": "carnet_ref.roles.gpu.InSession.on_link",
+        "trained": "carnet_ref.roles.round.AwaitsTraining",
+        "send_scrub": "carnet_ref.roles.round.AwaitsTraining",
+        "exec_scrub": "carnet_ref.roles.gpu.InSession.on_link",
+        "scrubbed": "carnet_ref.roles.round.AwaitsScrub",
+    }
+)
+"""Steps that roles record, by the actions of the specification, and what takes them."""
+
+DEDUCED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "give_report": "carnet_ref.roles.gpu.InSession.on_session",
+        "attest_orchestrator": "carnet_ref.roles.appraising.accept_orchestrator",
+        "prove_enrolment": "carnet_ref.roles.appraising.prove_enrolment",
+        "admit": "carnet_ref.roles.appraising.accept_enrolment",
+    }
+)
+"""Honest steps that the specification takes as early as it can, so that nobody records them."""

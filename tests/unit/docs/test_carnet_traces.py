@@ -1,0 +1,59 @@
+"""The pages on traces and replays say what the tables and the record say, and the tables miss nothing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from carnet_ref.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_spec.protocols.gpu_travelling import FAMILY
+
+DOCS = Path(__file__).parents[3] / "docs"
+sys.path.insert(0, str(DOCS / "_ext"))
+pages = importlib.import_module("carnet_traces")
+MAIN = [FAMILY.protocol(variant) for variant in FAMILY.main]
+PLACES = sorted({*STEPS.values(), *DEDUCED.values(), *(named.code for named in ELEMENTS.values())})
+
+
+def test_every_honest_step_of_the_main_variants_is_recorded_or_deduced() -> None:
+    honest = {action.name: action for protocol in MAIN for action in protocol.actions if action.by.honest}
+    assert {name for name, action in honest.items() if not action.deduction} == set(STEPS)
+    assert {name for name, action in honest.items() if action.deduction} == set(DEDUCED)
+
+
+def test_every_sort_has_a_name_in_traces() -> None:
+    assert set(ELEMENTS) == {sort.name for protocol in MAIN for sort in protocol.sorts}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_in_the_code_exists(place: str) -> None:
+    parts = place.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:size]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[size:]:
+            found = getattr(found, name)
+        return
+    pytest.fail(f"no module of {place}")
+
+
+def test_the_pages_show_every_row() -> None:
+    assert all(f"`{name}`" in pages.traces() for name in (*STEPS, *DEDUCED, *ELEMENTS))
+    attacks = json.loads((DOCS / pages.RECORD).read_text("utf-8"))
+    shown = pages.replays(attacks)
+    assert all(f"| `{attack['id']}` |" in shown for attack in attacks)
+    assert f"Of {len(attacks)} attacks, " in shown
+
+
+def test_an_attack_that_is_not_reproduced_says_where_it_stops() -> None:
+    stopped = {"index": 4, "action": "fence"}
+    replay = {"reproduced": False, "recovered": "", "stopped": stopped, "defended": {"stopped": None}}
+    row = {"id": "x", "variant": "v", "removed": ["d"], "claim": "c", "replay": replay}
+    shown = pages.replays([row])
+    assert "| no: stops at step 5, `fence` | every step is taken, and the claim holds |" in shown
