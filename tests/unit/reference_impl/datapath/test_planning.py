@@ -40,6 +40,11 @@ def test_a_key_rotates_just_before_its_limit(messages: int, rotations: int) -> N
     assert rotations_forced(MIB * messages, UsageLimits(1, two_messages)) == rotations
 
 
+def test_every_message_counts_one_more_than_its_blocks() -> None:
+    almost_two_messages = 2 * (2**16 + 1) - 1
+    assert rotations_forced(MIB * 2, UsageLimits(1, almost_two_messages)) == 1
+
+
 def test_hand_overs_cover_every_holder_s_share() -> None:
     assert DEMAND.hand_overs == 16
     assert replace(DEMAND, dataset=Size(5), holders=4).hand_overs == 4
