@@ -31,9 +31,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return html
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start the machine's own browser."""
+    """Start the machine's own browser; an event loop runs beside it, which other modules' tests must not meet."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip(f"no browser on this machine (looked for {', '.join(NAMES)})")
