@@ -156,10 +156,10 @@ class Link:
         return parse_reply(self._incoming.opener.open(sealed))
 
     def count_borrowed(self, count: int, size: int) -> None:
-        """Learn how far a holder counted, and charge what it encrypted to the key.
+        """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
 
         Raises:
-            KeysError: the count goes back, or the key has protected more than it may.
+            KeysError: the key would have protected more than it may, or has no IV left.
         """
         sealer = self._outgoing.sealer
         sealer.usage.count(size, max(0, count - sealer.ivs.message))

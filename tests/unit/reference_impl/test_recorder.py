@@ -1,0 +1,65 @@
+"""Logs of separate processes merge into one order in which causes come before effects."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from carnet_ref.parties.cast import Cast, holder_names
+from carnet_ref.recorder import Recorder, TraceFileError, believed, merged, resumed, step, write_trace
+from carnet_spec.trace import Header
+
+HEADER = Cast(holder_names(1), 1).header()
+
+
+def actions(lines: list[str]) -> list[str]:
+    return [json.loads(line)["action"] for line in lines]
+
+
+def test_an_effect_comes_after_its_cause() -> None:
+    here, there = Recorder(), Recorder()
+    for _ in range(3):
+        here.record(step("before", "orchestrator"))
+    there.witness(here.clock)
+    there.record(step("effect", "gpu", g="gpu1", v=0))
+    here.record(step("meanwhile", "orchestrator"))
+    lines = list(merged([there.lines, here.lines]))
+    assert actions(lines)[:3] == ["before"] * 3
+    assert json.loads(there.lines[0])["args"] == {"g": "gpu1", "v": "0"}
+
+
+def test_a_process_that_starts_again_goes_on_where_its_clock_stood(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("w") as sink:
+        recorder = Recorder(sink)
+        recorder.record(step("one", "gpu"))
+        recorder.record(step("two", "gpu"))
+        sink.write('{"clock": 3, "act')
+    assert resumed(path) == 2
+    assert actions(path.read_text().splitlines()) == ["one", "two"]
+    assert resumed(tmp_path / "absent") == 0
+
+
+def test_a_sink_gets_every_line_at_once() -> None:
+    sink = io.StringIO()
+    Recorder(sink).record(step("one", "gpu"))
+    assert actions(sink.getvalue().splitlines()) == ["one"]
+
+
+def test_a_reset_is_judged_as_a_platform_that_nobody_trusts() -> None:
+    recorder = Recorder()
+    recorder.record(step("switch_mux", "platform", x="alice"))
+    assert believed(recorder.lines) == (recorder.lines, "outsider")
+    recorder.record(step("reset", "adversary", g="gpu1", mode="CONFIDENTIAL"))
+    lines, threat = believed(recorder.lines)
+    assert (actions(lines), threat) == (["reset"], "hypervisor")
+
+
+def test_a_trace_begins_with_its_header(tmp_path: Path) -> None:
+    write_trace(tmp_path / "trace", HEADER, [])
+    assert Header.from_json(json.loads((tmp_path / "trace").read_text())) == HEADER
+    with pytest.raises(TraceFileError, match="cannot write"):
+        write_trace(tmp_path / "no" / "trace", HEADER, [])
