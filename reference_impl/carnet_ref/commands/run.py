@@ -57,6 +57,8 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
     loss = fields["loss"]
     say(f"hand-offs    {fields['handoffs']} in {fields['rounds']} rounds among {fields['holders']} holders")
     say(f"provisioned  {fields['bytes_provisioned']} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
+    if cost := fields["cost_of_a_handoff"]:
+        say("a hand-off   " + ", ".join(f"{amount} {unit}" for unit, amount in cost.items()))
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
     say(f"model        SHA-384 {fields['model'][:32]}…")
     say(f"trace        {fields['trace'] or 'not kept'}, {fields['events']} steps")

@@ -7,6 +7,7 @@ import json
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -23,6 +24,7 @@ from carnet_ref.roles.messages import GPU, ORCHESTRATOR
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
+from carnet_ref.transport.wire import parse_frames
 from carnet_spec.errors import UsageError
 
 CONFORM = "carnet.conform"
@@ -77,6 +79,8 @@ class Result:
     losses: tuple[float, ...]
     provisioned: int
     model: str
+    messages: tuple[int, ...]
+    seconds: float
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -91,6 +95,16 @@ class Result:
             "model": self.model,
             "events": len(self.lines),
             **counts,
+            "cost_of_a_handoff": self._cost(counts["handoffs"]),
+        }
+
+    def _cost(self, handoffs: int) -> dict[str, float] | None:
+        """Return what one hand-off took on the average, the set-up included."""
+        if not handoffs:
+            return None
+        totals = {"steps": len(self.lines), "messages": len(self.messages), "bytes": sum(self.messages)}
+        return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
+            "seconds": round(self.seconds / handoffs, 4)
         }
 
 
@@ -112,14 +126,17 @@ def carried_out(plan: Plan, say: Say) -> Result:
     try:
         if plan.trace is not None:
             _check_writable(plan.trace)
-        key = _key(plan)
-        outcome, lines = (_in_processes if plan.processes else _in_one_process)(plan, cast, key, folder, say)
+        key, began = _key(plan), time.perf_counter()
+        run = _in_processes if plan.processes else _in_one_process
+        outcome, lines, messages = run(plan, cast, key, folder, say)
+        seconds = time.perf_counter() - began
         steps, threat = believed(lines)
         sessions = sum(json.loads(line)["action"] == "open_session" for line in steps)
         path = plan.trace or folder / "trace"
         write_trace(path, cast.header(sessions, threat), steps)
         conforms = _conforms(path)
-        return Result(plan, conforms, steps, tuple(outcome["losses"]), outcome["provisioned"], outcome["model"])
+        losses = tuple(outcome["losses"])
+        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], messages, seconds)
     finally:
         shutil.rmtree(folder)
 
@@ -170,16 +187,21 @@ def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
     return path
 
 
-def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> tuple[dict[str, Any], list[str]]:
+Ran = tuple[dict[str, Any], list[str], tuple[int, ...]]
+"""The orchestrator's last words, the steps that everybody took, and the size of each message that the platform saw."""
+
+
+def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
     outcome = Supervisor(cast, folder, _journal_of(plan, folder), key, plan.port, remark=say).run()
-    return outcome, list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
+    lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
+    return outcome, lines, tuple(len(frame.body) for frame in parse_frames((folder / "seen").read_bytes()))
 
 
 def _lines(path: Path) -> Iterable[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> tuple[dict[str, Any], list[str]]:
+def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
     recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
     world = World(Platform(), recorder)
     world.add(Node(GPU, cast.gpu(random), recorder, remark=say))
@@ -204,4 +226,4 @@ def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) 
         raise ProcessError(node.ended.failure)
     progress = orchestrator.job.progress
     outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
-    return outcome, recorder.lines
+    return outcome, recorder.lines, tuple(len(frame.body) for frame in world.platform.seen)

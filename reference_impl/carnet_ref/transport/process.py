@@ -27,6 +27,7 @@ from carnet_ref.roles.orchestrator import Orchestrator
 from carnet_ref.transport.hub import Hub
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import take_part
+from carnet_ref.transport.wire import encode_frame
 from carnet_spec.errors import CarnetError
 
 
@@ -70,7 +71,7 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
     clock = resumed(_trace(folder, PLATFORM))
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, (folder / "seen").open("ab") as seen:
         recorder = Recorder(sink, clock)
-        platform = Platform(keep=lambda frame: _write(seen, frame.body))
+        platform = Platform(keep=lambda frame: _write(seen, encode_frame(frame)))
         gpu = Node(GPU, cast.gpu(secrets.token_bytes), recorder, remark=_remark)
         hub = Hub(platform, gpu, recorder, frozenset({ORCHESTRATOR, *cast.holders}), _remark)
         server = await hub.listen(assignment.port)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Final
 
 from carnet_ref.fields import join, number, split, to_number, to_text
 from carnet_ref.roles.messages import Frame, Kind
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire import MalformedError, Reader
 
 LARGEST: Final = 1 << 24
 """Bytes of a frame at most."""
@@ -33,6 +34,20 @@ def parse_frame(data: bytes) -> Frame:
         raise MalformedError("frame", "a known kind", kind.hex() or "nothing")
     names = to_text(source, "frame", "source"), to_text(target, "frame", "target")
     return Frame(*names, known[kind], body, to_number(clock, "frame", "clock"))
+
+
+def parse_frames(data: bytes) -> Iterator[Frame]:
+    """Yield the frames that follow each other in ``data``; the last one may be cut short, and is left out then.
+
+    Raises:
+        MalformedError: one of them is no frame.
+    """
+    reader = Reader(data, "recorded frames")
+    while reader.remaining >= _LENGTH:
+        size = reader.number(_LENGTH, "length")
+        if size > reader.remaining:
+            return
+        yield parse_frame(reader.take(size, "frame"))
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Frame | None:
