@@ -2,25 +2,101 @@
 
 An implementation offers a function in the entry-point group ``carnet.replay``, under the protocol's id. It takes what
 ``carnet attack --json`` prints, carries the steps out with real bytes, first on the design that was attacked and then
-with every defence on, and says what came of both.
+with every defence on, and says what came of both. Where the shortest attack has a step that an implementation can do
+nothing with, another one is looked for: the function's ``realisable`` says which steps to leave out of the search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import Any
 
+from carnet_check.attacks.hunt import Hunt
+from carnet_check.attacks.minimise import minimise
+from carnet_check.explicit import explore
+from carnet_check.results import steps_as_json
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Action, Guard, Protocol
+from carnet_spec.language.terms import Equal, Member
+from carnet_spec.trace import Trace
+
 GROUP = "carnet.replay"
+MOST_STATES = 400_000
+MOST_SECONDS = 60.0
+"""How long another attack is looked for, in each size of instance."""
+
+Limits = Mapping[str, Mapping[str, str] | None]
+"""Actions to leave out of a search, or the arguments that they may have in it."""
 
 
-def replayed(attack: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what came of carrying an attack out; nothing if no implementation of its protocol is installed."""
+def replayed(attack: Mapping[str, Any], found: Hunt) -> dict[str, Any] | None:
+    """Return what came of carrying an attack out; nothing if no implementation of its protocol is installed.
+
+    If another attack on the same claim had to be taken, its steps are in the result.
+    """
+    replay = _replay(attack["protocol"])
+    if replay is None:
+        return None
+    outcome: dict[str, Any] = replay(attack)
+    limits = getattr(replay, "realisable", None)
+    if outcome["reproduced"] or limits is None:
+        return outcome
+    steps = _another(found, limits([action.name for action in found.quarry.protocol.actions]))
+    if steps is None:
+        return outcome
+    again: dict[str, Any] = replay({**attack, "steps": steps})
+    return {**again, "steps": steps} if again["reproduced"] else outcome
+
+
+def _replay(protocol: str) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
     for entry in entry_points(group=GROUP):
-        if entry.name == attack["protocol"]:
-            outcome: dict[str, Any] = entry.load()(attack)
-            return outcome
+        if entry.name == protocol:
+            loaded: Callable[[Mapping[str, Any]], dict[str, Any]] = entry.load()
+            return loaded
     return None
+
+
+def _another(found: Hunt, limits: Limits) -> list[dict[str, Any]] | None:
+    """Look for an attack on the same claim within ``limits``; it is one of the whole design all the same."""
+    target = found.quarry
+    narrow = narrowed(target.protocol, limits)
+    claim = target.protocol.claim(found.claim).checked
+    for profile in target.source.family.hunts:
+        instance = target.source.instance(narrow, target.threat.id, profile)
+        explored = explore(
+            narrow,
+            instance,
+            invariants=(claim,),
+            max_states=MOST_STATES,
+            max_seconds=MOST_SECONDS,
+            threat=target.threat.id,
+        )
+        trace: Trace | None = explored.violations.get(claim.name)
+        if trace is not None:
+            judge = Interpreter(target.protocol, instance)
+            return steps_as_json(minimise(judge, claim, trace).steps)
+    return None
+
+
+def narrowed(protocol: Protocol, limits: Limits) -> Protocol:
+    """Return a protocol whose every run is one of ``protocol``: some actions are gone, others have a guard more."""
+    kept = (
+        _guarded(action, limits.get(action.name) or {})
+        for action in protocol.actions
+        if limits.get(action.name, {}) is not None
+    )
+    return replace(protocol, actions=tuple(kept))
+
+
+def _guarded(action: Action, arguments: Mapping[str, str]) -> Action:
+    guards: Sequence[Guard] = [
+        Guard(f"only {name}", Equal(var, Member(var.sort, arguments[name])))
+        for var in action.params
+        if (name := var.name) in arguments
+    ]
+    return replace(action, guards=(*action.guards, *guards))
 
 
 def told(outcome: Mapping[str, Any] | None) -> Iterator[str]:
@@ -31,7 +107,8 @@ def told(outcome: Mapping[str, Any] | None) -> Iterator[str]:
         yield "replay       no implementation of this protocol is installed"
         return
     if outcome["reproduced"]:
-        yield from wrapped("replay", f"reproduced with real bytes: {outcome['recovered']}")
+        other = f", by another attack of {len(outcome['steps'])} steps" if "steps" in outcome else ""
+        yield from wrapped("replay", f"reproduced with real bytes{other}: {outcome['recovered']}")
     else:
         yield from wrapped("replay", f"not reproduced: {_where(outcome['stopped'])}")
     defended = outcome["defended"]

@@ -85,7 +85,7 @@ def attack(
         _write(result, closing, itf_file, test_file, out)
     value = _as_json(result, draw)
     if replay and result.trace is not None:
-        value["replay"] = replayed(value)
+        value["replay"] = replayed(value, result)
     lines = [] if as_json else [*_lines(result, draw, full), *(told(value["replay"]) if replay else ())]
     finish(as_json, value, lines, closing)
     return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)
