@@ -73,7 +73,8 @@ TOOLS = (
 
 @click.command()
 @json_option
-def doctor(as_json: bool) -> int:
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> int:
     """Say which engines and tools are present, what each is for, and how to get those that are not.
 
     Exit code 1: something that every run needs is missing.
@@ -90,8 +91,11 @@ def doctor(as_json: bool) -> int:
         value = {"machine": machine, "tools": [asdict(each) for each in found], "missing": missing}
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
     else:
+        from carnet_check.report.closing import rerun_line
+
         for line in _lines(found, f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"):
             say(line)
+        say(f"\n{rerun_line(context)}")
     return 1 if missing else 0
 
 
@@ -130,5 +134,3 @@ def _lines(found: list[Found], machine: str) -> Iterator[str]:
     yield from wrapped("completion", "put the line for your shell into its startup file:")
     for shell, line in COMPLETION.items():
         yield f"  {shell:<11}{line}"
-    yield ""
-    yield "rerun        carnet doctor"

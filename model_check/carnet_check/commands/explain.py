@@ -13,7 +13,7 @@ from carnet_check.commands.common import json_option, say
 from carnet_check.commands.listing import attack_command
 from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
-from carnet_check.report.closing import wrapped
+from carnet_check.report.closing import rerun_line, wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
 from carnet_spec.protocols.registry import REGISTRY
@@ -42,7 +42,8 @@ class Entry:
 @click.argument("id")
 @click.option("--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="Look here. [default: all registered]")
 @json_option
-def explain(id: str, protocols: tuple[str, ...], as_json: bool) -> int:
+@click.pass_context
+def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
     """Say what ID stands for: its sentence, its source, where it is enforced, how to check it.
 
     ID names a claim, defence, variant, threat model, assumption, finding, action, goal, lemma or requirement.
@@ -62,6 +63,7 @@ def explain(id: str, protocols: tuple[str, ...], as_json: bool) -> int:
     for entry in found:
         for line in _lines(entry):
             say(line)
+    say(rerun_line(context))
     return 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from carnet_check.commands.common import json_option, say
 from carnet_check.families import Source, load
-from carnet_check.report.closing import wrapped
+from carnet_check.report.closing import rerun_line, wrapped
 from carnet_spec.language import Family, Finding
 from carnet_spec.protocols.registry import REGISTRY
 
@@ -18,7 +18,8 @@ from carnet_spec.protocols.registry import REGISTRY
 @click.command("list")
 @click.argument("protocols", nargs=-1, metavar="[PROTOCOL]...")
 @json_option
-def list_protocols(protocols: tuple[str, ...], as_json: bool) -> int:
+@click.pass_context
+def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: bool) -> int:
     """List protocols with their claims, threat models, defences, variants, profiles and findings.
 
     Without PROTOCOL: the registered ones.
@@ -30,6 +31,7 @@ def list_protocols(protocols: tuple[str, ...], as_json: bool) -> int:
     for name in protocols or REGISTRY:
         for line in _lines(load(name)):
             say(line)
+    say(rerun_line(context))
     return 0
 
 

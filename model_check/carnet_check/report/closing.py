@@ -80,7 +80,7 @@ class Closing:
         block = ["─" * RULE_WIDTH]
         for label, text in facts.items():
             block += wrapped(label, text)
-        return [*block, f"{'rerun':<{LABEL_WIDTH}}{self.rerun}"]
+        return [*block, _rerun(self.rerun)]
 
 
 def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_WIDTH) -> list[str]:
@@ -91,6 +91,15 @@ def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_
         text, width - indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     ) or [""]
     return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
+
+
+def rerun_line(context: click.Context) -> str:
+    """Return the line that every command ends with: what to type to get the same again."""
+    return _rerun(rerun_command(context))
+
+
+def _rerun(command: str) -> str:
+    return f"{'rerun':<{LABEL_WIDTH}}{command}"
 
 
 def rerun_command(context: click.Context) -> str:
