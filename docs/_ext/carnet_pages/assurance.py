@@ -196,11 +196,8 @@ def _plain(kind: str, id: str, title: str, *said: str) -> Lines:
 
 def _attacks(families: Sequence[Family], attacks: Sequence[Recorded]) -> str:
     current = {(family.id, name): family for family in families for name in family.variants}
-    titles = {
-        (family.id, each.id): each.title
-        for family in families
-        for each in (*family.protocol().defences, *family.findings)
-    }
+    titles = {(family.id, each.id): each.title for family in families for each in family.protocol().defences}
+    titles |= {(family.id, each.id): each.title for family in families for each in family.findings}
     rows = {known: [run for run in attacks if bool(run["finding"]) is known] for known in (False, True)}
     head = ["what", "what follows", "how long", "specification"]
     return page(
