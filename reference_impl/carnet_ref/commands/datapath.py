@@ -54,6 +54,9 @@ def datapath(
     are in MiB, MB or Mbit, rates in these per second, and a bare M is refused. `--table throughput` measures the link
     on this machine against a bare loop of AES-256-GCM.
     """
+    from carnet_ref.datapath.tables.box import check_samples
+
+    check_samples(samples)
     given = {name: value for name, value in demanded.items() if value is not None}
     if given and table != CAPACITY:
         raise UsageError(f"--{next(iter(given))} belongs to --table {CAPACITY}")
@@ -71,7 +74,7 @@ def datapath(
     if as_json:
         click.echo(json.dumps({**shown, "rerun": rerun}, ensure_ascii=False, indent=2))
         return
-    for line in text:
+    for line in list(text):  # all of it is made before any of it is printed
         click.echo(line)
     click.echo(f"\nrerun: {rerun}")
 
@@ -138,13 +141,13 @@ def _capacity_rows(plan: Plan) -> list[dict[str, Any]]:
         "epoch, sending the model": plan.shared_model,
     }
     rows = [
-        {"name": name, "published": None, "reproduced": span.nominal, "relative_error": None}
-        | {"unit": "s", "low": span.low, "high": span.high}
+        {"name": name, "published": None, "reproduced": span.nominal.seconds, "relative_error": None}
+        | {"unit": "s", "low": span.low.seconds, "high": span.high.seconds}
         for name, span in spans.items()
     ]
     saved = {
-        "saved against sending the data": plan.conventional.nominal - plan.travelling.nominal,
-        "saved against sending the model": plan.shared_model.nominal - plan.travelling.nominal,
+        "saved against sending the data": plan.conventional.nominal.seconds - plan.travelling.nominal.seconds,
+        "saved against sending the model": plan.shared_model.nominal.seconds - plan.travelling.nominal.seconds,
         "saved, with the deck's unattributed times": plan.deck_saved_seconds,
     }
     return rows + [

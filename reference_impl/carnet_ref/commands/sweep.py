@@ -42,6 +42,7 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
     from carnet_ref.datapath import sweeping
 
     workers = len(os.sched_getaffinity(0)) if jobs is None else jobs
+    sweeping.check_extent(configurations, workers)
     click.echo(f"timing {configurations} configurations in {workers} processes", err=True)
     began = time.monotonic()
     outcomes = list(_with_progress(sweeping.sweep(configurations, seed, workers), configurations, time.monotonic))

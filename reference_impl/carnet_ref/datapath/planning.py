@@ -18,7 +18,11 @@ from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
 from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
 
 MESSAGE = Size(2**20)
-MOST_CHUNKS = 200_000
+MOST_CHUNKS = 81_920
+"""80 GiB in messages, which is more than one H100 holds. Source: vendor figure, 80 GB."""
+
+MOST_HOLDERS = 1_000_000
+MOST_ROUNDS = 1_000_000_000
 FULL_PATH = 64
 EDGES: tuple[Edge, Edge, Edge] = ("low", "nominal", "high")
 
@@ -39,7 +43,8 @@ class Demand:
         rounds: how often the model is exchanged in an epoch when it is shared instead.
 
     Raises:
-        QuantityError: something is zero, or a buffer would take more chunks than are simulated.
+        QuantityError: something is zero, more than there can be of it, or a buffer would take more chunks than are
+            simulated.
     """
 
     dataset: Size
@@ -53,6 +58,8 @@ class Demand:
     def __post_init__(self) -> None:
         if self.holders < 1 or self.rounds < 1:
             raise QuantityError(f"expected at least one holder and one round, not {self.holders} and {self.rounds}")
+        if self.holders > MOST_HOLDERS or self.rounds > MOST_ROUNDS:
+            raise QuantityError(f"expected at most {MOST_HOLDERS:,} holders and {MOST_ROUNDS:,} rounds")
         for name, size in (("dataset", self.dataset), ("buffer", self.buffer), ("model", self.model)):
             if size.octets == 0:
                 raise QuantityError(f"the {name} is empty")
@@ -69,15 +76,22 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time at its cheapest, nominal and dearest, in seconds."""
+    """A time at its cheapest, nominal and dearest."""
 
-    low: float
-    nominal: float
-    high: float
+    low: Duration
+    nominal: Duration
+    high: Duration
 
-    def times(self, count: int) -> Span:
-        """Return the time of ``count`` repetitions."""
-        return Span(self.low * count, self.nominal * count, self.high * count)
+    def times(self, count: int, what: str) -> Span:
+        """Return the time of ``count`` repetitions, which are ``what``.
+
+        Raises:
+            QuantityError: that is longer than any duration may be.
+        """
+        try:
+            return Span(*(Duration(each.seconds * count) for each in (self.low, self.nominal, self.high)))
+        except QuantityError as error:
+            raise QuantityError(f"{what} takes too long: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +139,23 @@ def plan(demand: Demand) -> Plan:
     """Return what an epoch of ``demand`` takes.
 
     Raises:
-        QuantityError: even the cheapest visit outlasts the lease, so no epoch is possible.
+        QuantityError: even the cheapest visit outlasts the lease, so no epoch is possible; or one takes centuries.
     """
-    visit = _span(demand, _visit_seconds)
-    if visit.low > demand.lease.seconds:
-        cheapest = Duration(visit.low)
-        raise QuantityError(f"a visit with {demand.buffer} takes at least {cheapest}, longer than {demand.lease}")
+    visit = _span(demand, _visit_seconds, "a visit")
+    if visit.low > demand.lease:
+        raise QuantityError(f"a visit with {demand.buffer} takes at least {visit.low}, longer than {demand.lease}")
     transfers = -(-demand.dataset.octets // demand.buffer.octets)
     return Plan(
         hand_overs=demand.hand_overs,
         visit=visit,
-        travelling=visit.times(demand.hand_overs),
-        conventional=_span(demand, _conventional_seconds).times(transfers),
-        shared_model=_span(demand, _shared_seconds).times(demand.rounds * demand.holders),
+        travelling=visit.times(demand.hand_overs, "an epoch of GPU Travelling"),
+        conventional=_span(demand, _conventional_seconds, "sending a buffer").times(transfers, "sending the data"),
+        shared_model=_span(demand, _shared_seconds, "sending the model once").times(
+            demand.rounds * demand.holders, "sending the model"
+        ),
         rotations_for_visits=2 * demand.hand_overs,
         rotations_for_limit=rotations_forced(demand.dataset),
-        lease_holds=visit.high <= demand.lease.seconds,
+        lease_holds=visit.high <= demand.lease,
         break_even=break_even_buffer(demand.network),
         deck_saved_seconds=transfers * deck_fit().saved(demand.buffer, demand.network, scaled=False),
     )
@@ -160,8 +175,11 @@ def break_even_buffer(network: Rate) -> Size:
     return MESSAGE * max(1, math.ceil(FULL_PATH + (visit[0] - sent[0]) / gained))
 
 
-def _span(demand: Demand, seconds: _Seconds) -> Span:
-    return Span(*(seconds(demand, edge) for edge in EDGES))
+def _span(demand: Demand, seconds: _Seconds, what: str) -> Span:
+    try:
+        return Span(*(Duration(seconds(demand, edge)) for edge in EDGES))
+    except QuantityError as error:
+        raise QuantityError(f"{what} takes too long: {error}") from None
 
 
 def _visit_seconds(demand: Demand, edge: Edge) -> float:

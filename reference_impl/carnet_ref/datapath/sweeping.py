@@ -13,9 +13,10 @@ from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
-from carnet_ref.datapath.tables.box import Interval, points
+from carnet_ref.datapath.tables.box import MOST_SAMPLES, Interval, points
 
 MOST_CHUNKS = 96
+MOST_JOBS = 512
 CHUNKSIZE = 100
 SPACE: dict[str, Interval] = {
     "total": (2.0**20, 2.0**36),
@@ -97,14 +98,25 @@ def _with_fixed(costs: Costs, stage: Stage, fixed: Duration) -> StageCost:
     return StageCost(fixed, costs.stages[stage].rate)
 
 
+def check_extent(count: int, jobs: int) -> None:
+    """Insist that a sweep has a sane number of configurations and of processes.
+
+    Raises:
+        QuantityError: it has not.
+    """
+    if not 1 <= count <= MOST_SAMPLES:
+        raise QuantityError(f"expected from 1 to {MOST_SAMPLES:,} configurations, not {count}")
+    if not 1 <= jobs <= MOST_JOBS:
+        raise QuantityError(f"expected from 1 to {MOST_JOBS} processes, not {jobs}")
+
+
 def sweep(count: int, seed: int, jobs: int) -> Iterator[Outcome]:
     """Yield the outcome of each of ``count`` configurations, in order, computed by ``jobs`` processes.
 
     Raises:
-        QuantityError: fewer than one configuration or process.
+        QuantityError: an insane number of configurations or processes.
     """
-    if count < 1 or jobs < 1:
-        raise QuantityError(f"expected at least one configuration and one process, not {count} and {jobs}")
+    check_extent(count, jobs)
     if jobs == 1:
         yield from map(evaluate, configurations(count, seed))
         return

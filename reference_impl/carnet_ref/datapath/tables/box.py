@@ -13,23 +13,33 @@ from carnet_ref.datapath.tables.model import BoxShare
 Interval = tuple[float, float]
 DECADE = 10.0
 TOLERANCE = 0.15
+MOST_SAMPLES = 1_000_000
 
 
 def points(box: Mapping[str, Interval], samples: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield ``samples`` points of the box, the same ones for the same seed.
 
     Raises:
-        QuantityError: fewer than one sample is asked for.
+        QuantityError: fewer than one sample is asked for, or more than `MOST_SAMPLES`.
     """
     import numpy as np
 
-    if samples < 1:
-        raise QuantityError(f"a box is sampled at least once, not {samples} times")
+    check_samples(samples)
     source = np.random.default_rng(seed)
     cells = np.stack([source.permutation(samples) for _ in box])
     places = (cells + source.random(cells.shape)) / samples
     for column in places.T:
         yield {name: _between(box[name], float(place)) for name, place in zip(box, column, strict=True)}
+
+
+def check_samples(samples: int) -> None:
+    """Insist that ``samples`` is a sane number of points.
+
+    Raises:
+        QuantityError: it is not.
+    """
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise QuantityError(f"a box is sampled at least once and at most {MOST_SAMPLES:,} times, not {samples} times")
 
 
 def _between(interval: Interval, place: float) -> float:

@@ -54,6 +54,8 @@ def test_a_plot_is_svg_and_the_same_bytes_every_time(tmp_path: Path) -> None:
     [
         (["--table", "nonsense"], "Invalid value for '--table'"),
         (["--table", "fastrack", "--samples", "0"], "at least once"),
+        (["--table", "gpu-travelling", "--samples", "-3"], "at least once"),
+        (["--table", "fastrack", "--samples", "1000000000000"], "at most 1,000,000"),
         (["--table", "fastrack", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--holders", "3"], "belongs to --table capacity"),
         (["--table", "capacity", "--plot", "x.svg"], "nothing published to draw"),
@@ -63,6 +65,11 @@ def test_a_plot_is_svg_and_the_same_bytes_every_time(tmp_path: Path) -> None:
         (["--table", "capacity", "--buffer", "0 B"], "buffer is empty"),
         (["--table", "capacity", "--lease", "60"], "with a unit"),
         (["--table", "capacity", "--holders", "0"], "at least one holder"),
+        (["--table", "capacity", "--dataset", "-4 GiB"], "zero or more"),
+        (["--table", "capacity", "--network", "4 Mb/s"], "does not say how many bytes"),
+        (["--table", "capacity", "--network", "1 B/s"], "sending the data takes too long"),
+        (["--table", "capacity", "--buffer", "1 B"], "an epoch of GPU Travelling takes too long"),
+        (["--table", "capacity", "--holders", "9" * 400], "at most 1,000,000 holders"),
         (["--table", "capacity", "--lease", "1 us"], "longer than"),
         (["--table", "pipellm", "--samples", "2", "--plot", "/nowhere/at/all.svg"], "cannot write"),
     ],
@@ -113,8 +120,10 @@ def test_a_sweep_ends_with_the_command_that_repeats_it() -> None:
     "arguments",
     [
         ["--configurations", "0"],
+        ["--configurations", "1000000000000"],
         ["--seed", "-1"],
         ["--jobs", "0"],
+        ["--jobs", "100000"],
         ["--configurations", "2", "--out", "/nowhere/x.csv"],
     ],
 )

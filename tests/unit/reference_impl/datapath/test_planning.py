@@ -53,7 +53,7 @@ def test_hand_overs_cover_every_holder_s_share() -> None:
 
 def test_an_epoch_is_its_visits_and_dearer_figures_make_it_longer() -> None:
     made = plan(DEMAND)
-    assert made.travelling.nominal == pytest.approx(16 * made.visit.nominal)
+    assert made.travelling.nominal.seconds == pytest.approx(16 * made.visit.nominal.seconds)
     for span in (made.visit, made.conventional, made.shared_model):
         assert span.low < span.nominal < span.high
     assert made.rotations_for_visits == 32
@@ -71,6 +71,8 @@ def test_a_lease_that_no_visit_meets_is_refused_and_a_tight_one_is_flagged() -> 
     [
         {"holders": 0},
         {"rounds": 0},
+        {"holders": 10**400},
+        {"rounds": 10**400},
         {"dataset": Size(0)},
         {"buffer": Size(0)},
         {"model": Size(0)},
@@ -80,6 +82,20 @@ def test_a_lease_that_no_visit_meets_is_refused_and_a_tight_one_is_flagged() -> 
 def test_an_absurd_demand_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(QuantityError):
         replace(DEMAND, **change)  # type: ignore[arg-type]  # every row is a field of the demand
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dataset": Size.parse("44 TiB"), "buffer": Size(1)}, "an epoch of GPU Travelling takes too long"),
+        ({"dataset": Size.parse("44 TiB"), "network": Rate(1.0)}, "sending the data takes too long"),
+        ({"network": Rate(1e-9)}, "sending a buffer takes too long"),
+        ({"rounds": 10**9, "network": Rate(1e3)}, "sending the model takes too long"),
+    ],
+)
+def test_an_epoch_of_centuries_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(QuantityError, match=message):
+        plan(replace(DEMAND, **change))  # type: ignore[arg-type]  # every row is a field of the demand
 
 
 @pytest.mark.parametrize("network", [Rate.parse("10 Gbit/s"), Rate.parse("100 GB/s")])
