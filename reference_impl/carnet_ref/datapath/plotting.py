@@ -7,7 +7,12 @@ from pathlib import Path
 
 from carnet_ref.datapath.tables.model import Role, Table
 
-COLOURS = {Role.FITTED: "#9aa5b1", Role.PREDICTED: "#1f6feb", Role.HELD_OUT: "#d9822b"}
+COLOURS = {
+    Role.FITTED: "#9aa5b1",
+    Role.PREDICTED: "#1f6feb",
+    Role.HELD_OUT: "#d9822b",
+    Role.RECOMPUTED: "#e3e8ee",
+}
 BAR = 0.38
 
 
@@ -31,12 +36,14 @@ def plot(table: Table, path: Path) -> None:
         )
         for role, colour in COLOURS.items():
             chosen = [(place, cell) for place, cell in enumerate(table.cells) if cell.role is role]
+            if not chosen:
+                continue
             axes.barh(
                 [place + BAR / 2 for place, _ in chosen],
                 [cell.reproduced for _, cell in chosen],
                 BAR,
                 color=colour,
-                label=f"model, {role}",
+                label=str(role) if role is Role.RECOMPUTED else f"model, {role}",
             )
         axes.set_yticks(list(places), [cell.name for cell in table.cells])
         axes.invert_yaxis()

@@ -14,11 +14,15 @@ CLOSE_ENOUGH = 1e-9
 
 
 class Role(StrEnum):
-    """What a published figure was used for."""
+    """What a published figure was used for.
+
+    Recomputed is what follows from other figures of its own source, without the model.
+    """
 
     FITTED = "fitted"
     PREDICTED = "predicted"
     HELD_OUT = "held out"
+    RECOMPUTED = "recomputed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_ref.datapath.figures import Standing
+from carnet_ref.datapath.costs import StageCost, sourced_costs
+from carnet_ref.datapath.figures import FIGURES, Standing
 from carnet_ref.datapath.maxplus import makespan
+from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
 from carnet_ref.datapath.simulation import simulate
 from carnet_ref.datapath.tables import ddp, fastrack, gpu_travelling, pipellm
@@ -50,6 +54,33 @@ def test_a_parameter_is_within_a_factor_two_of_its_source_or_marked_assumed(tabl
         assert not parameter.fitted_to or parameter.standing is Standing.ASSUMED
 
 
+@pytest.mark.parametrize("box", [fastrack.BOX, ddp.BOX, pipellm.BOX])
+def test_a_box_stays_within_a_factor_two_of_the_figures_it_varies(box: dict[str, tuple[float, float]]) -> None:
+    sourced = [(FIGURES[name], bound) for name, bounds in box.items() if name in FIGURES for bound in bounds]
+    assert len(sourced) >= 2 * 4
+    assert all(figure.within_factor(bound, 2) for figure, bound in sourced)
+
+
+def test_what_is_held_out_moves_no_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [make().parameters for make in TABLES.values()]
+    monkeypatch.setattr(gpu_travelling, "SAVED_SECONDS_PER_BUFFER", 9.0)
+    monkeypatch.setattr(gpu_travelling, "LEAST_SPEEDUP", 9.0)
+    monkeypatch.setattr(fastrack, "REDUCTION", 0.5)
+    monkeypatch.setitem(ddp.PUBLISHED, ddp.TUNED, 5.0)
+    monkeypatch.setitem(pipellm.PUBLISHED, pipellm.WITH_PIPELLM, 0.4)
+    assert [make().parameters for make in TABLES.values()] == before
+
+
+def test_the_base_path_reaches_what_nvidia_publishes() -> None:
+    """Roughly 4 GB/s, which no parameter was fitted to: sealed on the CPU, then across and opened on the GPU."""
+    costs = sourced_costs(Rate.parse("10 Gbit/s")).changed({Stage.CPU_DECRYPT: StageCost()})
+    volume = Size.parse("1 GiB")
+    whole = Fastrack(frozenset({Optimisation.OVERLAPPED}))
+    seconds = makespan(confidential(Transfer(volume, fastrack.CHUNK), costs, whole))
+    published = FIGURES["h100 cc transfer"]
+    assert published.low <= volume.octets / seconds <= published.high
+
+
 def test_the_deck_takes_three_parameters_and_the_other_cells_are_within_15_percent(deck: Table) -> None:
     cells = [cell for cell in deck.cells if cell.name.startswith(("conventional", "GPU Travelling"))]
     assert len(cells) == 10
@@ -62,9 +93,19 @@ def test_the_deck_takes_three_parameters_and_the_other_cells_are_within_15_perce
 def test_the_deck_s_fourteen_days_stand_beside_the_model_s(deck: Table) -> None:
     own = next(cell for cell in deck.cells if "own 7 s" in cell.name)
     assert own.reproduced == own.published == 1_261_568
+    assert own.role is Role.RECOMPUTED
     beside = [cell for cell in deck.cells if cell.name.startswith("saved per 44 TiB")]
     assert len(beside) == 2
     assert any("does not come from that row" in " ".join(remark.split()) for remark in deck.remarks)
+
+
+def test_the_deck_s_bare_m_is_no_megabyte() -> None:
+    """Read as MB/s, a cell is more than 15 % off, and the stages alone take longer than the deck measured."""
+    bits, octets = gpu_travelling.read_as("Mbit"), gpu_travelling.read_as("MB")
+    assert bits.worst_error <= 0.15 < octets.worst_error
+    longest = max(gpu_travelling.TRAVELLING_SECONDS.values())
+    assert bits.travelling_seconds < longest < octets.travelling_seconds
+    assert 7.9 < octets.volume.octets / bits.volume.octets < 8.5
 
 
 def test_the_link_for_seven_seconds_saves_seven_seconds() -> None:
