@@ -93,6 +93,8 @@ def appraise_quote(
         chain = _check_chain(steps, evidence.quote, at, anchors)
         _check_signatures(steps, evidence.quote, chain)
         _check_report(steps, evidence.quote.report, policy, report_data)
+        _check_isolation(steps, evidence, policy)
+        _check_measurements(steps, evidence.quote.report, policy)
         _check_events(steps, evidence)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
         _check_required(steps, policy)
@@ -180,11 +182,37 @@ def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_dat
     allowed = "a debug TD, which the policy allows" if debug else "the host may not read the TD"
     otherwise = "DEBUG is set: the host may read and change the TD"
     steps.require(policy.allow_debug or not debug, "debug", allowed, otherwise, TD_ATTRIBUTES)
+    wrong = [*report.attributes.exposing, *(f"the unknown bit {bit}" for bit in report.attributes.unknown)]
+    none = "neither profiling nor migration, nothing unknown"
+    steps.require(not wrong, "attributes", none, f"set: {', '.join(wrong)}", TD_ATTRIBUTES)
+
+
+def _check_isolation(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:
+    """Insist that a page taken away stops the TD, and that no other TD serves it but those the policy names.
+
+    That a quote is genuine does not depend on it, so the step is for those who bring collateral or ask for it.
+    """
+    report = evidence.quote.report
+    if evidence.collateral is None and "isolation" not in policy.require:
+        steps.not_requested("isolation", TD_ATTRIBUTES)
+        return
+    if not report.attributes.sept_ve_disable:
+        steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
+    serving, named = report.mrservicetd or bytes(48), dict(policy.measurements).get("mrservicetd", frozenset())
+    detail = f"served by the TD that the policy names, {serving.hex()}" if any(serving) else "no service TD"
+    otherwise = f"a service TD that the policy does not name may reach into the TD: {serving.hex()}"
+    steps.require(not any(serving) or serving in named, "isolation", detail, otherwise, TD_ATTRIBUTES)
+
+
+def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> None:
+    """Hold the TD's registers to the values that the policy accepts."""
     if not policy.measurements:
         steps.not_requested("measurements")
         return
     for register, accepted in policy.measurements:
-        value = registers(report)[register]
+        value = registers(report).get(register)
+        if value is None:
+            steps.refuse("measurements", f"the quote does not say what {register} is")
         if value not in accepted:
             steps.refuse("measurements", f"{register} is {value.hex()}, which is none of the {len(accepted)} accepted")
     steps.passed("measurements", f"accepted: {', '.join(register for register, _ in policy.measurements)}")
@@ -204,9 +232,10 @@ def _check_events(steps: Checklist, evidence: _Evidence) -> None:
 
 
 def registers(report: TdReport) -> dict[str, bytes]:
-    """Return the measurement registers of a TD by the names that policies use."""
-    rtmrs = {f"rtmr{index}": value for index, value in enumerate(report.rtmrs)}
-    return {"mrtd": report.mrtd, "mrseam": report.mrseam, **rtmrs}
+    """Return the measurement registers of a TD by the names that policies use; MRSERVICETD where the quote has it."""
+    found = {"mrtd": report.mrtd, "mrseam": report.mrseam}
+    found |= {f"rtmr{index}": value for index, value in enumerate(report.rtmrs)}
+    return found if report.mrservicetd is None else {**found, "mrservicetd": report.mrservicetd}
 
 
 def _check_platform(
@@ -240,6 +269,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "debug": report.attributes.debug,
         "sept_ve_disable": report.attributes.sept_ve_disable,
         "tee_tcb_svn": report.tee_tcb_svn.hex(),
+        "tee_tcb_svn_2": None if report.tee_tcb_svn_2 is None else report.tee_tcb_svn_2.hex(),
         **{register: value.hex() for register, value in registers(report).items()},
         "mrconfigid": report.mrconfigid.hex(),
         "mrowner": report.mrowner.hex(),

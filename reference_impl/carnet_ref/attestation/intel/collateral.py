@@ -30,7 +30,12 @@ from carnet_ref.attestation.intel.tcb import (
 from carnet_ref.wire import MalformedError
 
 COMPONENTS: Final = 16
+LARGEST_SVN: Final = 255
 TCB_INFO_VERSION: Final = 3
+TCB_TYPE: Final = 0
+"""How levels are compared: the one way there is so far."""
+PART_STATUSES: Final = frozenset({TcbStatus.UP_TO_DATE, TcbStatus.OUT_OF_DATE, TcbStatus.REVOKED})
+"""What can be said of a TDX module or an enclave, which have no configuration."""
 QE_IDENTITY_VERSION: Final = 2
 
 
@@ -112,6 +117,8 @@ def parse_tcb_info(body: bytes) -> TcbInfo:
     """
     document = Document.parse(body, "TCB info")
     _expect(document, "TDX", TCB_INFO_VERSION, "TCB info")
+    if document.number("tcbType") != TCB_TYPE:
+        raise MalformedError("TCB info", f"TCB type {TCB_TYPE}", f"{document.number('tcbType')}")
     return TcbInfo(
         fmspc=document.octets("fmspc", 6),
         pceid=document.octets("pceId", 2),
@@ -166,7 +173,8 @@ def _module(document: Document, name: str) -> ModuleIdentity:
 
 def _svn_levels(document: Document) -> tuple[SvnLevel, ...]:
     return tuple(
-        SvnLevel(entry.document("tcb").number("isvsvn"), _level(entry)) for entry in document.documents("tcbLevels")
+        SvnLevel(entry.document("tcb").number("isvsvn"), _level(entry, PART_STATUSES))
+        for entry in document.documents("tcbLevels")
     )
 
 
@@ -184,12 +192,14 @@ def _components(document: Document, name: str) -> tuple[int, ...]:
     found = tuple(entry.number("svn") for entry in document.documents(name))
     if len(found) != COMPONENTS:
         raise MalformedError(f"TCB info: {name}", f"{COMPONENTS} components", f"{len(found)}")
+    if max(found) > LARGEST_SVN:
+        raise MalformedError(f"TCB info: {name}", f"security versions up to {LARGEST_SVN}", f"{max(found)}")
     return found
 
 
-def _level(document: Document) -> Level:
+def _level(document: Document, statuses: frozenset[TcbStatus] = frozenset(TcbStatus)) -> Level:
     status = document.text("tcbStatus")
-    if status not in set(TcbStatus):
+    if status not in statuses:
         raise MalformedError("TCB level", "a published status", repr(status)[:80])
     return Level(TcbStatus(status), document.time("tcbDate"), document.texts("advisoryIDs"))
 

@@ -6,7 +6,7 @@ Source: Intel SGX DCAP Quote Verification Library, `sgxAttestationVerifyQuote`; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -131,15 +131,21 @@ class PlatformAppraisal:
         self.steps.passed("revocation", f"none of {len(lists)} certificates is revoked", CRL)
 
     def _matched(self, quote: TdxQuote) -> Level:
-        """Find the levels of the platform's parts, and judge them together by the policy."""
+        """Find the levels of the platform's parts, and judge them together by the policy.
+
+        A report of TDX 1.5 has the versions at the start of the TD and those of now: the worse of both count.
+        """
         given, report = self.collateral, quote.report
         enclave = self._found("qe-identity", lambda: qe_level(given.qe_identity, quote.signature.qe_report))
         self.steps.passed("qe-identity", f"the published quoting enclave, {enclave.status}", PCS_API)
-        module = self._found("tdx-module", lambda: module_level(given.tcb_info, report))
-        known = module.status if module else "of TDX 1.0, which has no level of its own"
+        now = report.tee_tcb_svn_2
+        moments = [report] if now is None else [report, replace(report, tee_tcb_svn=now)]
+        modules = self._found("tdx-module", lambda: [module_level(given.tcb_info, moment) for moment in moments])
+        known = ", ".join(f"{module.status}" if module else "of TDX 1.0, which has no level" for module in modules)
         self.steps.passed("tdx-module", f"a published TDX module, {known}", PCS_API)
-        platform = self._found("tcb-status", lambda: platform_level(given.tcb_info, self.chain.leaf.tcb, report))
-        level = combined(platform, module, enclave)
+        tcb = self.chain.leaf.tcb
+        levels = self._found("tcb-status", lambda: [platform_level(given.tcb_info, tcb, moment) for moment in moments])
+        level = combined(*levels, *modules, enclave)
         problem = self._problem(level)
         advisories = f" ({', '.join(level.advisories)})" if level.advisories else ""
         self.steps.require(problem is None, "tcb-status", f"{level.status}{advisories}", f"{problem}", PCS_API)

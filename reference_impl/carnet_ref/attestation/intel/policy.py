@@ -24,6 +24,8 @@ STEPS: Final = (
     "quote-signature",
     "report-data",
     "debug",
+    "attributes",
+    "isolation",
     "measurements",
     "event-log",
     "collateral-signature",
@@ -39,7 +41,7 @@ DEFAULT_STEPS: Final = frozenset(
     {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug"}
 )
 DEFAULT_STATUSES: Final = frozenset(TcbStatus) - {TcbStatus.REVOKED}
-REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3")
+REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3", "mrservicetd")
 KEYS: Final = (
     "require",
     "allow_debug",

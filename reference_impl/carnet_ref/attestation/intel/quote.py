@@ -25,6 +25,18 @@ BODY_SGX, BODY_TDX_10, BODY_TDX_15 = 1, 2, 3
 BODY_BYTES: Final = {BODY_TDX_10: 584, BODY_TDX_15: 648}
 QE_REPORT_CERTIFICATION: Final = 6
 PCK_CHAIN_CERTIFICATION: Final = 5
+DEBUG_BIT: Final = 0
+SEPT_VE_DISABLE_BIT: Final = 28
+EXPOSING_BITS: Final = {4: "HGS_PLUS_PROF", 5: "PERF_PROF", 6: "PMT_PROF", 29: "MIGRATABLE"}
+HARMLESS_BITS: Final = {
+    16: "ICSSD",
+    27: "LASS",
+    SEPT_VE_DISABLE_BIT: "SEPT_VE_DISABLE",
+    30: "PKS",
+    31: "KL",
+    62: "TPA",
+    63: "PERFMON",
+}
 
 
 class WrongKindError(MalformedError):
@@ -35,7 +47,7 @@ class WrongKindError(MalformedError):
 class TdAttributes:
     """What a TD was allowed when it was made: 64 bits, little-endian.
 
-    Source: Intel TDX Module ABI specification, TD_ATTRIBUTES.
+    Source: Intel TDX Module ABI specification, TD_ATTRIBUTES; Linux 6.16, arch/x86/include/asm/shared/tdx.h (bits).
     """
 
     bits: int
@@ -43,12 +55,23 @@ class TdAttributes:
     @property
     def debug(self) -> bool:
         """Whether the host may read the TD: such a TD keeps nothing secret (bit 0)."""
-        return bool(self.bits & 1)
+        return bool(self.bits >> DEBUG_BIT & 1)
 
     @property
     def sept_ve_disable(self) -> bool:
         """Whether touching an unmapped page ends the TD instead of raising #VE in it (bit 28)."""
-        return bool(self.bits >> 28 & 1)
+        return bool(self.bits >> SEPT_VE_DISABLE_BIT & 1)
+
+    @property
+    def exposing(self) -> tuple[str, ...]:
+        """What lets others look into the TD by profiling it, or take it to another machine (bits 4 to 6, and 29)."""
+        return tuple(name for bit, name in EXPOSING_BITS.items() if self.bits >> bit & 1)
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """The bits that are set and have no meaning here."""
+        known = {DEBUG_BIT, *EXPOSING_BITS, *HARMLESS_BITS}
+        return tuple(bit for bit in range(64) if self.bits >> bit & 1 and bit not in known)
 
 
 @dataclass(frozen=True, slots=True)

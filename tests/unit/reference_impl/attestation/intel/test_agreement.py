@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from datetime import timedelta
 
 import dcap_qvl
@@ -15,12 +16,14 @@ from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
 from tests.fixtures.quote_mutations import Question, mutated
-from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA, appraised
+from tests.fixtures.signed_mutations import collateral_mutated, enclave_mutated, report_mutated
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA, appraised, of_tdx_15
 
 ROOT = PLATFORM.anchors.of(Role.INTEL_SGX)[0].public_bytes(Encoding.DER)
 PCK, PCK_AUTHORITY, _ = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
 MUTATIONS = 150
+SIGNED_MUTATIONS = 400
 STRICTER = {"parse", "pck-chain", "collateral-signature", "collateral-validity"}
 """As for real quotes: bytes after the quote, the text of its certificates, roots, and lists before their time."""
 
@@ -72,3 +75,40 @@ def test_the_collateral_is_what_the_other_verifier_reads_too() -> None:
     assert set(json.loads(PLATFORM.collateral)) == set(
         json.loads(dcap_qvl.QuoteCollateralV3.from_json(PLATFORM.collateral.decode()).to_json())
     ) - {"pck_certificate_chain"}
+
+
+def _nobody_is_laxer(quote: bytes, collateral: bytes, stricter: set[str]) -> bool:
+    """Return whether both accept; Carnet accepts nothing that the other refuses, and refuses more at known steps."""
+    ours, theirs = appraised(quote, collateral=collateral), refusal(quote, collateral, NOW, ROOT)
+    if ours.accepted:
+        assert theirs is None, f"laxer than dcap-qvl, which says {theirs}"
+    elif theirs is None:
+        assert ours.failed_step in stricter, f"stricter than dcap-qvl at {ours.steps[-1]}"
+    return ours.accepted
+
+
+@pytest.mark.parametrize("mutation", [report_mutated, enclave_mutated])
+def test_what_a_platform_really_signed_is_believed_no_more_than_the_other_verifier_believes_it(
+    mutation: Callable[[random.Random], bytes],
+) -> None:
+    """Bits 18 to 22 of the attributes have no meaning here yet, so they refuse."""
+    draw = random.Random(2)
+    quotes = {mutation(draw) for _ in range(SIGNED_MUTATIONS)}
+    accepted = sum(_nobody_is_laxer(quote, PLATFORM.collateral, {"attributes"}) for quote in quotes)
+    assert 0 < accepted < len(quotes)
+
+
+def test_published_documents_are_read_no_more_freely_than_by_the_other_verifier() -> None:
+    """Stricter are: versions of the documents, ways to write moments, and published values outside their masks."""
+    draw = random.Random(3)
+    documents = {collateral_mutated(draw, PLATFORM.collateral) for _ in range(SIGNED_MUTATIONS)}
+    known = {"parse", "qe-identity", "tdx-module"}
+    accepted = sum(_nobody_is_laxer(QUOTE, document, known) for document in documents)
+    assert 0 < accepted < len(documents)
+
+
+@pytest.mark.parametrize("service", [bytes(48), b"\1" * 48])
+def test_a_service_td_is_refused_by_both(service: bytes) -> None:
+    accepted = not any(service)
+    assert _nobody_is_laxer(of_tdx_15(service), PLATFORM.collateral, set()) == accepted
+    assert (refusal(of_tdx_15(service), PLATFORM.collateral, NOW, ROOT) is None) == accepted

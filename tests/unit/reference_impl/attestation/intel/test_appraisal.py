@@ -16,7 +16,16 @@ from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto import sha256
-from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA, appraised, edited
+from tests.fixtures.simulated_quotes import (
+    NOW,
+    PLATFORM,
+    QUOTE,
+    REPORT_DATA,
+    appraised,
+    edited,
+    of_tdx_15,
+    with_attributes,
+)
 
 SIGNATURE = 636  # where the signature data starts: signature, attestation key, certification data
 QE_REPORT = SIGNATURE + 134
@@ -131,6 +140,46 @@ def test_a_policy_may_allow_debugging() -> None:
     appraisal = appraised(debug, policy=replace(DEFAULT_POLICY, allow_debug=True))
     assert appraisal.accepted
     assert appraisal.claims["debug"] is True
+
+
+SEPT_VE_DISABLE = 1 << 28
+SERVICE = b"\x53" * 48
+
+
+@pytest.mark.parametrize("bit", [bit for bit in range(1, 64) if bit not in {16, 27, 28, 30, 31, 62, 63}])
+def test_a_td_that_may_be_profiled_or_moved_or_whose_attributes_are_unknown_is_refused(bit: int) -> None:
+    appraisal = appraised(with_attributes(SEPT_VE_DISABLE | 1 << bit))
+    assert appraisal.failed_step == "attributes"
+    names = {4: "HGS_PLUS_PROF", 5: "PERF_PROF", 6: "PMT_PROF", 29: "MIGRATABLE"}
+    assert names.get(bit, f"unknown bit {bit}") in appraisal.steps[-1].detail
+
+
+@pytest.mark.parametrize("bit", [16, 27, 30, 31, 62, 63])
+def test_features_that_a_td_may_use_itself_are_no_reason_to_refuse(bit: int) -> None:
+    assert appraised(with_attributes(SEPT_VE_DISABLE | 1 << bit), collateral=PLATFORM.collateral).accepted
+
+
+def test_a_td_whose_pages_can_go_unnoticed_is_genuine_and_refused_where_it_is_to_be_relied_on() -> None:
+    quote = with_attributes(0)
+    assert appraised(quote).accepted
+    assert appraised(quote, collateral=PLATFORM.collateral).failed_step == "isolation"
+    asked = replace(DEFAULT_POLICY, require=DEFAULT_POLICY.require | {"isolation"})
+    assert appraised(quote, policy=asked).failed_step == "isolation"
+    assert appraised(policy=asked).accepted
+
+
+def test_a_service_td_is_refused_unless_the_policy_names_it() -> None:
+    named = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({SERVICE})),))
+    assert appraised(of_tdx_15(SERVICE)).claims["mrservicetd"] == SERVICE.hex()
+    assert appraised(of_tdx_15(SERVICE), collateral=PLATFORM.collateral).failed_step == "isolation"
+    assert appraised(of_tdx_15(SERVICE), collateral=PLATFORM.collateral, policy=named).accepted
+    assert appraised(of_tdx_15(bytes(48)), collateral=PLATFORM.collateral).accepted
+    assert appraised(of_tdx_15(b"\1" * 48), collateral=PLATFORM.collateral, policy=named).failed_step == "isolation"
+
+
+def test_a_register_that_a_quote_does_not_have_is_none_of_the_values_accepted() -> None:
+    policy = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({bytes(48)})),))
+    assert appraised(policy=policy).failed_step == "measurements"
 
 
 @pytest.mark.parametrize("register", ["mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3"])

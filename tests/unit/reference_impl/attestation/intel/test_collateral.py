@@ -13,6 +13,7 @@ from tests.fixtures.simulated_quotes import PLATFORM
 FIELDS = json.loads(PLATFORM.collateral)
 TCB_INFO = json.loads(FIELDS["tcb_info"])
 QE_IDENTITY = json.loads(FIELDS["qe_identity"])
+SOFT_LEVEL = QE_IDENTITY["tcbLevels"][0] | {"tcbStatus": "SWHardeningNeeded"}
 
 
 def with_fields(**changes: object) -> bytes:
@@ -101,6 +102,8 @@ def test_every_field_is_needed(field: str) -> None:
         with_tcb_info(fmspc=" 0e501000000"),
         with_tcb_info(issueDate="2026-01-01"),
         with_tcb_info(tcbEvaluationDataNumber=-1),
+        with_tcb_info(tcbType=1),
+        with_tcb_info(tcbType=None),
         with_tcb_info(tdxModule=[]),
         with_tcb_info(tdxModuleIdentities={}),
         with_tcb_info(tcbLevels=[7]),
@@ -109,10 +112,12 @@ def test_every_field_is_needed(field: str) -> None:
         with_level(tcb=None),
         with_versions(sgxtcbcomponents=[{"svn": 1}] * 15),
         with_versions(tdxtcbcomponents=[{"svn": 1}] * 17),
+        with_versions(tdxtcbcomponents=[{"svn": 256}] * 16),
         with_versions(pcesvn="13"),
         with_versions(pcesvn=1.5),
         with_fields(qe_identity=json.dumps(QE_IDENTITY | {"id": "QE"})),
         with_fields(qe_identity=json.dumps(QE_IDENTITY | {"mrsigner": "00"})),
+        with_fields(qe_identity=json.dumps(QE_IDENTITY | {"tcbLevels": [SOFT_LEVEL]})),
     ],
 )
 def test_anything_else_is_malformed(collateral: bytes) -> None:

@@ -21,7 +21,7 @@ from carnet_ref.attestation.intel.signatures import sign_p256
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, appraised
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
 
 PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
@@ -211,3 +211,40 @@ def test_a_list_that_speaks_of_a_part_of_the_certificates_is_refused() -> None:
     builder = builder.last_update(NOW).next_update(NOW + MONTH).add_extension(scope, critical=True)
     crl = builder.sign(ROOT.key, hashes.SHA256()).public_bytes(Encoding.DER).hex()
     assert appraised(collateral=published(root_ca_crl=crl)).failed_step == "collateral-signature"
+
+
+def with_an_older_level() -> bytes:
+    """Return collateral with a second level, out of date, for older components and for an older TDX module."""
+    info = json.loads(json.loads(PLATFORM.collateral)["tcb_info"])
+    (current,), (module,) = info["tcbLevels"], info["tdxModuleIdentities"]
+    of_module = module["tcbLevels"][0] | {"tcb": {"isvsvn": VERSIONS[0] - 1}, "tcbStatus": "OutOfDate"}
+    older = json.loads(json.dumps(current)) | {"tcbStatus": "OutOfDate"}
+    current["tcb"]["tdxtcbcomponents"][2]["svn"] = VERSIONS[2]
+    older["tcb"]["tdxtcbcomponents"][2]["svn"] = VERSIONS[2] - 1
+    info |= {
+        "tcbLevels": [current, older],
+        "tdxModuleIdentities": [module | {"tcbLevels": [*module["tcbLevels"], of_module]}],
+    }
+    body = json.dumps(info)
+    signature = sign_p256(PLATFORM.tcb_signer.key, body.encode()).hex()
+    return published(tcb_info=body, tcb_info_signature=signature)
+
+
+@pytest.mark.parametrize("moment", ["start", "now"])
+@pytest.mark.parametrize(
+    ("place", "older", "step", "status"),
+    [
+        (0, 0, None, "UpToDate"),
+        (0, 1, None, "OutOfDate"),
+        (0, 2, "tdx-module", None),
+        (2, 1, None, "OutOfDate"),
+        (2, 2, "tcb-status", None),
+    ],
+)
+def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts(
+    moment: str, place: int, older: int, step: str | None, status: str | None
+) -> None:
+    versions = edited(VERSIONS, place, bytes([VERSIONS[place] - older]))
+    quote = of_tdx_15(start=versions) if moment == "start" else of_tdx_15(now=versions)
+    appraisal = appraised(quote, collateral=with_an_older_level())
+    assert (appraisal.failed_step, appraisal.claims.get("tcb_status")) == (step, status)
