@@ -16,12 +16,16 @@ from carnet_ref.keys import IvCounter
 
 _LABEL: Final = b"carnet channel 1 "
 EXPORTER_BYTES: Final = 48
+NAME_BYTES: Final = 16
 
 
 class Channel:
-    """One end of an established channel; records are opened in the order they were sealed, each once."""
+    """One end of an established channel; records are opened in the order they were sealed, each once.
 
-    __slots__ = ("_opener", "_opening", "_sealer", "_sealing", "exporter")
+    ``name`` is public, and the same at both ends: it tells the records of one channel from those of the one before.
+    """
+
+    __slots__ = ("_opener", "_opening", "_sealer", "_sealing", "exporter", "name")
 
     def __init__(self, shared: bytes, transcript: bytes, initiator: bool) -> None:
         own, other = (b"initiator", b"responder") if initiator else (b"responder", b"initiator")
@@ -29,6 +33,7 @@ class Channel:
         self._opener = AesGcm(_derive(shared, transcript, other, KEY_BYTES))
         self._sealing, self._opening = IvCounter(channel=0), IvCounter(channel=0)
         self.exporter = _derive(shared, transcript, b"exporter", EXPORTER_BYTES)
+        self.name = sha384(transcript)[:NAME_BYTES]
 
     def seal(self, message: bytes) -> bytes:
         """Return the next record."""

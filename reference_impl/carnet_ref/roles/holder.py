@@ -18,6 +18,7 @@ from carnet_ref.roles.links import h2d_body
 from carnet_ref.roles.messages import (
     GPU,
     ORCHESTRATOR,
+    PLATFORM,
     Effect,
     Ended,
     Event,
@@ -99,6 +100,10 @@ class State:
         """
         raise ProtocolError(f"{type(envelope).__name__} is not awaited")
 
+    def on_no_channel(self, name: bytes) -> Transition:
+        """Ask for a channel if the other end has none at all."""
+        return (self, []) if name else hello(self.desk)
+
     def on_proceed(self) -> Transition:
         """Go on where nothing is awaited."""
         return self, []
@@ -144,12 +149,10 @@ class _InChannel(State):
         self.nonce = nonce
 
     def on_envelope(self, envelope: Envelope) -> Transition:
-        """Open the next record."""
-        match envelope:
-            case Record(sealed):
-                message = parse_message(self.channel.open(sealed))
-            case _:
-                raise ProtocolError(f"{type(envelope).__name__} in an established channel")
+        """Open the next record; what is late from a channel that was given up passes by."""
+        if not isinstance(envelope, Record) or envelope.channel != self.channel.name:
+            return self, []
+        message = parse_message(self.channel.open(envelope.sealed))
         match message:
             case Evidence():
                 return self.on_evidence(message)
@@ -157,13 +160,22 @@ class _InChannel(State):
                 return self.on_grant(message)
         raise ProtocolError(f"{type(message).__name__} is not for a holder")
 
+    def on_no_channel(self, name: bytes) -> Transition:
+        """Ask for another channel if this one is lost at the other end."""
+        return (self, []) if name not in {b"", self.channel.name} else hello(self.desk)
+
     def on_evidence(self, shown: Evidence) -> Transition:
-        """Check that the other end is the orchestrator, with the GPU and the job that it says."""
+        """Check that the other end is the orchestrator, with the GPU and the job that it says; prove who this is.
+
+        The proof is given each time: the one before may be lost.
+        """
         desk, stake = self.desk, self.desk.stake
         accept_orchestrator(
             shown.evidence, self.channel.exporter, self.nonce, stake.manifest, desk.appraiser, stake.defences
         )
-        return AwaitsGrant(desk, self.channel, self.nonce, shown.session), []
+        desk.refused = 0
+        proof = Proof(prove_enrolment(stake.key, self.channel.exporter))
+        return AwaitsGrant(desk, self.channel, self.nonce, shown.session), [self.send(proof)]
 
     def on_grant(self, grant: Grant) -> Transition:
         """Refuse a grant.
@@ -175,20 +187,13 @@ class _InChannel(State):
 
     def send(self, message: Proof | Return) -> Send:
         """Return the frame that carries ``message`` in the channel."""
-        return _send(Record(self.channel.seal(encode_message(message))))
+        return _send(Record(self.channel.name, self.channel.seal(encode_message(message))))
 
 
 class AwaitsEvidence(_InChannel):
     """The channel stands; the orchestrator has to show its evidence in it."""
 
     __slots__ = ()
-
-    def on_evidence(self, shown: Evidence) -> Transition:
-        """Check the evidence, and prove the enrolment key in the channel."""
-        state, effects = super().on_evidence(shown)
-        proof = Proof(prove_enrolment(self.desk.stake.key, self.channel.exporter))
-        self.desk.refused = 0
-        return state, [*effects, self.send(proof)]
 
 
 class AwaitsGrant(_InChannel):
@@ -294,7 +299,11 @@ class Holder:
                 return self.state.on_proceed()
             case Frame(source=source, kind=Kind.CHANNEL, body=body) if source == ORCHESTRATOR:
                 envelope = parse_envelope(body)
-                return hello(self.desk) if isinstance(envelope, NoChannel) else self.state.on_envelope(envelope)
+                if isinstance(envelope, NoChannel):
+                    return self.state.on_no_channel(envelope.channel)
+                return self.state.on_envelope(envelope)
+            case Frame(source=source, kind=Kind.FAULT) if source == PLATFORM:
+                return hello(self.desk)
         return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
 
     def _start_again(self, reason: str) -> Transition:

@@ -9,6 +9,7 @@ from carnet_ref.roles.custody import Back, NewSessionNeededError
 from carnet_ref.roles.job import ATTEMPTS, Job, Progress, State, Terms, Tools, Transition, untagged
 from carnet_ref.roles.messages import (
     ORCHESTRATOR,
+    PLATFORM,
     Effect,
     Event,
     Frame,
@@ -19,7 +20,7 @@ from carnet_ref.roles.messages import (
     Remark,
     Tick,
 )
-from carnet_ref.roles.papers import Hello, NoChannel, Record, Return, parse_envelope
+from carnet_ref.roles.papers import Hello, Proof, Record, Return, parse_envelope
 from carnet_ref.roles.reception import Attest, Reception
 from carnet_ref.roles.round import begin_home
 from carnet_ref.roles.setup import Stopped, evidence_for, open_session, reset_gpu, restart, route_home
@@ -81,6 +82,8 @@ class Orchestrator:
                 return self.state.on_semaphore(event.body.decode("ascii", "replace"))
             case Frame(kind=Kind.REPORT):
                 return self.state.on_report_outside(event.body)
+            case Frame(source=source, kind=Kind.FAULT) if source == PLATFORM:
+                return self._reconnected()
             case Frame(kind=Kind.FAULT):
                 return self._on_fault(event.body)
         return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
@@ -96,6 +99,12 @@ class Orchestrator:
             return self.state, [Remark("ignored: a fault in a session that was given up")]
         raise ProtocolError("the GPU reports a fault")
 
+    def _reconnected(self) -> Transition:
+        """Start from nothing: what was on its way is lost, in the session and in every channel."""
+        invited = self.job.reception.invite()
+        state, effects = restart(self.job, "the platform was gone")
+        return state, [*effects, *invited]
+
     def _on_link(self, sealed: bytes) -> Transition:
         if self.job.link is not None and self.job.link.disregards(sealed):
             return self.state, []
@@ -103,23 +112,29 @@ class Orchestrator:
 
     def _on_channel(self, frame: Frame) -> Transition:
         """Take a channel message; what is wrong with it concerns that channel alone."""
-        holder, reception = frame.source, self.job.reception
+        holder = frame.source
         try:
             envelope = parse_envelope(frame.body)
-            match envelope:
-                case Hello():
-                    return self.state, reception.answer(holder, envelope, self._attest())
-                case NoChannel():
-                    return self.state, []
-                case Record():
-                    message = reception.take(holder, envelope)
-                case _:
-                    raise ProtocolError(f"{type(envelope).__name__} is not for the orchestrator")
-            if message is not None and not isinstance(message, Return):
+            if isinstance(envelope, Hello):
+                return self.state, self.job.reception.answer(holder, envelope, self._attest())
+        except Failure as error:
+            return self.state, [Remark(f"channel of {holder}: {error}")]
+        return self._on_record(holder, envelope) if isinstance(envelope, Record) else (self.state, [])
+
+    def _on_record(self, holder: str, record: Record) -> Transition:
+        reception = self.job.reception
+        try:
+            message = reception.take(holder, record)
+            if not isinstance(message, Return | Proof | None):
                 raise ProtocolError(f"{type(message).__name__} is not for the orchestrator")
         except Failure as error:
-            return self.state, [Remark(f"channel of {holder}: {error}"), *reception.forget(holder)]
-        return self.state.on_admitted(holder) if message is None else self.state.on_return(holder, message)
+            return self.state, [Remark(f"channel of {holder}: {error}"), *reception.forget(holder, record)]
+        match message:
+            case None:
+                return self.state.on_admitted(holder)
+            case Return():
+                return self.state.on_return(holder, message)
+        return self.state, []
 
     def _attest(self) -> Attest | None:
         job = self.job

@@ -48,14 +48,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A sealed message of a channel."""
+    """A sealed message of a channel, and the name of the channel: who is not in it lets the record pass."""
 
+    channel: bytes
     sealed: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class NoChannel:
-    """There is no channel, or it is lost; believed for no more than to start again."""
+    """There is no such channel, or it is lost; with no name, there is none at all.
+
+    Believed for no more than to start again.
+    """
+
+    channel: bytes = b""
 
 
 Envelope = Hello | Answer | Record | NoChannel
@@ -122,8 +128,10 @@ def encode_envelope(envelope: Envelope) -> bytes:
     match envelope:
         case Hello(first, second) | Answer(first, second):
             parts = (first, second)
-        case Record(sealed):
-            parts = (sealed,)
+        case Record(channel, sealed):
+            parts = (channel, sealed)
+        case NoChannel(channel):
+            parts = (channel,)
     return bytes([_ENVELOPES[type(envelope)]]) + join(*parts)
 
 
@@ -142,11 +150,11 @@ def parse_envelope(data: bytes) -> Envelope:
             share, to = split(body, what, "share", "share answered")
             return Answer(share, to)
         case b"\x03":
-            (sealed,) = split(body, what, "record")
-            return Record(sealed)
+            channel, sealed = split(body, what, "channel", "record")
+            return Record(channel, sealed)
         case b"\x04":
-            split(body, what)
-            return NoChannel()
+            (channel,) = split(body, what, "channel")
+            return NoChannel(channel)
     raise MalformedError(what, "a known kind", data[:1].hex() or "nothing", 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
@@ -76,45 +77,56 @@ class Reception:
         return [effect for holder, guest in guests for effect in self._show(holder, guest, attest)]
 
     def take(self, holder: str, record: Record) -> Message | None:
-        """Return the message in a record; an enrolment proof is taken in, and gives ``None``.
+        """Return the message in a record; the first enrolment proof is taken in, and gives ``None``.
 
         Raises:
-            ProtocolError: there is no channel, or the proof is refused.
+            ProtocolError: there is no such channel, or the proof is refused.
             AuthenticationError: it is not the next record of the channel.
             MalformedError: it holds no message.
         """
         arriving = self._arriving.get(holder)
-        guest = arriving or self._admitted.get(holder)
+        guest = next((each for each in (arriving, self._admitted.get(holder)) if _is_in(each, record)), None)
         if guest is None:
-            raise ProtocolError(f"there is no channel to {holder!r}")
+            raise ProtocolError(f"{holder!r} is in no such channel")
         message = parse_message(guest.channel.open(record.sealed))
-        if not isinstance(message, Proof):
+        if not isinstance(message, Proof) or guest is not arriving:
             return message
-        if arriving is not None:
-            exporter = guest.channel.exporter
-            guest.enrolled = accept_enrolment(holder, self.keys[holder], message.signature, exporter, self.defences)
-            self._admitted.pop(holder, None)
-            self._admitted[holder] = self._arriving.pop(holder)
+        exporter = guest.channel.exporter
+        guest.enrolled = accept_enrolment(holder, self.keys[holder], message.signature, exporter, self.defences)
+        self._admitted.pop(holder, None)
+        self._admitted[holder] = self._arriving.pop(holder)
         return None
 
     def send(self, holder: str, message: Message) -> Send:
         """Return the frame that carries ``message`` to an admitted holder."""
-        return _send(holder, Record(self._admitted[holder].channel.seal(encode_message(message))))
+        return _in_channel(holder, self._admitted[holder].channel, message)
 
-    def forget(self, holder: str) -> list[Effect]:
-        """Give up a holder's arriving channel, and tell whoever is there."""
-        self._arriving.pop(holder, None)
-        return [_send(holder, NoChannel())]
+    def forget(self, holder: str, record: Record) -> list[Effect]:
+        """Give up the channel that a record is of, and tell whoever is there."""
+        for guests in (self._arriving, self._admitted):
+            if _is_in(guests.get(holder), record):
+                del guests[holder]
+        return [_send(holder, NoChannel(record.channel))]
 
     def invite(self) -> list[Effect]:
-        """Tell every holder that there is no channel, so that it asks for one."""
+        """Give up every channel, and tell every holder that there is none, so that it asks for one."""
+        self._arriving.clear()
+        self._admitted.clear()
         return [_send(holder, NoChannel()) for holder in self.keys]
 
     def _show(self, holder: str, guest: _Guest, attest: Attest | None) -> list[Effect]:
         if attest is None:
             return []
         evidence = attest(guest.channel.exporter, guest.nonce)
-        return [_send(holder, Record(guest.channel.seal(encode_message(evidence))))]
+        return [_in_channel(holder, guest.channel, evidence)]
+
+
+def _is_in(guest: _Guest | None, record: Record) -> TypeGuard[_Guest]:
+    return guest is not None and guest.channel.name == record.channel
+
+
+def _in_channel(holder: str, channel: Channel, message: Message) -> Send:
+    return _send(holder, Record(channel.name, channel.seal(encode_message(message))))
 
 
 def _send(holder: str, envelope: Envelope) -> Send:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 
-from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM, Ended, Frame, Kind, Tick
+from carnet_ref.roles.messages import PLATFORM, Ended, Frame, Kind, Tick
 from carnet_ref.transport.hub import greeting
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.wire import encode_frame, read_frame
@@ -23,7 +23,7 @@ async def take_part(node: Node, first: Iterable[Frame], port: int) -> Ended:
     while node.ended is None:
         reader, writer = await _connected(port)
         writer.write(encode_frame(greeting(node.name)))
-        if lost and node.name == ORCHESTRATOR:
+        if lost:
             pending = node.deliver(Frame(PLATFORM, node.name, Kind.FAULT, b""))
         _send(writer, pending)
         await _converse(node, reader, writer)

@@ -167,11 +167,17 @@ def test_a_channel_opens_each_record_once_and_in_order() -> None:
     assert second
 
 
-ENVELOPES = (Hello(b"share", b"nonce"), Answer(b"share", b"to"), Record(b"sealed"), NoChannel())
+ENVELOPES = (
+    Hello(b"share", b"nonce"),
+    Answer(b"share", b"to"),
+    Record(b"channel", b"sealed"),
+    NoChannel(),
+    NoChannel(b"channel"),
+)
 MESSAGES = (Evidence(b"quote", "s1"), Proof(b"signature"), GRANT, Return("s1", 2, 3, 4))
 
 
-@pytest.mark.parametrize("envelope", ENVELOPES, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("envelope", ENVELOPES, ids=repr)
 def test_envelopes_survive_the_wire(envelope: Hello) -> None:
     data = encode_envelope(envelope)
     assert parse_envelope(data) == envelope
