@@ -31,6 +31,7 @@ from carnet_ref.device.gpu import Mode
 from carnet_ref.roles.ports import GpuEvidence
 from carnet_ref.spdm import Requester, RequesterConfig, Responder, ResponderConfig, UntrustedChainError
 from carnet_ref.spdm.messages import KeyExchange
+from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
 
 ORCHESTRATOR: Final = "orchestrator"
@@ -100,8 +101,9 @@ class LabelledResponder(Responder):
 
 
 def _label_of(message: bytes) -> str:
+    in_the_clear = message[:1] == bytes([SPDM])
     exchange = message[_CODE_AT : _CODE_AT + 1] == bytes([KeyExchange.CODE])
-    return "s" + sha384(message)[:4].hex() if exchange else ""
+    return "s" + sha384(message)[:4].hex() if in_the_clear and exchange else ""
 
 
 def pem_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
