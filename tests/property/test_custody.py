@@ -358,4 +358,4 @@ def test_the_machine_finds_what_it_looks_for(off: tuple[str, ...]) -> None:
         defences = Defences(frozenset(off))
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(Weak, settings=settings(SAMPLE, max_examples=300))
+        run_state_machine_as_test(Weak, settings=settings(SAMPLE, max_examples=4_000))
