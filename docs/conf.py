@@ -12,7 +12,7 @@ copyright = f"{author}, {_project['license']}"
 version = release = _project["version"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-extensions = ["myst_parser", "sphinx_needs", "carnet_pages", "carnet_traces"]
+extensions = ["myst_parser", "sphinx_needs", "sphinx_test_reports", "carnet_pages", "carnet_traces"]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -29,17 +29,19 @@ needs_types = [
         ("req", "Requirement"),
         ("assumption", "Assumption"),
         ("obligation", "Proof obligation"),
-        ("test", "Test"),
         ("place", "Enforcing place"),
     )
 ]
 needs_links = {
     "proved": {"incoming": "proves", "outgoing": "proved by"},
-    "tested": {"incoming": "tests", "outgoing": "tested by"},
+    "verifies": {"incoming": "verified by", "outgoing": "verifies"},
     "enforced": {"incoming": "enforces", "outgoing": "enforced by"},
 }
 needs_id_regex = "^[A-Za-z0-9-]+$"
 needs_warnings = {
     "requirement_without_obligation": "type == 'req' and not proved",
-    "requirement_without_test": "type == 'req' and not tested",
+    "requirement_without_test": "type == 'req' and not verifies_back",
+    "requirement_without_place": "type == 'req' and not enforced",
 }
+# The recorded run of the tests; each test says in a property of its own what it verifies.
+tr_property_link_types = {"verifies": "verifies"}

@@ -1,4 +1,4 @@
-"""What steps and elements of the specification are called in a trace, and where in the code they are.
+"""What steps, elements and requirements of the specification are called, and where in the code they are.
 
 The checker holds traces to the specification by these names; the documentation shows the table, and a test finds every
 place that it names.
@@ -82,3 +82,61 @@ DEDUCED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Honest steps that the specification takes as early as it can, so that nobody records them."""
+
+ENFORCED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "REQ-SETUP-01": "carnet_ref.roles.setup.AwaitsSession._take_keys",
+        "REQ-SETUP-02": "carnet_ref.roles.gpu.InSession.on_session",
+        "REQ-SETUP-03": "carnet_ref.parties.evidence.GpuVerifier.appraise",
+        "REQ-SETUP-04": "carnet_ref.parties.evidence.GpuVerifier.appraise",
+        "REQ-SETUP-05": "carnet_ref.parties.evidence.GpuVerifier.appraise",
+        "REQ-SETUP-06": "carnet_ref.roles.setup.AwaitsReport.on_report_outside",
+        "REQ-SETUP-07": "carnet_ref.roles.appraising.accept_report",
+        "REQ-SETUP-08": "carnet_ref.parties.evidence.TdVerifier.appraise",
+        "REQ-SETUP-09": "carnet_ref.parties.evidence.TdVerifier.appraise",
+        "REQ-SETUP-10": "carnet_ref.parties.evidence.TdVerifier.appraise",
+        "REQ-SETUP-11": "carnet_ref.roles.appraising.prove_enrolment",
+        "REQ-SETUP-12": "carnet_ref.roles.appraising.accept_enrolment",
+        "REQ-SETUP-13": "carnet_ref.roles.custody.order_rotation",
+        "REQ-PLATFORM-01": "carnet_ref.platform.bus.Platform.route",
+        "REQ-KEY-01": "carnet_ref.roles.links.Link.draw",
+        "REQ-KEY-02": "carnet_ref.roles.custody.order_rotation",
+        "REQ-KEY-03": "carnet_ref.roles.custody.lend",
+        "REQ-KEY-04": "carnet_ref.device.engines.CopyEngines.accept",
+        "REQ-KEY-05": "carnet_ref.roles.facts.rotated",
+        "REQ-KEY-06": "carnet_ref.roles.homecoming.stages",
+        "REQ-KEY-07": "carnet_ref.keys.KeyUsage.count",
+        "REQ-GRANT-01": "carnet_ref.roles.custody.grant",
+        "REQ-GRANT-02": "carnet_ref.roles.custody.grant",
+        "REQ-GRANT-03": "carnet_ref.roles.custody._paper",
+        "REQ-GRANT-04": "carnet_ref.roles.holder.AwaitsGrant.on_grant",
+        "REQ-GRANT-05": "carnet_ref.roles.holder.AwaitsGrant.on_grant",
+        "REQ-DATA-01": "carnet_ref.roles.holder.Provides.on_proceed",
+        "REQ-DATA-02": "carnet_ref.roles.gpu.InSession.on_link",
+        "REQ-IV-01": "carnet_ref.keys.IvCounter.advance",
+        "REQ-IV-02": "carnet_ref.device.engines.CopyEngines.open",
+        "REQ-IV-03": "carnet_ref.roles.links.Link.count_borrowed",
+        "REQ-RETURN-01": "carnet_ref.roles.holder.Provides._give_back",
+        "REQ-RETURN-02": "carnet_ref.roles.custody.AwaitsReturn._is_due",
+        "REQ-RETURN-03": "carnet_ref.roles.custody.AwaitsReturn._evict",
+        "REQ-RETURN-04": "carnet_ref.roles.custody.AwaitsReturn.on_tick",
+        "REQ-HOME-01": "carnet_ref.roles.homecoming.stages",
+        "REQ-HOME-02": "carnet_ref.roles.facts.fenced",
+        "REQ-HOME-03": "carnet_ref.roles.homecoming.stages",
+        "REQ-HOME-04": "carnet_ref.roles.facts.verified",
+        "REQ-HOME-05": "carnet_ref.roles.facts.verified",
+        "REQ-HOME-06": "carnet_ref.roles.facts.verified",
+        "REQ-TRAIN-01": "carnet_ref.roles.round._at_home",
+        "REQ-TRAIN-02": "carnet_ref.device.gpu.Device._train",
+        "REQ-SCRUB-01": "carnet_ref.roles.round._at_home",
+        "REQ-SCRUB-02": "carnet_ref.device.gpu.Device.scrub",
+        "REQ-SCRUB-03": "carnet_ref.roles.facts.scrubbed",
+        "REQ-STOP-01": "carnet_ref.roles.setup.restart",
+        "CLAIM-NO-SILENT-RESET": "carnet_ref.roles.setup.restart",
+    }
+)
+"""Requirements, by their ids, and the one place that enforces each.
+
+Claims follow from many places together, those of the defences that their proofs use; one rests on none of these, and
+its place is here.
+"""

@@ -7,6 +7,7 @@ it is why the untimed claims hold of it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -31,8 +32,11 @@ def test_there_is_a_layer_over_each_main_variant() -> None:
 
 
 @timed
-def test_every_timed_claim_is_proved_wherever_it_is_made(variant: str) -> None:
+def test_every_timed_claim_is_proved_wherever_it_is_made(
+    variant: str, record_property: Callable[[str, object], None]
+) -> None:
     protocol = SOURCE.protocol(variant)
+    record_property("verifies", ", ".join(protocol.claim(name).requirement for name in sorted(CLAIMS)))
     found = prove_claims(protocol, jobs=1)
     assert set(found) == {(claim, threat) for claim in CLAIMS for threat in THREATS}
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}

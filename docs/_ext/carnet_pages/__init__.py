@@ -1,10 +1,11 @@
 """Sphinx extension: writes the specification's pages from the specification itself.
 
 Before a build, the folder ``specification/`` beside ``conf.py`` is filled with pages (MyST Markdown) made from every
-registered protocol, from the normative text, from the tests and the code that name a requirement, and from long runs:
-each ``results/*.json`` is what a ``carnet verify --json`` printed, and what it says about a specification that has
-changed since is marked as stale. Only pages that differ are written, so that Sphinx rebuilds no more than it must. A
-requirement that lacks an obligation, a test or an enforcing place ends the build.
+registered protocol, from the normative text, from the code that enforces it, and from recorded runs: each
+``results/*.json`` is what a ``carnet verify --json`` printed, ``results/tests.xml`` what pytest reported, and what they
+say about a specification that has changed since is marked as stale. Only pages that differ are written, so that Sphinx
+rebuilds no more than it must. A requirement that lacks an obligation, a test that passed or an enforcing place ends the
+build.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from carnet_spec.language import Family
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import OPENING, Page, pages, requirements
 
-from .assurance import assurance, cases, refuse_gaps
+from .assurance import assurance, cases, places, refuse_gaps
+from .junit import JUNIT, read
 from .markdown import contents, label, page
 from .protocols import ProtocolPages
-from .traces import enforced_by_code, named_by_tests
 from .verdicts import verdicts
 
 FOLDER = "specification"
@@ -33,16 +34,12 @@ class _Sphinx(Protocol):
     """What is used of Sphinx, so that the pages can be made, and tested, where it is not installed."""
 
     srcdir: Path
-    config: Any
-
-    def add_config_value(self, name: str, default: object, rebuild: str) -> None: ...
 
     def connect(self, event: str, callback: Callable[[_Sphinx], None]) -> object: ...
 
 
 def setup(app: _Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
-    app.add_config_value("carnet_enforced_in_code", False, "env")
     app.connect("builder-inited", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -54,9 +51,10 @@ def _write(app: _Sphinx) -> None:
     attacks = [
         run for path in sorted(root.glob("results/attacks/*.json")) for run in json.loads(path.read_text("utf-8"))
     ]
-    found = cases(families, pages(), named_by_tests(root.parent), enforced_by_code(root.parent), complete=True)
-    refuse_gaps(found, in_code=bool(app.config["carnet_enforced_in_code"]))
-    write(root / FOLDER, specification(families, pages(), results) | assurance(families, found, attacks))
+    ran = read(root / JUNIT)
+    found = cases(families, pages(), ran, places(families, results.values()), complete=True)
+    refuse_gaps(found)
+    write(root / FOLDER, specification(families, pages(), results) | assurance(families, found, attacks, ran))
 
 
 def registered() -> list[Family]:

@@ -6,16 +6,22 @@ the four is a gap, and a gap ends the build.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from carnet_ref.correspondence import ENFORCED
+from carnet_ref.defences import COUNTERPARTS
 from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
 from carnet_spec.requirements import Level, Page, Requirement, cited, requirements
 
+from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
+from .verdicts import freshness
 
 Places = Mapping[str, Sequence[str]]
+"""Requirements, and the places in code that enforce each."""
 Recorded = Mapping[str, Any]
 """What a hunt came to, as :mod:`record` keeps it."""
 
@@ -29,26 +35,26 @@ class Case:
     """By its need's id: the family, the protocol and the action that enforces it."""
     claims: Mapping[str, tuple[str, Protocol, Claim]] = field(default_factory=dict)
     """By its need's id: the family, the protocol and the claim that states it."""
-    tests: tuple[str, ...] = ()
+    tests: tuple[Ran, ...] = ()
+    """Those that passed."""
     code: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     """Where an assumption is made: axioms by name, or in the shape of every step."""
 
-    def gaps(self, *, in_code: bool = False) -> list[str]:
-        """Say what is missing; an enforcing place is a step or a claim, and ``in_code`` asks for code besides."""
+    @property
+    def gaps(self) -> list[str]:
+        """What is missing."""
         if self.requirement.level is Level.ASSUMPTION:
             return [] if self.assumed else ["no axiom, and no protocol has it built in"]
-        claimed = bool(self.claims)
         return [
-            *([] if self.steps or claimed else ["no obligation: no action enforces it and no claim states it"]),
-            *([] if self.tests else ["no test names it"]),
-            *([] if self.steps or claimed or self.code else ["no enforcing place"]),
-            *([] if self.code or claimed or not in_code else ["no code says that it enforces it"]),
+            *([] if self.steps or self.claims else ["no obligation: no action enforces it and no claim states it"]),
+            *([] if self.tests else ["no test that passed verifies it"]),
+            *([] if self.code else ["no place in code enforces it"]),
         ]
 
 
 def cases(
-    families: Sequence[Family], text: Sequence[Page], tests: Places, code: Places, *, complete: bool = False
+    families: Sequence[Family], text: Sequence[Page], ran: TestRun, code: Places, *, complete: bool = False
 ) -> list[Case]:
     """Return a case for every normative sentence, in the order of the text.
 
@@ -63,10 +69,10 @@ def cases(
     if complete and missing:
         gaps = [f"{id}: cited by {family}, and no sentence has this id" for id, family in missing]
         raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
-    return [_case(requirement, protocols, tests, code) for requirement in known.values()]
+    return [_case(requirement, protocols, ran, code) for requirement in known.values()]
 
 
-def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], tests: Places, code: Places) -> Case:
+def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], ran: TestRun, code: Places) -> Case:
     id = requirement.id
     steps: dict[str, tuple[str, Protocol, Action]] = {}
     claims: dict[str, tuple[str, Protocol, Claim]] = {}
@@ -81,41 +87,60 @@ def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], t
         assumed |= {f"axiom {axiom.name}": None for axiom in protocol.axioms if axiom.assumption == id}
         if any(each.id == id and each.built_in for each in protocol.assumptions):
             assumed["the shape of every step"] = None
-    names = (id, *(claim.name for _, _, claim in claims.values()))
-    tested = dict.fromkeys(place for name in names for place in tests.get(name, ()))
-    return Case(requirement, steps, claims, tuple(tested), tuple(code.get(id, ())), tuple(assumed))
+    return Case(requirement, steps, claims, ran.of(id), tuple(code.get(id, ())), tuple(assumed))
 
 
-def refuse_gaps(found: Iterable[Case], *, in_code: bool = False) -> None:
+def refuse_gaps(found: Iterable[Case]) -> None:
     """Refuse a case that lacks something.
 
     Raises:
         SpecificationError: with every gap, one to a line.
     """
-    gaps = [f"{case.requirement.id}: {gap}" for case in found for gap in case.gaps(in_code=in_code)]
+    gaps = [f"{case.requirement.id}: {gap}" for case in found for gap in case.gaps]
     if gaps:
         raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
 
 
-def assurance(families: Sequence[Family], found: Sequence[Case], attacks: Sequence[Recorded]) -> dict[str, str]:
+def places(families: Sequence[Family], results: Iterable[Recorded]) -> Places:
+    """Return where in code each requirement is enforced.
+
+    A claim follows from all of them together; it stands with the defences that its proofs use, as the recorded runs
+    say.
+    """
+    found: dict[str, dict[str, None]] = {id: {place: None} for id, place in ENFORCED.items()}
+    stated = {
+        (family.id, claim.name): re.findall(r"[A-Z0-9-]+", claim.requirement)
+        for family in families
+        for name in family.with_layers(family.main)
+        for claim in family.draft(name).whole().claims
+    }
+    for row in (row for run in results for row in run["results"]):
+        for id in stated.get((row["protocol"], row["claim"]), ()):
+            found.setdefault(id, {}).update((COUNTERPARTS[defence], None) for defence in row.get("defences", ()))
+    return {id: tuple(each) for id, each in found.items()}
+
+
+def assurance(
+    families: Sequence[Family], found: Sequence[Case], attacks: Sequence[Recorded], ran: TestRun
+) -> dict[str, str]:
     """Return the pages of the assurance case, by path."""
     pages = {
         "assurance.md": page(
             "# Assurance case",
             "Why the claims may be believed: what each requirement is proved, tested and enforced by, what was tried "
-            "against it, and what all of it rests on. A requirement without an obligation, a test or an enforcing "
-            "place ends the build of these pages.",
+            "against it, and what all of it rests on. A requirement without a sentence, an obligation, a test that "
+            "passed or an enforcing place ends the build of these pages.",
             _matrix(found),
-            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/attacks\n```",
+            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\n```",
         ),
         "assurance/requirements.md": page("# Requirements, and what there is for each", *map(_need, found)),
         "assurance/evidence.md": page(
-            "# Obligations, tests and places",
+            "# Obligations and places",
             "What the requirements link to, each with the requirements that link to it.",
             _obligations(found),
-            _tests(found),
             _code(found),
         ),
+        "assurance/tests.md": page("# Tests that verify requirements", _fresh(families, ran), _tests(ran)),
         "assurance/attacks.md": _attacks(families, attacks),
     }
     return {path: text.rstrip() + "\n" for path, text in pages.items()}
@@ -127,12 +152,12 @@ def _matrix(found: Iterable[Case]) -> Lines:
             f"{{need}}`{case.requirement.id}`",
             str(len(case.steps) + len(case.claims)),
             str(len(case.tests)),
-            str(len(case.code)) if case.code else "in the specification only",
+            str(len(case.code)),
         ]
         for case in found
         if case.requirement.level is not Level.ASSUMPTION
     )
-    yield from table(["requirement", "steps and claims proved", "tests", "places in code"], rows)
+    yield from table(["requirement", "steps and claims proved", "tests passed", "places in code"], rows)
 
 
 # -- requirements -----------------------------------------------------------------------------------------------------
@@ -143,7 +168,6 @@ def _need(case: Case) -> Lines:
     kind = "assumption" if requirement.level is Level.ASSUMPTION else "req"
     links = {
         "proved": [*case.steps, *case.claims],
-        "tested": [label("test", place) for place in case.tests],
         "enforced": [label("code", place) for place in case.code],
     }
     yield from (f"```{{{kind}}} {requirement.id}", f":id: {requirement.id}")
@@ -173,10 +197,28 @@ def _of(family: str, protocol: Protocol) -> str:
     return f"In {code(family)}, variant {code(protocol.variant)} first; every other variant has its own."
 
 
-def _tests(found: Iterable[Case]) -> Lines:
-    yield from ("## Tests", "")
-    for place in sorted({place for case in found for place in case.tests}):
-        yield from _plain("test", label("test", place), place.rpartition("/")[2], code(place))
+def _fresh(families: Sequence[Family], ran: TestRun) -> Lines:
+    yield from ("Read from the JUnit report of a recorded run, in which each test names what it verifies.", "")
+    yield from ("```sh", "python -m docs._ext.carnet_pages.record tests", "```", "")
+    for family in families:
+        for name in family.with_layers(family.main):
+            yield from (
+                f"Variant {code(name)}:",
+                "",
+                freshness(ran.digests.get(name), family.protocol(name).digest),
+                "",
+            )
+
+
+def _tests(ran: TestRun) -> Lines:
+    for case in ran.cases:
+        yield from (
+            f"```{{test-case}} {prose(case.name)}",
+            f":id: {case.id}",
+            f":file: {JUNIT}",
+            f":suite: {case.suite}",
+        )
+        yield from (f":classname: {case.classname}", f":case: {case.name}", "```", "")
 
 
 def _code(found: Iterable[Case]) -> Lines:

@@ -1,6 +1,9 @@
-"""Record what the attacks page shows: ``python -m docs._ext.carnet_pages.record gpu-travelling``, about half an hour.
+"""Record what the pages show of runs: ``python -m docs._ext.carnet_pages.record WHAT``.
 
-Every defence is taken away by itself and every finding is looked for again, by the commands that a reader would type.
+* ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
+  reader would type; about half an hour.
+* ``verdicts``: each protocol is verified, about a minute and a half.
+* ``tests``: the tests that verify requirements are run, about two minutes.
 """
 
 from __future__ import annotations
@@ -8,13 +11,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from carnet_spec.language import Family
 
-FOLDER = Path(__file__).parents[2] / "results" / "attacks"
+from .junit import VERIFIES, kept
+
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "docs" / "results"
+SHOWN = (
+    *("protocol", "variant", "claim", "threat", "engine", "verdict", "bound", "expected"),
+    *("detail", "assumptions", "defences"),
+)
+"""What the pages show of a verdict."""
 
 
 def commands(family: Family) -> Iterator[tuple[str, list[str]]]:
@@ -34,17 +47,63 @@ def recorded(finding: str, command: list[str], printed: Mapping[str, Any]) -> di
     return {**kept, "finding": finding or None, "rerun": " ".join(command), "digest": digest}
 
 
-def main(id: str) -> None:
-    """Run every command of the family registered as ``id`` and keep the answers."""
+def verified(printed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of what ``carnet verify --json`` printed: what is shown of each verdict, and no times."""
+    run = {name: printed["run"][name] for name in ("outcome", "versions", "spec_digests", "rerun")}
+    rows = [{name: row[name] for name in SHOWN if name in row} for row in printed["results"]]
+    return {"results": rows, "summary": printed["summary"], "run": run}
+
+
+def attacks(family: Family) -> None:
+    """Run every command of the family and keep the answers."""
+    runs = [recorded(finding, command, _printed(command)) for finding, command in commands(family)]
+    _write(RESULTS / "attacks" / f"{family.id}.json", runs)
+
+
+def verdicts(family: Family) -> None:
+    """Verify the family and keep the answers."""
+    _write(RESULTS / f"{family.id}.json", verified(_printed(["carnet", "verify", family.id])))
+
+
+def tests(family: Family) -> None:
+    """Run the tests that verify requirements and keep the report.
+
+    Raises:
+        SystemExit: a test failed; nothing is kept.
+    """
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    said = f'record_property("{VERIFIES}"'
+    named = [path.relative_to(ROOT).as_posix() for path in files if said in path.read_text("utf-8")]
+    command = ["pytest", "-q", "-n", "2", *named]
+    digests = {name: family.protocol(name).digest for name in family.with_layers(family.main)}
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "tests.xml"
+        if subprocess.run([*command, f"--junitxml={report}"], check=False, cwd=ROOT).returncode:
+            raise SystemExit("a test failed, so nothing is recorded")
+        tree = kept(ElementTree.parse(report).getroot(), digests, " ".join(command))
+    ElementTree.indent(tree, " ")
+    (RESULTS / "tests.xml").write_text(ElementTree.tostring(tree, "unicode", xml_declaration=True) + "\n", "utf-8")
+
+
+RECORDERS: Mapping[str, Callable[[Family], None]] = {"attacks": attacks, "verdicts": verdicts, "tests": tests}
+
+
+def _printed(command: list[str]) -> Any:
+    ran = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    return json.loads(ran.stdout)
+
+
+def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def main(what: str) -> None:
+    """Record one kind of run of every registered family."""
     from . import registered
 
-    (family,) = [family for family in registered() if family.id == id]
-    runs = []
-    for finding, command in commands(family):
-        ran = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-        runs.append(recorded(finding, command, json.loads(ran.stdout)))
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{id}.json").write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for family in registered():
+        RECORDERS[what](family)
 
 
 if __name__ == "__main__":

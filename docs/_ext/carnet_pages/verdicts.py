@@ -32,7 +32,7 @@ def _run(name: str, run: Any, current: Mapping[tuple[str, str], str]) -> Lines:
         yield from (
             f"### {protocol}, {variant}",
             "",
-            _freshness(digests.get(variant), current.get((protocol, variant))),
+            freshness(digests.get(variant), current.get((protocol, variant))),
             "",
         )
         yield from _matrix([row for row in rows if (row["protocol"], row["variant"]) == (protocol, variant)])
@@ -41,7 +41,8 @@ def _run(name: str, run: Any, current: Mapping[tuple[str, str], str]) -> Lines:
         yield from (f"Declared, not yet provable: {', '.join(code(claim) for claim in declared)}.", "")
 
 
-def _freshness(then: str | None, now: str | None) -> str:
+def freshness(then: str | None, now: str | None) -> str:
+    """Return what to think of a run about the specification ``then``, where it is ``now``."""
     if now is None:
         return ":::{warning}\nStale: the specification has no such protocol or variant any more.\n:::"
     if then != now:

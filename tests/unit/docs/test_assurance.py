@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import util
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from carnet_spec.language import SpecificationError
-from carnet_spec.requirements import Page, pages
+from carnet_spec.requirements import Level, Page, pages
+from docs._ext import carnet_pages
 from docs._ext.carnet_pages import registered, write
-from docs._ext.carnet_pages.assurance import Case, assurance, cases, refuse_gaps
+from docs._ext.carnet_pages.assurance import Case, assurance, cases, places, refuse_gaps
+from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
 from docs._ext.carnet_pages.record import commands, recorded
-from docs._ext.carnet_pages.traces import enforced_by_code, named_by_tests
 from tests.fixtures import toy
 
 ROOT = Path(__file__).parents[3]
@@ -30,22 +35,19 @@ TEXT = Page(
 **A1** The lender is never corrupt. (Source: convention)
 """,
 )
-TESTS = {"REQ-TOY-1": ["tests/test_toy.py::test_new"], "secrecy": ["tests/test_toy.py"]}
-CODE = {"REQ-TOY-1": ["toy.lend"]}
+LENT = Ran("pytest", "tests.test_toy", "test_new", ("REQ-TOY-1", "REQ-TOY-2"))
+TESTS = TestRun((LENT,), {"main": toy.FAMILY.protocol().digest})
+CODE = {"REQ-TOY-1": ["toy.lend"], "REQ-TOY-2": ["toy.Loan"]}
 
 
-def found(text: Page = TEXT, tests: Any = TESTS, code: Any = CODE) -> dict[str, Case]:
+def found(text: Page = TEXT, tests: TestRun = TESTS, code: Any = CODE) -> dict[str, Case]:
     return {case.requirement.id: case for case in cases([toy.FAMILY], [text], tests, code)}
 
 
 def test_a_requirement_is_linked_to_steps_claims_tests_and_code() -> None:
     one, two = found()["REQ-TOY-1"], found()["REQ-TOY-2"]
-    assert (list(one.steps), one.tests, one.code) == (
-        ["step-toy-lend"],
-        ("tests/test_toy.py::test_new",),
-        ("toy.lend",),
-    )
-    assert (list(two.claims), two.tests) == (["claim-toy-secrecy"], ("tests/test_toy.py",))
+    assert (list(one.steps), one.tests, one.code) == (["step-toy-lend"], (LENT,), ("toy.lend",))
+    assert (list(two.claims), two.tests) == (["claim-toy-secrecy"], (LENT,))
     assert found()["A1"].assumed == ("axiom lender honest",)
 
 
@@ -54,14 +56,12 @@ def test_what_is_whole_is_not_refused() -> None:
 
 
 MISSING: dict[str, tuple[dict[str, Any], str]] = {
-    "a test": ({"tests": {}}, "REQ-TOY-1: no test names it"),
+    "a test": ({"tests": TestRun()}, "REQ-TOY-1: no test that passed verifies it"),
+    "a test that passed": ({"tests": TestRun((replace(LENT, passed=False),))}, "REQ-TOY-1: no test that passed"),
+    "a place": ({"code": {}}, "REQ-TOY-2: no place in code enforces it"),
     "an obligation": (
         {"text": Page("keys", "# Keys\n\n**REQ-TOY-7** A key MUST shine. (Source: none)\n")},
         "REQ-TOY-7: no obligation",
-    ),
-    "an enforcing place": (
-        {"text": Page("keys", "# Keys\n\n**REQ-TOY-7** A key MUST shine. (Source: none)\n")},
-        "REQ-TOY-7: no enforcing place",
     ),
     "where it is assumed": (
         {"text": Page("keys", "# Keys\n\n**A7** Keys shine. (Source: none)\n")},
@@ -77,13 +77,6 @@ def test_a_gap_is_refused_by_name(what: str) -> None:
         refuse_gaps(found(**change).values())
 
 
-def test_places_in_code_can_be_asked_for() -> None:
-    """Claims hold of runs, so no one place in code enforces them."""
-    refuse_gaps(found().values(), in_code=True)
-    with pytest.raises(SpecificationError, match="REQ-TOY-1: no code says that it enforces it"):
-        refuse_gaps(found(code={}).values(), in_code=True)
-
-
 def test_a_sentence_that_is_cited_and_not_written_is_refused() -> None:
     """The text is the only place of sentences, so an id that is cited nowhere in it is a gap as well."""
     half = Page("keys", TEXT.text.replace("**REQ-TOY-2** A key MUST stay secret. (Source: folklore, 9)", ""))
@@ -91,44 +84,88 @@ def test_a_sentence_that_is_cited_and_not_written_is_refused() -> None:
         cases([toy.FAMILY], [half], TESTS, CODE, complete=True)
 
 
+# -- the registered protocols ---------------------------------------------------------------------
+
+
+@functools.cache
+def registered_cases(text: tuple[Page, ...] = tuple(pages()), complete: bool = True) -> dict[str, Case]:
+    results = [json.loads(path.read_text("utf-8")) for path in (ROOT / "docs" / "results").glob("*.json")]
+    families = registered()
+    ran = read(ROOT / "docs" / JUNIT)
+    whole = cases(families, text, ran, places(families, results), complete=complete)
+    return {case.requirement.id: case for case in whole}
+
+
+NORMATIVE = [id for id, case in registered_cases().items() if case.requirement.level is not Level.ASSUMPTION]
+
+
 def test_the_case_of_the_registered_protocols_is_whole() -> None:
-    refuse_gaps(cases(registered(), pages(), named_by_tests(ROOT), enforced_by_code(ROOT), complete=True))
+    assert len(NORMATIVE) > 60
+    refuse_gaps(registered_cases().values())
 
 
-# -- what is read out of sources ------------------------------------------------------------------
+@pytest.mark.parametrize("what", ["obligation", "test", "place"])
+def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
+    lost: dict[str, Any] = {"obligation": {"steps": {}, "claims": {}}, "test": {"tests": ()}, "place": {"code": ()}}
+    for id in NORMATIVE:
+        with pytest.raises(SpecificationError, match=f"{id}: no {what}"):
+            refuse_gaps([replace(registered_cases()[id], **lost[what])])
 
 
-def test_tests_name_ids_as_strings_of_their_own(tmp_path: Path) -> None:
-    write(tmp_path, {"tests/test_a.py": 'ROWS = {"REQ-A": 1}\n\n\ndef test_b():\n    assert "REQ-B" and "see REQ-C"\n'})
-    named = named_by_tests(tmp_path)
-    assert named["REQ-A"] == ["tests/test_a.py"]
-    assert named["REQ-B"] == ["tests/test_a.py::test_b"]
-    assert "REQ-C" not in named
+def test_no_sentence_can_be_lost_unnoticed() -> None:
+    for id in NORMATIVE:
+        less = tuple(replace(part, text=part.text.replace(f"**{id}**", "")) for part in pages())
+        with pytest.raises(SpecificationError, match=f"{id}: cited by"):
+            registered_cases(less)
 
 
-DOOR = '''"""Open.
-
-Enforces: REQ-A-1."""
-
-
-class B:
-    """Shut.
-
-    Enforces: REQ-B-1,
-    REQ-B-2.
-
-    REQ-C-1 is about something else.
-    """
-'''
+@pytest.mark.parametrize("id", NORMATIVE)
+def test_recorded_tests_exist(id: str) -> None:
+    for ran in registered_cases()[id].tests:
+        source = (ROOT / ran.classname.replace(".", "/")).with_suffix(".py").read_text("utf-8")
+        assert f"def {ran.name.partition('[')[0]}(" in source
 
 
-def test_code_says_in_docstrings_what_it_enforces(tmp_path: Path) -> None:
-    write(tmp_path, {"reference_impl/ref/door.py": DOOR})
-    assert enforced_by_code(tmp_path) == {
-        "REQ-A-1": ["ref.door"],
-        "REQ-B-1": ["ref.door.B"],
-        "REQ-B-2": ["ref.door.B"],
-    }
+@pytest.mark.skipif(util.find_spec("sphinx_needs") is None, reason="needs the docs extra; CI builds all pages anyway")
+def test_a_gap_ends_the_build(tmp_path: Path) -> None:
+    """There is no report of the tests in this folder, and no recorded proof."""
+    write(tmp_path, {"index.md": "# Nothing"})
+    extensions = Path(carnet_pages.__file__).parents[1]
+    head = f"import sys\nsys.path.insert(0, {str(extensions)!r})\nextensions = ['myst_parser', 'carnet_pages']\n"
+    (tmp_path / "conf.py").write_text(head)
+    done = sphinx(tmp_path, tmp_path / "html")
+    assert done.returncode != 0
+    assert "REQ-KEY-01: no test that passed verifies it" in done.stderr
+
+
+def sphinx(source: Path, to: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "-b", "html", str(source), str(to)]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+# -- the report of a run --------------------------------------------------------------------------
+
+PRINTED = """<testsuites><testsuite name="pytest" time="3">
+<testcase classname="tests.test_a" name="test_b[REQ-A]" time="1.5"><properties>
+<property name="verifies" value="REQ-A, REQ-B"/></properties></testcase>
+<testcase classname="tests.test_a" name="test_c"><properties><property name="verifies" value="REQ-A"/></properties>
+<failure message="no"/></testcase>
+<testcase classname="tests.test_a" name="test_d"/>
+</testsuite></testsuites>"""
+
+
+def test_of_a_run_is_kept_what_verifies_something(tmp_path: Path) -> None:
+    tree = kept(ElementTree.fromstring(PRINTED), {"main": "abc"}, "pytest")
+    (tmp_path / "tests.xml").write_text(ElementTree.tostring(tree, "unicode"))
+    again = read(tmp_path / "tests.xml")
+    assert [(case.name, case.verifies) for case in again.of("REQ-A")] == [("test_b[REQ-A]", ("REQ-A", "REQ-B"))]
+    assert [case.name for case in again.cases] == ["test_b[REQ-A]", "test_c"]
+    assert again.digests == {"main": "abc"}
+    assert "1.5" not in ElementTree.tostring(tree, "unicode")
+
+
+def test_where_nothing_is_recorded_nothing_ran(tmp_path: Path) -> None:
+    assert read(tmp_path / "tests.xml") == TestRun()
 
 
 # -- attacks --------------------------------------------------------------------------------------
@@ -150,7 +187,7 @@ def run(**changes: Any) -> dict[str, Any]:
 
 
 def attacks(*runs: dict[str, Any]) -> str:
-    return assurance([toy.FAMILY], list(found().values()), runs)["assurance/attacks.md"]
+    return assurance([toy.FAMILY], list(found().values()), runs, TESTS)["assurance/attacks.md"]
 
 
 def test_an_attack_is_shown_with_what_it_breaks_and_its_command() -> None:
@@ -177,13 +214,21 @@ def test_every_defence_and_every_finding_is_recorded() -> None:
 @pytest.mark.skipif(util.find_spec("sphinx_needs") is None, reason="needs the docs extra; CI builds all pages anyway")
 def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    write(source, assurance([toy.FAMILY], list(found().values()), [run()]))
+    write(source, assurance([toy.FAMILY], list(found().values()), [run()], TESTS))
     settings = (ROOT / "docs" / "conf.py").read_text("utf-8").partition("# The assurance case")[2]
-    head = 'extensions = ["myst_parser", "sphinx_needs"]\nroot_doc = "assurance"\n# The assurance case'
-    (source / "conf.py").write_text(head + settings)
-    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "-b", "html", str(source), str(tmp_path / "html")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    used = "myst_parser", "sphinx_needs", "sphinx_test_reports"
+    (source / "conf.py").write_text(
+        f'extensions = {list(used)}\nroot_doc = "assurance"\n# The assurance case{settings}'
+    )
+    report = source / JUNIT
+    report.parent.mkdir()
+    report.write_text(
+        '<testsuites><testsuite name="pytest"><testcase classname="tests.test_toy" name="test_new"><properties>'
+        '<property name="verifies" value="REQ-TOY-1, REQ-TOY-2"/></properties></testcase></testsuite></testsuites>'
+    )
+    done = sphinx(source, tmp_path / "html")
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "html" / "assurance" / "requirements.html").read_text("utf-8")
     assert "REQ-TOY-1" in page
     assert "evidence.html#step-toy-lend" in page
+    assert "tests.html#test-test-toy-test-new" in page

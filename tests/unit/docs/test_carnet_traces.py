@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_ref.correspondence import DEDUCED, ELEMENTS, ENFORCED, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
 DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
 pages = importlib.import_module("carnet_traces")
 MAIN = [FAMILY.protocol(variant) for variant in FAMILY.main]
-PLACES = sorted({*STEPS.values(), *DEDUCED.values(), *(named.code for named in ELEMENTS.values())})
+PLACES = sorted({*STEPS.values(), *DEDUCED.values(), *ENFORCED.values(), *(named.code for named in ELEMENTS.values())})
 
 
 def test_every_honest_step_of_the_main_variants_is_recorded_or_deduced() -> None:
