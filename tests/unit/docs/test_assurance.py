@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -113,10 +114,10 @@ def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
 
 
 def test_no_sentence_can_be_lost_unnoticed() -> None:
-    for id in NORMATIVE:
-        less = tuple(replace(part, text=part.text.replace(f"**{id}**", "")) for part in pages())
-        with pytest.raises(SpecificationError, match=f"{id}: cited by"):
-            registered_cases(less)
+    less = tuple(replace(part, text=re.sub(r"\*\*((REQ|CLAIM)-[A-Z0-9-]+)\*\*", "", part.text)) for part in pages())
+    with pytest.raises(SpecificationError) as refused:
+        registered_cases(less)
+    assert [id for id in NORMATIVE if f"{id}: cited by" not in str(refused.value)] == []
 
 
 @pytest.mark.parametrize("id", NORMATIVE)
