@@ -11,7 +11,7 @@ import pytest
 
 from carnet_ref.attestation.anchors import Role, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.attestation.certificate_path import PathError, check_path, parse_pem_chain
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.certificates import p256_key
 from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
@@ -20,7 +20,7 @@ from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.intel.quote import PADDING_LIMIT, parse_quote
 from carnet_ref.attestation.intel.signatures import verify_p256
 from tests.evidence.intel_table import TABLE, table
-from tests.fixtures.dcap import in_its_form, refusal
+from tests.fixtures.dcap import in_its_form, refusal, status
 from tests.fixtures.intel_evidence import (
     COS,
     CURRENT,
@@ -34,13 +34,16 @@ from tests.fixtures.intel_evidence import (
     FOLDER,
     FOREIGN_BYTES,
     GOOGLE,
+    INTEL,
     LIVE,
+    LIVE_TIME,
     MISSING,
     NEAR_COLLATERAL,
     NEAR_QUOTE,
     NEAR_TIME,
     OUTDATED_COLLATERAL,
     PARTS_TIME,
+    SGX,
     SGX_COLLATERAL,
     Case,
     assembled,
@@ -60,6 +63,7 @@ CERTIFIED = [Case(case.quote, case.at) for case in GENUINE]
 BITS_SAMPLED = 60
 MUTATIONS = 500
 STRICTER = {
+    "kind": "the quote of an SGX enclave is genuine, and says nothing of a TD",
     "parse": "nothing but 4096 zeros may follow, and every certificate in the collateral must be readable, roots too",
     "pck-chain": "the quote's certificates are exactly PEM, end in a trust anchor, and the root among them counts",
     "collateral-signature": "the root among the certificates of the collateral counts",
@@ -98,6 +102,50 @@ def test_foreign_bytes_behind_a_quote_are_refused_and_the_quote_without_them_is_
     assert case.appraised().failed_step == "parse"
     assert case.appraised(quote[:-39]).accepted
     assert case.appraised(quote[:-39] + bytes(39)).accepted
+
+
+def test_the_td_of_that_quote_can_lose_pages_unnoticed_which_matters_once_it_is_to_be_relied_on() -> None:
+    case = Case(FOREIGN_BYTES, PARTS_TIME, collateral=FMSPC_50806F)
+    assert case.appraised(read_quote(FOREIGN_BYTES)[:-39]).failed_step == "isolation"
+
+
+def _with_certificates_of(quote: bytes, other: bytes) -> bytes:
+    """Return ``quote`` with the certificates of ``other``, every size as it should be."""
+    ours, theirs = (parse_quote(each).signature.pck_chain for each in (quote, other))
+    start, signed = quote.index(ours), len(parse_quote(quote).signed)
+    changed = bytearray(quote[:start] + theirs)
+    for place in (signed, signed + 4 + 130, start - 4):
+        size = int.from_bytes(quote[place : place + 4], "little") + len(theirs) - len(ours)
+        changed[place : place + 4] = size.to_bytes(4, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
+def test_the_certificates_of_another_platform_do_not_vouch_for_a_quote(case: Case) -> None:
+    quote = read_quote(case.quote)
+    chain = parse_quote(quote).signature.pck_chain
+    others = [read_quote(other.quote) for other in CERTIFIED]
+    others = [other for other in others if parse_quote(other).signature.pck_chain.rstrip(b"\0") != chain.rstrip(b"\0")]
+    assert len(others) >= 5
+    spliced = {_appraised_alone(_with_certificates_of(quote, other), LIVE_TIME) for other in others}
+    assert spliced == {"qe-report-signature"}
+    assert _appraised_alone(_with_certificates_of(quote, quote), LIVE_TIME) is None
+
+
+def _appraised_alone(quote: bytes, at: datetime) -> str | None:
+    return appraise_quote(quote, at=at, policy=DEFAULT_POLICY, anchors=default_anchors()).failed_step
+
+
+def test_intels_test_root_has_the_name_of_the_real_one_and_is_not_taken_for_it() -> None:
+    folder = f"{INTEL}/tdx"
+    root, authority = parse_pem_chain(read(f"{folder}/pckSignChain.pem"))
+    leaf = parse_pem_chain(read(f"{folder}/pckCert.pem"))[0]
+    (anchor,) = default_anchors().of(Role.INTEL_SGX)
+    assert root.subject == anchor.subject
+    assert check_path([leaf, authority, root], [root]) == root
+    for chain in ([leaf, authority, root], [leaf, authority]):
+        with pytest.raises(PathError):
+            check_path(chain, [anchor])
 
 
 def test_collateral_of_another_platform_is_refused_naming_both() -> None:
@@ -198,13 +246,18 @@ def _appraised(quote: bytes, collateral: bytes, at: datetime) -> Appraisal:
 
 
 def test_the_other_verifier_says_the_same_of_every_quote_with_every_collateral() -> None:
-    accepted = 0
+    """But of the quote of an SGX enclave, which it takes as well."""
+    accepted, stricter = [], []
     for path, published, at in pairs():
         quote, collateral = read_quote(path), _published(published)
-        appraisal = _appraised(quote, collateral, at)
-        assert appraisal.accepted == (refusal(quote, collateral, at) is None), (path, published)
-        accepted += appraisal.accepted
-    assert accepted == 2
+        ours, theirs = _appraised(quote, collateral, at), status(quote, collateral, at)
+        if ours.accepted:
+            accepted.append((ours.claims["tcb_status"], ours.claims["advisories"]))
+            assert theirs == accepted[-1], (path, published)
+        elif theirs is not None:
+            stricter.append((path, published, ours.failed_step))
+    assert accepted == [("UpToDate", []), ("UpToDate", [])]
+    assert stricter == [(SGX, SGX_COLLATERAL, "kind")]
 
 
 def test_the_other_verifier_refuses_nothing_that_is_accepted_here_and_accepts_more_only_as_listed() -> None:
