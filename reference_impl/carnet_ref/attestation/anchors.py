@@ -15,7 +15,8 @@ from importlib import resources
 
 from cryptography import x509
 
-from carnet_ref.attestation.certificate_path import fingerprint, parse_pem_chain
+from carnet_ref.attestation.certificate_path import fingerprint, is_authority, name, parse_pem_chain
+from carnet_ref.wire import MalformedError
 
 
 class Role(StrEnum):
@@ -57,7 +58,12 @@ def anchors_from_pem(data: bytes) -> Anchors:
     """Return anchors that replace the defaults: each certificate in ``data`` vouches for every role.
 
     Raises:
-        MalformedError: ``data`` is not PEM certificates.
+        MalformedError: ``data`` is not PEM certificates of authorities; evidence, which has others in it, is none.
     """
+    if not data.isascii():
+        raise MalformedError("trust anchors", "PEM", "raw bytes")
     certificates = parse_pem_chain(data)
+    other = next((certificate for certificate in certificates if not is_authority(certificate)), None)
+    if other is not None:
+        raise MalformedError("trust anchors", "certificates of authorities", f"that of {name(other)}")
     return Anchors(dict.fromkeys(Role, certificates))

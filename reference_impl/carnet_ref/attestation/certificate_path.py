@@ -148,6 +148,14 @@ def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
         raise PathError(f"{name(issuer)} may have {constraints.path_length} authorities below it, and has {below}")
 
 
+def is_authority(certificate: x509.Certificate) -> bool:
+    """Return whether ``certificate`` says that it is one of an authority."""
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
+
+
 def validity(certificates: Sequence[x509.Certificate]) -> tuple[datetime, datetime]:
     """Return from when until when all ``certificates`` are valid together."""
     return (

@@ -11,9 +11,11 @@ from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_ancho
 from carnet_ref.attestation.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import pem, world
+from tests.fixtures.simulated_quotes import QUOTE
 
 ROWS = json.loads(resources.files("carnet_ref.attestation").joinpath("anchors.json").read_text("utf-8"))
-NVIDIA = {
+PUBLISHED = {
+    Role.INTEL_SGX: "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3",
     Role.NVIDIA_DEVICE: "102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48",
     Role.NVIDIA_RIM: "12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1",
 }
@@ -24,10 +26,12 @@ def test_each_row_has_a_role_a_name_a_fingerprint_and_a_source() -> None:
     assert all(row["source"].startswith("https://") for row in ROWS)
 
 
-@pytest.mark.parametrize("role", NVIDIA)
-def test_the_defaults_are_nvidias_roots(role: Role) -> None:
+@pytest.mark.parametrize("role", Role)
+def test_the_defaults_are_the_roots_that_the_vendors_publish(role: Role) -> None:
     (anchor,) = default_anchors().of(role)
-    assert fingerprint(anchor) == NVIDIA[role]
+    assert fingerprint(anchor) == PUBLISHED[role]
+    (row,) = [row for row in ROWS if row["role"] == role]
+    assert row["name"] == anchor.subject.rfc4514_string()
 
 
 def test_no_root_of_tests_is_among_the_defaults() -> None:
@@ -40,6 +44,16 @@ def test_given_certificates_replace_every_default() -> None:
     assert all(given.of(role) == (world().root.certificate,) for role in Role)
 
 
-def test_a_file_without_certificates_is_a_typed_error() -> None:
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"nothing",
+        world().device.chain(),
+        b"\xff" + pem([world().root.certificate]),
+        QUOTE,
+    ],
+    ids=["no certificate", "a device's own chain", "raw bytes around a root", "a quote"],
+)
+def test_anything_but_certificates_of_authorities_is_a_typed_error(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        anchors_from_pem(b"nothing")
+        anchors_from_pem(data)
