@@ -11,6 +11,7 @@ from carnet_ref.datapath.maxplus import completion, makespan, uniform_pipeline_s
 from carnet_ref.datapath.pipeline import Overlap, Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, Size
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric, tee_only
 from carnet_ref.datapath.schedules.confidential_io import (
     BASE,
     Fastrack,
@@ -19,32 +20,35 @@ from carnet_ref.datapath.schedules.confidential_io import (
     confidential,
     ladder,
 )
+from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
 from carnet_ref.datapath.schedules.sharing import (
     CONVENTIONAL_PATH,
     Journey,
     conventional,
     gpu_travelling,
+    shared_model,
 )
+from carnet_ref.datapath.schedules.speculation import Speculation, speculative
 from carnet_ref.datapath.simulation import simulate
 from carnet_ref.datapath.taskgraph import critical_path, critical_seconds, longest_path_seconds
-from tests.fixtures.datapath import COSTS, DELIVERIES, JOURNEYS, transfers
+from tests.fixtures.datapath import COSTS, JOURNEYS, RINGS, SCHEDULES, SPECULATIONS, servings, splits, transfers
 
 
-@given(DELIVERIES)
+@given(SCHEDULES)
 def test_simulation_task_graph_and_recurrence_give_the_same_time(schedule: Schedule) -> None:
     simulated = simulate(schedule)
     assert simulated == completion(schedule)
     assert longest_path_seconds(schedule) == simulated.makespan
 
 
-@given(DELIVERIES)
+@given(SCHEDULES)
 def test_the_critical_path_accounts_for_the_whole_time(schedule: Schedule) -> None:
     assert sum(critical_seconds(schedule).values()) == pytest.approx(makespan(schedule), abs=1e-12)
     path = critical_path(schedule)
     assert sorted(path) == list(path)
 
 
-@given(DELIVERIES)
+@given(SCHEDULES)
 def test_no_resource_does_two_things_at_once(schedule: Schedule) -> None:
     timing = simulate(schedule)
     free: dict[str, float] = {}
@@ -63,6 +67,18 @@ def test_pipelined_is_never_slower_than_serial_nor_faster_than_its_slowest_stage
     assert makespan(pipelined) <= makespan(serial)
     assert makespan(serial) == pytest.approx(serial.serial_seconds)
     assert makespan(pipelined) >= max(pipelined.busy_seconds.values()) * (1 - 1e-12)
+
+
+@given(transfers(4), st.integers(1, 2), st.integers(1, 2), COSTS)
+def test_a_pipelined_exchange_of_models_is_never_slower_than_a_serial_one(
+    model: Transfer, holders: int, rounds: int, costs: Costs
+) -> None:
+    pipelined, serial = (
+        shared_model(replace(model, overlap=overlap), holders, rounds, costs)
+        for overlap in (Overlap.PIPELINED, Overlap.SERIAL)
+    )
+    assert max(pipelined.busy_seconds.values()) * (1 - 1e-12) <= makespan(pipelined) <= makespan(serial)
+    assert makespan(serial) == pytest.approx(serial.serial_seconds)
 
 
 @given(JOURNEYS, COSTS)
@@ -89,7 +105,7 @@ def test_equal_chunks_follow_the_closed_form(costs: Costs, chunks: int, octets: 
     assert makespan(confidential(transfer, costs, Fastrack(on))) == pytest.approx(expected, rel=1e-9)
 
 
-@given(DELIVERIES, st.data())
+@given(SCHEDULES, st.data())
 def test_time_is_monotone_in_every_cost(schedule: Schedule, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(schedule.tasks) - 1))
     longer = replace(schedule.tasks[position], seconds=schedule.tasks[position].seconds + data.draw(st.floats(0, 10)))
@@ -106,11 +122,13 @@ def test_time_is_monotone_in_the_cost_of_every_stage(
     assert makespan(conventional(transfer, dearer)) >= makespan(conventional(transfer, costs))
 
 
-@given(transfers(), COSTS, st.integers(0, 10_000))
-def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, more: int) -> None:
+@given(transfers(), COSTS, st.sampled_from(ladder()), st.integers(0, 10_000))
+def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: int) -> None:
     larger = replace(transfer, total=transfer.total + Size(more))
     assert makespan(conventional(larger, costs)) >= makespan(conventional(transfer, costs))
-    assert makespan(confidential(larger, costs)) >= makespan(confidential(transfer, costs))
+    fastrack = Fastrack(on, 3)
+    assert makespan(confidential(larger, costs, fastrack)) >= makespan(confidential(transfer, costs, fastrack))
+    assert makespan(shared_model(larger, 1, 1, costs)) >= makespan(shared_model(transfer, 1, 1, costs))
 
 
 @given(JOURNEYS, COSTS, st.integers(0, 10_000), st.data())
@@ -123,6 +141,27 @@ def test_a_journey_takes_longer_with_more_data_or_more_to_scrub(
     legs[visit] = replace(legs[visit], total=legs[visit].total + Size(more))
     assert makespan(gpu_travelling(replace(journey, hand_overs=legs), costs)) >= now
     assert makespan(gpu_travelling(replace(journey, scrubbed=journey.scrubbed + Size(more)), costs)) >= now
+
+
+@given(RINGS, COSTS, st.integers(0, 500))
+def test_a_ring_takes_longer_with_a_larger_gradient(ring: Ring, costs: Costs, more: int) -> None:
+    larger = replace(ring, gradient=ring.gradient + Size(more))
+    assert makespan(ring_all_reduce(larger, costs)) >= makespan(ring_all_reduce(ring, costs))
+
+
+@given(servings(), SPECULATIONS, COSTS, st.integers(1, 4096), st.integers(0, 4096))
+def test_serving_takes_longer_with_larger_blocks(
+    serving: tuple[list[int], list[int]], speculation: Speculation, costs: Costs, octets: int, more: int
+) -> None:
+    smaller, larger = (speculative(*serving, Size(size), costs, speculation) for size in (octets, octets + more))
+    assert makespan(larger) >= makespan(smaller)
+
+
+@given(splits(), COSTS, st.integers(0, 500))
+def test_a_split_takes_longer_with_larger_layers(split: Split, costs: Costs, more: int) -> None:
+    larger = replace(split, layer=split.layer + Size(more))
+    assert makespan(asymmetric(larger, costs)) >= makespan(asymmetric(split, costs))
+    assert makespan(tee_only(larger, costs)) >= makespan(tee_only(split, costs))
 
 
 @given(transfers(), COSTS, st.sampled_from(ladder()), st.sampled_from(Optimisation), st.integers(1, 64))
@@ -168,7 +207,8 @@ def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(tra
     schedule = conventional(transfer, costs)
     sizes = dict(enumerate(size.octets for size in transfer.chunks))
     assert schedule.carried(Stage.NETWORK) == schedule.carried(Stage.PCIE) == sizes
-    assert len(schedule.tasks) == 1 + len(sizes) * len(CONVENTIONAL_PATH)
+    rotations = (len(sizes) - 1) // transfer.rotate_every if transfer.rotate_every else 0
+    assert len(schedule.tasks) == 1 + len(sizes) * len(CONVENTIONAL_PATH) + rotations
 
 
 def test_tasks_grow_linearly_with_chunks() -> None:

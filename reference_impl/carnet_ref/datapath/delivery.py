@@ -7,7 +7,7 @@ once, in order, and no plaintext leaves quarantine before its tag has verified; 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -207,7 +207,9 @@ class _Run:
         self.used.append(frozenset(self.resident))
 
     def _move(self, task: Task, chunk: int) -> None:
-        parcel = self.parcels.setdefault(chunk, _Parcel(self.payload[chunk]))
+        if chunk not in self.parcels:
+            self.parcels[chunk] = self._arriving(task, self.payload[chunk])
+        parcel = self.parcels[chunk]
         if task.stage in SEALING:
             parcel.sealed, parcel.plain = self.channel(task.channel).seal(_present(parcel.plain)), None
         elif task.stage is Stage.BOUNCE_COPY:
@@ -225,6 +227,16 @@ class _Run:
             self._release(chunk, _present(parcel.quarantine))
             parcel.quarantine = None
 
+    def _arriving(self, task: Task, plaintext: bytes) -> _Parcel:
+        """Return a chunk as its first task finds it: in the clear, or sealed by a sender outside the schedule."""
+        if task.stage in SEALING or not task.channel:
+            return _Parcel(plaintext)
+        sealed = self.channel(task.channel).seal(plaintext)
+        if task.stage in CARRYING:
+            return _Parcel(None, sealed)
+        self._carry(task.channel, sealed)
+        return _Parcel(None)
+
     def _carry(self, channel: str, message: bytes) -> None:
         self.channel(channel).wire.extend(self.platform.carry(channel, message))
 
@@ -240,27 +252,18 @@ class _Run:
             if parcel.plain is not None and chunk not in self.delivered:
                 self.delivered[chunk] = parcel.plain
 
-    def arrive_sealed(self, schedule: Schedule) -> None:
-        """Let a sender outside the schedule seal what reaches it sealed: users' data on their way to the CPU or GPU."""
-        met: set[int] = set()
-        for task in schedule.tasks:
-            if task.chunk is None or task.chunk in met:
-                continue
-            met.add(task.chunk)
-            if task.stage in SEALING or not task.channel:
-                continue
-            sealed = self.channel(task.channel).seal(self.payload[task.chunk])
-            parcel = self.parcels[task.chunk] = _Parcel(None)
-            if task.stage in CARRYING:
-                parcel.sealed = sealed
-            else:
-                self._carry(task.channel, sealed)
-
 
 def _present(value: bytes | None) -> bytes:
     if value is None:
         raise UnverifiedUseError("a stage came before the one that makes its bytes")
     return value
+
+
+def by_clock(schedule: Schedule) -> Iterator[Task]:
+    """Yield the tasks of ``schedule`` in the order in which they start."""
+    starts = completion(schedule).starts
+    for position in sorted(range(len(starts)), key=lambda index: (starts[index], index)):
+        yield schedule.tasks[position]
 
 
 def deliver(
@@ -276,10 +279,8 @@ def deliver(
         DeliveryError: the platform interfered, or the schedule would use what is not verified.
     """
     run = _Run(platform or HonestPlatform(), random, IvLedger() if ledger is None else ledger, payload)
-    run.arrive_sealed(schedule)
-    starts = completion(schedule).starts
-    for position in sorted(range(len(starts)), key=lambda index: (starts[index], index)):
-        run.carry_out(schedule.tasks[position])
+    for task in by_clock(schedule):
+        run.carry_out(task)
     for channel in run.channels.values():
         channel.close()
     run.deliver_to_cpu()

@@ -1,4 +1,4 @@
-"""Real bytes for the schedules that do more than carry chunks: speculation, ring all-reduce, the asymmetric split."""
+"""Real bytes for schedules that do more than carry chunks: speculation and ring all-reduce."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from carnet_ref.crypto import Random
 from carnet_ref.datapath.costs import Costs
-from carnet_ref.datapath.delivery import Channel, HonestPlatform, IvLedger, Platform
-from carnet_ref.datapath.maxplus import completion
+from carnet_ref.datapath.delivery import Channel, HonestPlatform, IvLedger, Platform, by_clock
 from carnet_ref.datapath.quantities import QuantityError
 from carnet_ref.datapath.schedule import Stage, Task
 from carnet_ref.datapath.schedules.confidential_io import CPU_TO_GPU
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Bytes = NDArray[np.uint8]
-    Matrix = NDArray[np.int64]
 
 NOP_BYTE = b"\0"
 
@@ -78,11 +76,9 @@ def all_reduce(
         raise QuantityError(f"expected {ring.ranks} gradients of {ring.gradient}")
     if not ring.sealed:
         raise QuantityError("only a sealed ring carries real bytes")
-    schedule = ring_all_reduce(ring, costs)
     state = _Reduction(ring, gradients, random, platform or HonestPlatform())
-    starts = completion(schedule).starts
-    for position in sorted(range(len(starts)), key=lambda index: (starts[index], index)):
-        state.carry_out(schedule.tasks[position])
+    for task in by_clock(ring_all_reduce(ring, costs)):
+        state.carry_out(task)
     for channel in state.channels.values():
         channel.close()
     return tuple(buffer.tobytes() for buffer in state.buffers)
@@ -91,7 +87,7 @@ def all_reduce(
 class _Reduction:
     """Every rank's buffer, the channels between neighbours, and what is in quarantine."""
 
-    __slots__ = ("_pieces", "_platform", "_quarantine", "_random", "_ring", "_sealed", "buffers", "channels")
+    __slots__ = ("_ledger", "_pieces", "_platform", "_quarantine", "_random", "_ring", "_sealed", "buffers", "channels")
 
     def __init__(self, ring: Ring, gradients: Sequence[bytes], random: Random, platform: Platform) -> None:
         import numpy as np
@@ -100,6 +96,7 @@ class _Reduction:
         self.channels: dict[str, Channel] = {}
         self._ring = ring
         self._random = random
+        self._ledger = IvLedger()
         self._platform = platform
         self._sealed: dict[int, bytes] = {}
         self._quarantine: dict[int, bytes] = {}
@@ -109,7 +106,9 @@ class _Reduction:
         """Carry out one task of the ring's schedule."""
         if task.chunk is None:
             return
-        channel = self.channels.setdefault(task.channel, Channel(task.channel, self._random, IvLedger()))
+        if task.channel not in self.channels:
+            self.channels[task.channel] = Channel(task.channel, self._random, self._ledger)
+        channel = self.channels[task.channel]
         rank, sub_step, piece = self._where(task.chunk)
         if task.stage is Stage.GPU_ENCRYPT:
             self._sealed[task.chunk] = channel.seal(self.buffers[rank][piece].tobytes())
@@ -147,17 +146,3 @@ def _piece_slices(ring: Ring) -> list[list[slice]]:
             slices[-1].append(slice(begin, begin + size.octets))
             begin += size.octets
     return slices
-
-
-def low_rank_and_residual(activations: Matrix, rank: int) -> tuple[Matrix, Matrix]:
-    """Split activations (channels × values) into whole numbers of rank about ``rank``, and what is left.
-
-    The two add up exactly, whatever the rounding of the decomposition.
-
-    Source: 3LegRace, PETS 2022, slide 6 (SVD over the channel dimension).
-    """
-    import numpy as np
-
-    left, strengths, right = np.linalg.svd(activations.astype(float), full_matrices=False)
-    low = np.rint((left[:, :rank] * strengths[:rank]) @ right[:rank]).astype(np.int64)
-    return low, activations - low
