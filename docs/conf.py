@@ -12,11 +12,22 @@ copyright = f"{author}, {_project['license']}"
 version = release = _project["version"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-extensions = ["myst_parser", "sphinx_needs", "sphinx_test_reports", "carnet_pages", "carnet_traces"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions += ["sphinx_needs", "sphinx_test_reports", "carnet_pages", "carnet_traces"]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True
+# Without intersphinx nothing is known of other people's packages; and a name in a docstring is looked up by itself.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!carnet_).*"),
+    (r"py:class", r"carnet_.*\.(_\w+|AnIndividual|Answer|Decorated|Kind)"),
+]
+suppress_warnings = ["ref.python"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
 
 html_theme = "furo"
 html_title = f"{project} {release}"

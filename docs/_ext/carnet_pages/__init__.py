@@ -21,6 +21,7 @@ from carnet_spec.language import Family
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import OPENING, Page, pages, requirements
 
+from . import api
 from .assurance import assurance, cases, places, refuse_gaps
 from .junit import JUNIT, read
 from .markdown import contents, label, page
@@ -54,6 +55,7 @@ def _write(app: _Sphinx) -> None:
     ran = read(root / JUNIT)
     found = cases(families, pages(), ran, places(families, results.values()), complete=True)
     refuse_gaps(found)
+    write(root / api.FOLDER, api.api(root.parent))
     write(root / FOLDER, specification(families, pages(), results) | assurance(families, found, attacks, ran))
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from carnet_spec.language import Draft, SpecificationError
 from carnet_spec.requirements import Page
-from docs._ext.carnet_pages import specification, write
+from docs._ext.carnet_pages import api, specification, write
 from docs._ext.carnet_pages.markdown import code, label, prose, table
 from tests.fixtures import toy
 
@@ -238,3 +238,25 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
 def test_recorded_runs_are_readable() -> None:
     for path in (ROOT / "docs" / "results").glob("*.json"):
         json.loads(path.read_text("utf-8"))
+
+
+# -- the API reference ----------------------------------------------------------------------------
+
+
+def test_every_module_is_in_the_api_reference_once() -> None:
+    made = "\n".join(api.api(ROOT).values())
+    listed = re.findall(r"^\.\. automodule:: (\S+)$", made, re.MULTILINE)
+    sources = [path for root in api.ROOTS for path in (ROOT / root).rglob("*.py")]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        for path in sources
+        for root in [next(ROOT / each for each in api.ROOTS if path.is_relative_to(ROOT / each))]
+        if path.stem == "__init__" or not path.stem.startswith("_")
+    }
+
+
+def test_every_page_of_the_api_reference_is_reached() -> None:
+    made = api.api(ROOT)
+    listed = {line for text in made.values() for line in text.splitlines() if f"{line}.md" in made}
+    assert {f"{name}.md" for name in listed} | {"index.md"} == set(made)
