@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.machine import Machine
@@ -14,6 +14,9 @@ from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Event, Header, TraceError
+
+MOST_CHARACTERS: Final = 1 << 20
+"""The longest line that is read; a step takes a few hundred characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,10 @@ def _lines(file: Path) -> Iterator[tuple[int, object]]:
     number = 0
     try:
         with file.open(encoding="utf-8") as stream:
-            for number, line in enumerate(stream, 1):
+            while line := stream.readline(MOST_CHARACTERS):
+                number += 1
+                if len(line) == MOST_CHARACTERS:
+                    raise UsageError(f"'{file}' is no trace: line {number} does not end")
                 yield number, json.loads(line)
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -21,6 +21,9 @@ ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
 WIDTH = 22
+
+MOST_BYTES: Final = 1 << 24
+"""The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
 
 readable = click.Path(path_type=Path)
 at_option = click.option(
@@ -36,12 +39,16 @@ def contents(path: Path) -> bytes:
     """Return what is in the file.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it cannot be read, or is larger than any evidence.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"'{path}' holds more than {MOST_BYTES} bytes, which no evidence does")
+    return data
 
 
 def instant(text: str | None) -> datetime:

@@ -90,6 +90,12 @@ def test_what_is_not_json_ends_with_one_line(tmp_path: Path, content: bytes, sai
     assert said in ran.json["error"]["message"]
 
 
+def test_a_line_without_an_end_ends_with_one_line() -> None:
+    ran = carnet("conform", "/dev/zero", "--json")
+    assert ran.code == 2
+    assert "line 1 does not end" in ran.json["error"]["message"]
+
+
 def test_a_file_that_does_not_exist_ends_with_one_line(tmp_path: Path) -> None:
     ran = carnet("conform", str(tmp_path / "nothing"))
     assert ran.code == 2

@@ -140,6 +140,7 @@ def test_a_device_of_a_bundle_is_chosen(files: dict[str, str]) -> None:
         (["--policy", "half"], "is no policy"),
         (["--policy", "absent"], "cannot read 'absent'"),
         (["--rim", "absent"], "cannot read 'absent'"),
+        (["--rim", "/dev/zero"], "holds more than"),
         (["--trust-anchor", "text"], "no trust anchors"),
         (["--trust-anchor", "."], "cannot read '.'"),
         (["--device", "-1"], "-1 is not in the range"),
