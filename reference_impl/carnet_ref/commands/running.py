@@ -29,6 +29,8 @@ from carnet_spec.errors import UsageError
 
 CONFORM = "carnet.conform"
 """The entry-point group of whoever judges traces."""
+_KEY_CHARACTERS = 2 * KEY_BYTES + 2
+"""Of a key's file: its hexadecimal digits and the end of the line."""
 Say = Callable[[str], None]
 
 
@@ -168,7 +170,8 @@ def _key(plan: Plan) -> bytes:
         plan.journal_key.touch(mode=0o600, exist_ok=False)
         plan.journal_key.write_text(secrets.token_hex(KEY_BYTES), "ascii")
     try:
-        key = bytes.fromhex(plan.journal_key.read_text("ascii"))
+        with plan.journal_key.open(encoding="ascii") as file:
+            key = bytes.fromhex(file.read(_KEY_CHARACTERS))
     except (OSError, ValueError) as error:
         raise JournalError(f"cannot read a key from {plan.journal_key}: {error}") from error
     if len(key) != KEY_BYTES:
