@@ -63,4 +63,4 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
     say(f"model        SHA-384 {fields['model'][:32]}…")
     say(f"trace        {fields['trace'] or 'not kept'}, {fields['events']} steps")
     say(f"conforms     {verdicts[fields['conforms']]}")
-    say(f"again        {rerun}")
+    say(f"rerun        {rerun}")

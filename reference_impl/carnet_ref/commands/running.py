@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
@@ -67,8 +68,16 @@ class Plan:
     @property
     def rerun(self) -> str:
         """The command that does the same again."""
-        sizes = f"--holders {self.holders} --rounds {self.rounds} --key-schedule {self.schedule}"
-        return f"carnet run {sizes}{' --processes' if self.processes else ''}"
+        words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
+        words += ["--processes"] if self.processes else []
+        given = {
+            "--port": self.port or None,
+            "--journal": self.journal,
+            "--journal-key": self.journal_key,
+            "--trace": self.trace,
+        }
+        words += [word for option, value in given.items() if value is not None for word in (option, value)]
+        return shlex.join(map(str, words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from pathlib import Path
 
@@ -32,11 +33,12 @@ def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     assert len(trace.read_text().splitlines()) == fields["events"] + 1
 
 
-def test_text_ends_with_the_command_that_does_it_again() -> None:
-    result = carnet(*SMALL, "--key-schedule", "sealed-under-master")
+def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:
+    given = ["--key-schedule", "sealed-under-master", "--trace", str(tmp_path / "a trace")]
+    result = carnet(*SMALL, *given)
     assert result.exit_code == 0
-    last = result.stdout.splitlines()[-1]
-    assert last.endswith("carnet run --holders 2 --rounds 2 --key-schedule sealed-under-master")
+    label, *command = shlex.split(result.stdout.splitlines()[-1])
+    assert (label, command) == ("rerun", ["carnet", *SMALL, *given])
 
 
 def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:
