@@ -19,6 +19,7 @@ from carnet_ref.attestation.composite import (
     Expected,
     Verifier,
     appraise_composite,
+    nonce_in_session,
 )
 from carnet_ref.attestation.intel.policy import Policy as TdPolicy
 from carnet_ref.attestation.nvidia import appraisal as nvidia
@@ -29,7 +30,14 @@ from carnet_ref.attestation.simulated.td import SimulatedTd
 from carnet_ref.crypto import Random, sha384
 from carnet_ref.device.gpu import Mode
 from carnet_ref.roles.ports import GpuEvidence
-from carnet_ref.spdm import Requester, RequesterConfig, Responder, ResponderConfig, UntrustedChainError
+from carnet_ref.spdm import (
+    Requester,
+    RequesterConfig,
+    Responder,
+    ResponderConfig,
+    UnexpectedMessageError,
+    UntrustedChainError,
+)
 from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
@@ -68,6 +76,16 @@ class LabelledRequester(Requester):
     def secret(self) -> bytes:
         """Return the session's exported secret, once."""
         return self.exported_master_secret()
+
+    def report_nonce(self, drawn: bytes) -> bytes:
+        """Return the nonce that commits to the session's transcript and to ``drawn``.
+
+        Raises:
+            SpdmError: there is no session.
+        """
+        if self.session is None:
+            raise UnexpectedMessageError("an open session", "a request for a report")
+        return nonce_in_session(self.session, drawn)
 
     def take_evidence(self, message: bytes) -> GpuEvidence:
         """Return the report that came inside the session, with the responder's chain."""

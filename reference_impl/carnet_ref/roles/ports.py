@@ -49,6 +49,9 @@ class Requester(SessionEnd, Protocol):
     def begin(self) -> list[bytes]:
         """Return the first messages."""
 
+    def report_nonce(self, drawn: bytes) -> bytes:
+        """Return the nonce that a report has to answer: it commits to this session and to the bytes just drawn."""
+
     def ask_report(self, nonce: bytes) -> bytes:
         """Return the request, inside the session, for a report on ``nonce``."""
 

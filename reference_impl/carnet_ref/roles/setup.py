@@ -55,7 +55,7 @@ class AwaitsSession(State):
             shown = self.job.reception.show_all(lambda exporter, nonce: evidence_for(self.job, exporter, nonce))
             state, more = self.job.redo()
             return state, [*effects, *shown, *more]
-        nonce = self.job.tools.random(_NONCE_BYTES)
+        nonce = self.session.report_nonce(self.job.tools.random(_NONCE_BYTES))
         asked = self.job.handshake(self.session.ask_report(nonce))
         return AwaitsReport(self.job, nonce), [*effects, asked]
 
