@@ -38,7 +38,7 @@ def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     result = carnet(*SMALL, *given)
     assert result.exit_code == 0
     label, *command = shlex.split(result.stdout.splitlines()[-1])
-    assert (label, command) == ("rerun", ["carnet", *SMALL, *given])
+    assert (label, command) == ("rerun", ["carnet", "run", *SMALL, *given])
 
 
 def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:
