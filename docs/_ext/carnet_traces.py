@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from carnet_pages.markdown import code, page, prose, table
 
 from carnet_ref.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_ref.exploits.catalogue import CATALOGUE
 from carnet_spec.language import Action
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
@@ -41,13 +42,21 @@ Each row is an attack that `carnet attack` found in the specification with a def
 are carried out on the reference implementation: an honest step by the role that takes it in a run, a step of the
 adversary by one operation on the keys, frames and devices that the attacker really has. Nothing is written for one
 attack. *Reproduced* means that every step was taken and that the claim is then seen to be broken, in bytes; the next
-column says in which. The last column says where the same script stops once every defence is on, or that all of it can
-be taken and does no harm.
+column says in which. The last column says where the same script stops once every defence is on. That is the step at
+which the specification with that defence refuses the script, too, with two exceptions: the GPU's certificate is checked
+here when the session opens, and not only with the report; and a device whose IVs are implicit stops a repeated chunk,
+where the shortest attack of the specification also skipped an upload. A defence that erases or rotates does not refuse
+a step: if the claim is about what is left, all of the script can be taken, and the claim holds.
 
 What is not reproduced stops earlier here than in the specification. Sometimes another layer is in the way, which the
 specification does not count on: a session's records cannot be replayed, a report's signature covers the nonce it was
-asked for, a session is not opened with a chain that does not verify, a channel's records are opened once. Sometimes the
-implementation has nothing to do the step to.
+asked for, a session is not opened with a chain that does not verify, a channel's records are opened once, orders to
+rotate go through the session. Sometimes the implementation has nothing to do the step to. Where the shortest attack has
+such a step, `carnet attack --replay` looks for another one on the same claim.
+"""
+_KNOWN = """
+Attacks that others described, or that follow at once from what they describe; each is carried out by the row of the
+record that is named beside it.
 """
 _AGAIN = "```sh\npython -m carnet_ref.exploits.record docs/results/replays/gpu-travelling.json\n```"
 
@@ -113,6 +122,16 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
         _REPLAYS.strip(),
         summary,
         table(("attack", "design", "claim", "reproduced", "with every defence on"), map(_row, attacks)),
+        "## Known attacks",
+        _KNOWN.strip(),
+        table(
+            ("", "attack", "source", "replay"),
+            (
+                (str(place), prose(known.title), prose(known.source), code(known.replay))
+                for place, known in enumerate(CATALOGUE, 1)
+            ),
+        ),
+        "## Again",
         "All of it comes out again with",
         _AGAIN,
     )

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from carnet_check.semantics import Interpreter
+from carnet_check.attacks.replaying import narrowed
+from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.exploits import honest
+from carnet_ref.exploits.catalogue import CATALOGUE
 from carnet_ref.exploits.hostile import Hostile
 from carnet_ref.exploits.record import replayed
+from carnet_ref.exploits.replay import realisable
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Step, Trace
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
@@ -23,7 +26,25 @@ from tests.unit.model_check.command import carnet
 FILE = Path(__file__).parents[2] / "docs" / "results" / "replays" / "gpu-travelling.json"
 ATTACKS: dict[str, dict[str, Any]] = {attack["id"]: attack for attack in json.loads(FILE.read_text("utf-8"))}
 REPRODUCED = [id for id, attack in ATTACKS.items() if attack["replay"]["reproduced"]]
-QUICK = ("finding-1", "finding-6", "finding-9", "finding-10", "without-fence", "without-wrapped-key-once")
+QUICK = (
+    "finding-1",
+    "finding-4",
+    "finding-6",
+    "finding-9",
+    "finding-10",
+    "without-code-reupload-code-read-back-data",
+    "without-fence",
+    "without-fresh-key",
+    "without-gpu-implicit-iv",
+    "without-lease",
+    "without-wrapped-key-once",
+)
+ELSEWHERE = {
+    "without-gpu-certificate": "open_session",
+    "without-gpu-certificate-data": "open_session",
+    "without-gpu-implicit-iv": "gpu_receive",
+}
+"""Where a defence stops an attack at another step than in the specification: earlier, or at the chunk and no order."""
 LARGE = {
     "holders": 1,
     "corrupt": 1,
@@ -45,6 +66,65 @@ def test_the_record_is_as_rich_as_it_should_be() -> None:
     assert len(REPRODUCED) >= 25
     assert sum(ATTACKS[id]["claim"] == "confidentiality" for id in REPRODUCED) >= 12
     assert all("bytes in a row" in ATTACKS[id]["replay"]["recovered"] for id in REPRODUCED if _is_theft(id))
+
+
+def test_known_attacks_are_in_the_record() -> None:
+    assert len({known.title for known in CATALOGUE}) == len(CATALOGUE) >= 25
+    assert {known.replay for known in CATALOGUE} <= set(REPRODUCED)
+    assert len({known.replay for known in CATALOGUE}) >= 25
+    assert all(known.source for known in CATALOGUE)
+
+
+def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the step at which the specification with every defence refuses the steps of an attack."""
+    protocol, instance = _design(attack["variant"] if attack["removed"] else "sealed-under-master", ())
+    judge, actions = Interpreter(protocol, instance), {action.name: action for action in protocol.actions}
+    state = judge.start()
+    for index, each in enumerate(attack["steps"]):
+        step = Step.from_json(each)
+        try:
+            state = judge.fire(state, actions[step.action], step.env)
+        except (KeyError, NotEnabled):
+            return {"index": index, "action": step.action}
+    return None
+
+
+@pytest.mark.parametrize("id", REPRODUCED)
+def test_a_defence_stops_the_bytes_where_it_stops_the_specification(id: str) -> None:
+    stopped = ATTACKS[id]["replay"]["defended"]["stopped"]
+    if id in ELSEWHERE:
+        assert stopped["action"] == ELSEWHERE[id]
+    else:
+        assert stopped == _refused(ATTACKS[id])
+
+
+def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design() -> None:
+    """The narrowed protocol loses steps and gains guards, and nothing else."""
+    protocol, _ = _design("engine-per-holder", ("rotation-before-fence",))
+    whole = {action.name: action for action in protocol.actions}
+    limits = realisable(list(whole))
+    narrow = {action.name: action for action in narrowed(protocol, limits).actions}
+    assert set(whole) - set(narrow) == {name for name, arguments in limits.items() if arguments is None} & set(whole)
+    assert {"rewire", "rotate_in"} <= set(whole) - set(narrow)
+    for name, action in narrow.items():
+        assert set(whole[name].guards) <= set(action.guards)
+        assert action.updates == whole[name].updates
+    added = set(narrow["known_plaintext_pad"].guards) - set(whole["known_plaintext_pad"].guards)
+    assert [guard.name for guard in added] == ["only o"]
+
+
+def test_the_command_replays_another_attack_where_the_shortest_cannot_be() -> None:
+    """The second one is replayed by the interpreter here, and by the implementation there."""
+    arguments = ("gpu-travelling", "--without", "rotation-before-fence", "--claim", "confidentiality", "--jobs", "1")
+    ran = carnet("attack", *arguments, "--replay", "--json")
+    outcome = ran.json["replay"]
+    assert outcome["reproduced"]
+    assert outcome["steps"] != ran.json["steps"]
+    protocol, instance = _design("engine-per-holder", ("rotation-before-fence",))
+    judge = Interpreter(protocol, instance)
+    steps = tuple(Step.from_json(step) for step in outcome["steps"])
+    final = judge.replay(Trace(protocol.id, protocol.variant, protocol.without, COLLUSION, steps))[-1]
+    assert not judge.holds(protocol.claim("confidentiality").checked.formula, final)
 
 
 def _is_theft(id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carnet_ref.crypto import AuthenticationError, Random
 from carnet_ref.defences import Defences
@@ -34,8 +34,9 @@ class Link:
     __slots__ = (
         "_defences",
         "_disregarded",
-        "_drawn",
+        "_home",
         "_incoming",
+        "_lent",
         "_limits",
         "_outgoing",
         "_pending",
@@ -50,7 +51,8 @@ class Link:
         self.session = session
         self.launch_key = launch_key
         self._disregarded: list[type[Reply]] = []
-        self._drawn: dict[str, tuple[bytes, LinkKeys]] = {}
+        self._home = schedule.keys.owner
+        self._lent: tuple[bytes, LinkKeys] | None = None
         self._schedule = schedule
         self._defences = defences
         self._limits = limits if defences.stands("key-usage-limit") else UsageLimits(_UNLIMITED, _UNLIMITED)
@@ -88,12 +90,11 @@ class Link:
         Raises:
             KeysError: the schedule has no key for ``owner`` in this session.
         """
-        if owner in self._drawn and not self._defences.stands("fresh-key"):
-            order, keys = self._drawn[owner]
-        else:
-            order = self._schedule.order(owner, random)
-            keys = self._schedule.follow(order)
-        self._drawn[owner] = order, keys
+        lent = self._lent if owner != self._home and not self._defences.stands("fresh-key") else None
+        order = lent[0] if lent else self._schedule.order(owner, random)
+        keys = replace(lent[1], owner=owner) if lent else self._schedule.follow(order)
+        if owner != self._home:
+            self._lent = order, keys
         self._pending = self._receiving(keys)
         return order
 
