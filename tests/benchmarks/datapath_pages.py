@@ -110,7 +110,7 @@ def _capacity(shown: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"* {shown['hand_overs']:,} hand-overs, with {shown['rotations_for_visits']:,} rotations"
     yield f"* {shown['rotations_for_key_limit']} rotations that the key limit would force on one key for all the data"
-    yield f"* a visit pays from a buffer of {Size(shown['break_even_buffer'])} on"
+    yield f"* a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
 
 
 def _time(seconds: float | None) -> str:
@@ -125,7 +125,7 @@ def _throughput(shown: Mapping[str, Any]) -> Iterator[str]:
 
     rows = [
         [
-            str(Size(row["chunk"])),
+            str(Size(row["chunk_bytes"])),
             str(row["threads"]),
             rate(row["reproduced"]),
             rate(row["bare_loop"]),

@@ -129,7 +129,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
         "rotations_for_visits": made.rotations_for_visits,
         "rotations_for_key_limit": made.rotations_for_limit,
         "lease_holds": made.lease_holds,
-        "break_even_buffer": made.break_even.octets,
+        "break_even_buffer_bytes": made.break_even.octets,
     }
 
 
@@ -168,7 +168,7 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
         values = ("" if row[key] is None else _seconds(row[key]) for key in ("reproduced", "low", "high"))
         yield f"{row['name']:44}" + "  ".join(f"{value:>14}" for value in values)
     yield ""
-    yield f"a visit pays from a buffer of {Size(shown['break_even_buffer'])} on"
+    yield f"a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     holds = "even at its dearest" if shown["lease_holds"] else "at its cheapest, but not at its dearest"
     yield f"{shown['hand_overs']} hand-overs, and {shown['rotations_for_visits']} rotations for them"
     yield f"{shown['rotations_for_key_limit']} rotations forced by the key limit if one key carried it all"
@@ -187,7 +187,12 @@ def _throughput() -> dict[str, Any]:
             got = measure(Size.parse("8 MiB"), chunk, threads, THROUGHPUT_ROUNDS, os.urandom, time.perf_counter)
             rows.append(
                 {"name": f"link, {chunk}, {threads} lanes", "published": None, "relative_error": None}
-                | {"reproduced": got.link.bytes_per_second, "unit": "B/s", "chunk": chunk.octets, "threads": threads}
+                | {
+                    "reproduced": got.link.bytes_per_second,
+                    "unit": "B/s",
+                    "chunk_bytes": chunk.octets,
+                    "threads": threads,
+                }
                 | {"bare_loop": got.bare.bytes_per_second, "share_of_bare_loop": got.share}
                 | {f"openssl_{way}": rate.bytes_per_second if rate else None for way, rate in said.items()}
             )

@@ -87,12 +87,14 @@ def _with_progress(outcomes: Iterable[Outcome], total: int, clock: Callable[[], 
 
 def _write(path: Path, outcomes: list[Outcome]) -> None:
     """Write all outcomes to a file beside ``path`` and then put it there, so that no half file is left."""
+    from carnet_ref.datapath.figures import with_unit
+
     ways = ("conventional", "travelling", "base_path", "fastrack")
     beside = path.with_name(path.name + ".part")
     try:
         with beside.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            names = [name for name, _ in outcomes[0].configuration.values]
+            names = [with_unit(name) for name, _ in outcomes[0].configuration.values]
             writer.writerow([*names, *(f"{way}_seconds" for way in ways)])
             for one in outcomes:
                 values = [value for _, value in one.configuration.values]

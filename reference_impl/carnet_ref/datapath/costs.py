@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from carnet_ref.datapath.figures import FIGURES
-from carnet_ref.datapath.quantities import NO_BYTES, NO_TIME, Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.quantities import NO_BYTES, NO_TIME, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Stage
 
 Edge = Literal["low", "nominal", "high"]
@@ -21,7 +21,7 @@ class StageCost:
     fixed: Duration = NO_TIME
     rate: Rate | None = None
 
-    def seconds(self, size: Size) -> float:
+    def seconds(self, size: Size) -> Seconds:
         """Return how many seconds a task on ``size`` takes."""
         return self.fixed.seconds + (self.rate.seconds_for(size) if self.rate else 0.0)
 
@@ -35,7 +35,7 @@ class Costs:
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", MappingProxyType(dict(self.stages)))
 
-    def seconds(self, stage: Stage, size: Size = NO_BYTES) -> float:
+    def seconds(self, stage: Stage, size: Size = NO_BYTES) -> Seconds:
         """Return how many seconds ``stage`` takes on ``size``.
 
         Raises:

@@ -179,13 +179,13 @@ FIGURES = _figures(
     ),
 )
 
-KEY_LIMIT_BLOCKS = 24_296_003_999
-"""AES blocks plus messages under one key before the driver forces a rotation.
-
-Source: open-gpu-kernel-modules, conf_compute_key_rotation.c and cc_keyrotation.h, attacker-advantage index 60."""
-
 BOUNCE_BUFFERS = 32
 """Bounce buffers to start with, 2 MiB each. Source: open-gpu-kernel-modules, uvm_conf_computing.h."""
 
 CUDA_UNIT_BYTES = 2**20
 """Largest piece that the user-mode driver encrypts under one IV. Source: PipeLLM's repository, pipellm.h."""
+
+
+def with_unit(name: str) -> str:
+    """Return the name of a quantity with its unit: that of the figure, or the one that the name already ends in."""
+    return f"{name}, {FIGURES[name].unit}" if name in FIGURES else name

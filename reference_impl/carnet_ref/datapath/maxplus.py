@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from carnet_ref.datapath.quantities import Seconds
 from carnet_ref.datapath.schedule import Schedule, Timing
 
 
 def completion(schedule: Schedule) -> Timing:
     """Return when each task starts and ends, in seconds from the beginning."""
-    free: dict[str, float] = {}
-    starts: list[float] = []
-    ends: list[float] = []
+    free: dict[str, Seconds] = {}
+    starts: list[Seconds] = []
+    ends: list[Seconds] = []
     for task in schedule.tasks:
         start = free.get(task.resource, 0.0)
         for before in task.after:
@@ -28,12 +29,12 @@ def completion(schedule: Schedule) -> Timing:
     return Timing(tuple(starts), tuple(ends))
 
 
-def makespan(schedule: Schedule) -> float:
+def makespan(schedule: Schedule) -> Seconds:
     """Return when the last task ends, in seconds."""
     return completion(schedule).makespan
 
 
-def uniform_pipeline_seconds(stage_seconds: Sequence[float], chunks: int) -> float:
+def uniform_pipeline_seconds(stage_seconds: Sequence[Seconds], chunks: int) -> Seconds:
     """Return how long ``chunks`` equal chunks take through stages that overlap without limit: Σ c + (n − 1) max c.
 
     This is the permutation flow shop with identical jobs.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from carnet_ref.datapath.costs import Edge, sourced_costs
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
-from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model
 from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
 from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
@@ -26,7 +26,7 @@ MOST_ROUNDS = 1_000_000_000
 FULL_PATH = 64
 EDGES: tuple[Edge, Edge, Edge] = ("low", "nominal", "high")
 
-_Seconds = Callable[["Demand", Edge], float]
+_Seconds = Callable[["Demand", Edge], Seconds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Plan:
     rotations_for_limit: int
     lease_holds: bool
     break_even: Size
-    deck_saved_seconds: float
+    deck_saved_seconds: Seconds
 
 
 def rotations_forced(volume: Size, limits: UsageLimits | None = None) -> int:
@@ -182,18 +182,18 @@ def _span(demand: Demand, seconds: _Seconds, what: str) -> Span:
         raise QuantityError(f"{what} takes too long: {error}") from None
 
 
-def _visit_seconds(demand: Demand, edge: Edge) -> float:
+def _visit_seconds(demand: Demand, edge: Edge) -> Seconds:
     share = -(-demand.dataset.octets // demand.holders)
     buffer = Size(min(demand.buffer.octets, share))
     journey = Journey([Transfer(buffer, MESSAGE)], scrubbed=buffer)
     return makespan(gpu_travelling(journey, sourced_costs(demand.network, edge)))
 
 
-def _conventional_seconds(demand: Demand, edge: Edge) -> float:
+def _conventional_seconds(demand: Demand, edge: Edge) -> Seconds:
     buffer = Size(min(demand.buffer.octets, demand.dataset.octets))
     return makespan(conventional(Transfer(buffer, MESSAGE), sourced_costs(demand.network, edge)))
 
 
-def _shared_seconds(demand: Demand, edge: Edge) -> float:
+def _shared_seconds(demand: Demand, edge: Edge) -> Seconds:
     """Return the time of one exchange with one holder; exchanges follow one another."""
     return makespan(shared_model(Transfer(demand.model, MESSAGE), 1, 1, sourced_costs(demand.network, edge)))

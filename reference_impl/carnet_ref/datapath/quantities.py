@@ -12,9 +12,12 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Self, TypeAlias
 
 from carnet_spec.errors import UsageError
+
+Seconds: TypeAlias = float
+"""A number of seconds in the midst of arithmetic, where it may be negative; a `Duration` has been checked."""
 
 LARGEST_SIZE = 2**63 - 1
 LONGEST_SECONDS = 1e10
@@ -145,7 +148,7 @@ class Rate:
             raise QuantityError(f"'{text}': a rate is a unit of size per second, such as 4 Mbit/s or 64 GB/s")
         return cls(float(number * _factor(unit.removesuffix("/s"), text)))
 
-    def seconds_for(self, size: Size) -> float:
+    def seconds_for(self, size: Size) -> Seconds:
         """Return how many seconds ``size`` takes at this rate."""
         return size.octets / self.bytes_per_second
 

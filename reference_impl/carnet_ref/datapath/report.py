@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
 from carnet_ref.datapath.tables.model import BoxShare, Cell, Parameter, Table
 
@@ -70,7 +71,7 @@ def _box_json(box: BoxShare) -> dict[str, Any]:
         "share": box.share,
         "tolerance": box.tolerance,
         "meets_each": dict(box.each),
-        "intervals": {name: [low, high] for name, low, high in box.box},
+        "intervals": {with_unit(name): [low, high] for name, low, high in box.box},
     }
 
 

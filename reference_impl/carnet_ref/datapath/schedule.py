@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Size
+from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Seconds, Size
 
 
 class Stage(StrEnum):
@@ -56,7 +56,7 @@ class Task:
 
     stage: Stage
     resource: str
-    seconds: float
+    seconds: Seconds
     after: tuple[int, ...] = ()
     chunk: int | None = None
     channel: str = ""
@@ -84,15 +84,15 @@ class Schedule:
                 raise QuantityError(f"task {position} ({task.stage}) waits for {task.after}, not all of them before it")
 
     @property
-    def busy_seconds(self) -> dict[str, float]:
+    def busy_seconds(self) -> dict[str, Seconds]:
         """How long each resource works, in order of first use."""
-        busy: dict[str, float] = {}
+        busy: dict[str, Seconds] = {}
         for task in self.tasks:
             busy[task.resource] = busy.get(task.resource, 0.0) + task.seconds
         return busy
 
     @property
-    def serial_seconds(self) -> float:
+    def serial_seconds(self) -> Seconds:
         """How long everything takes when nothing overlaps."""
         return sum(task.seconds for task in self.tasks)
 
@@ -109,11 +109,11 @@ class Schedule:
 class Timing:
     """When each task of a schedule starts and ends, in seconds from the beginning."""
 
-    starts: tuple[float, ...]
-    ends: tuple[float, ...]
+    starts: tuple[Seconds, ...]
+    ends: tuple[Seconds, ...]
 
     @property
-    def makespan(self) -> float:
+    def makespan(self) -> Seconds:
         """When the last task ends."""
         return max(self.ends)
 
@@ -131,7 +131,7 @@ class ScheduleBuilder:
         self,
         stage: Stage,
         resource: str,
-        seconds: float,
+        seconds: Seconds,
         after: Iterable[int] = (),
         chunk: int | None = None,
         channel: str = "",
@@ -141,7 +141,7 @@ class ScheduleBuilder:
         self._tasks.append(Task(stage, resource, seconds, tuple(after), chunk, channel, size))
         return len(self._tasks) - 1
 
-    def in_series(self, steps: Sequence[tuple[Stage, str, float]], after: Iterable[int] = ()) -> tuple[int, ...]:
+    def in_series(self, steps: Sequence[tuple[Stage, str, Seconds]], after: Iterable[int] = ()) -> tuple[int, ...]:
         """Add steps of (stage, resource, seconds), each after the one before, and return what to wait for."""
         last = tuple(after)
         for stage, resource, seconds in steps:

@@ -9,7 +9,7 @@ from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
-from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
@@ -19,9 +19,9 @@ MOST_CHUNKS = 96
 MOST_JOBS = 512
 CHUNKSIZE = 100
 SPACE: dict[str, Interval] = {
-    "total": (2.0**20, 2.0**36),
+    "total, B": (2.0**20, 2.0**36),
     "chunks": (1.0, float(MOST_CHUNKS)),
-    "network": (5e5, 1.25e10),
+    "network, B/s": (5e5, 1.25e10),
     "buffers": (1.0, 64.0),
     "width": (1.0, 64.0),
     **{
@@ -42,20 +42,20 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One point of the sweep, by the names of `SPACE`."""
+    """One point of the sweep, by the names of `SPACE`; a figure is in its own unit."""
 
     values: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How long one configuration takes each way, in seconds."""
+    """How long one configuration takes each way."""
 
     configuration: Configuration
-    conventional: float
-    travelling: float
-    base_path: float
-    fastrack: float
+    conventional: Seconds
+    travelling: Seconds
+    base_path: Seconds
+    fastrack: Seconds
 
 
 def configurations(count: int, seed: int) -> Iterator[Configuration]:
@@ -67,7 +67,7 @@ def configurations(count: int, seed: int) -> Iterator[Configuration]:
 def evaluate(configuration: Configuration) -> Outcome:
     """Return how long ``configuration`` takes each way."""
     values = dict(configuration.values)
-    total, chunks = Size(round(values["total"])), round(values["chunks"])
+    total, chunks = Size(round(values["total, B"])), round(values["chunks"])
     transfer = Transfer(total, Size(-(-total.octets // chunks)), buffers=round(values["buffers"]))
     costs = _costs(values)
     fastrack = Fastrack(frozenset(Optimisation), round(values["width"]))
@@ -81,7 +81,7 @@ def evaluate(configuration: Configuration) -> Outcome:
 
 
 def _costs(values: dict[str, float]) -> Costs:
-    costs = sourced_costs(Rate(values["network"]))
+    costs = sourced_costs(Rate(values["network, B/s"]))
     changes = {
         stage: _with_rate(costs, stage, Rate(values[name])) for name, stages in _STAGES.items() for stage in stages
     }

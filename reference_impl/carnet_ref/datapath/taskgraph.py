@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from carnet_ref.datapath.quantities import Seconds
 from carnet_ref.datapath.schedule import Schedule, Stage
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ def critical_path(schedule: Schedule) -> tuple[int, ...]:
     return tuple(node for node in path if node not in (SOURCE, SINK))
 
 
-def longest_path_seconds(schedule: Schedule) -> float:
+def longest_path_seconds(schedule: Schedule) -> Seconds:
     """Return how long the longest path takes, which is how long the schedule takes."""
     import networkx as nx
 
     return float(nx.dag_longest_path_length(task_graph(schedule), weight="seconds"))
 
 
-def critical_seconds(schedule: Schedule) -> dict[Stage, float]:
+def critical_seconds(schedule: Schedule) -> dict[Stage, Seconds]:
     """Return how much of the critical path each stage accounts for: where the time goes."""
-    shares: dict[Stage, float] = {}
+    shares: dict[Stage, Seconds] = {}
     for position in critical_path(schedule):
         task = schedule.tasks[position]
         shares[task.stage] = shares.get(task.stage, 0.0) + task.seconds

@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carnet_ref.crypto import KEY_BYTES, NONCE_BYTES, TAG_BYTES, Random
 from carnet_ref.datapath.figures import BOUNCE_BUFFERS
-from carnet_ref.datapath.quantities import QuantityError, Rate, Size, chunks_of
+from carnet_ref.datapath.quantities import QuantityError, Rate, Seconds, Size, chunks_of
 from carnet_ref.keys.iv import IvCounter
 from carnet_ref.keys.link import Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 
-Clock = Callable[[], float]
-Run = Callable[["Buffers", int, Random, Clock], float]
+Clock = Callable[[], Seconds]
+Run = Callable[["Buffers", int, Random, Clock], Seconds]
 OPENSSL_SECONDS = 1
 OPENSSL_RATE = "+F:"
 
@@ -74,7 +74,7 @@ def _pieces(view: memoryview, chunk: Size) -> list[memoryview]:
     return [view[start : start + chunk.octets] for start in range(0, len(view), chunk.octets)]
 
 
-def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> float:
+def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> Seconds:
     """Return how long all chunks take through a link of 1 or 2 lanes.
 
     Raises:
@@ -91,7 +91,7 @@ def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -
     return _in_threads(lane, threads, clock)
 
 
-def bare_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> float:
+def bare_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> Seconds:
     """Return how long the bare loop takes over the same buffers with as many threads.
 
     Raises:
@@ -108,7 +108,7 @@ def bare_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -
     return _in_threads(loop, threads, clock)
 
 
-def _in_threads(work: Callable[[int], None], threads: int, clock: Clock) -> float:
+def _in_threads(work: Callable[[int], None], threads: int, clock: Clock) -> Seconds:
     """Return how long ``work(0)`` and, beside it, ``work(1)`` take."""
     if threads not in {1, 2}:
         raise QuantityError(f"the link has one lane or two, not {threads}")
@@ -152,7 +152,7 @@ def measure(volume: Size, chunk: Size, threads: int, rounds: int, random: Random
     if rounds < 1:
         raise QuantityError(f"a measurement takes at least one round, not {rounds}")
     buffers = Buffers(volume, chunk, random)
-    taken: dict[Run, list[float]] = {link_seconds: [], bare_seconds: []}
+    taken: dict[Run, list[Seconds]] = {link_seconds: [], bare_seconds: []}
     for number in range(rounds):
         for run in sorted(taken, key=lambda one: (one is bare_seconds) is (number % 2 == 0)):
             taken[run].append(run(buffers, threads, random, clock))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from carnet_ref.datapath.costs import Costs
 from carnet_ref.datapath.pipeline import Station, Transfer, lay
-from carnet_ref.datapath.quantities import QuantityError, Size
+from carnet_ref.datapath.quantities import QuantityError, Seconds, Size
 from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
 
 HOLDER_CPU = "holder CPU"
@@ -128,7 +128,7 @@ def gpu_travelling(journey: Journey, costs: Costs) -> Schedule:
     return builder.done()
 
 
-def _crossing(costs: Costs) -> list[tuple[Stage, str, float]]:
+def _crossing(costs: Costs) -> list[tuple[Stage, str, Seconds]]:
     """Return the steps that move the GPU to another machine: a key of its own, then the switch."""
     return [
         (Stage.ROTATION, CONTROL, costs.seconds(Stage.ROTATION)),

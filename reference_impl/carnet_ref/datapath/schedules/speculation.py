@@ -17,7 +17,7 @@ from enum import Enum
 from itertools import groupby
 
 from carnet_ref.datapath.costs import Costs
-from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Size
+from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Seconds, Size
 from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
 from carnet_ref.datapath.schedules.confidential_io import CPU_TO_GPU
 from carnet_ref.datapath.schedules.sharing import GPU, GPU_AUTH, GPU_CIPHER, PCIE
@@ -186,7 +186,7 @@ class _Layout:
 
 def misprediction_cost(
     requests: Sequence[int], predictions: Sequence[int], block: Size, costs: Costs, speculation: Speculation
-) -> float:
+) -> Seconds:
     """Return the seconds that speculation may lose against sealing on demand: what PipeLLM declares as its worst case.
 
     A NOP costs itself; a flush costs a whole transfer of a block sealed for nothing; and a block sealed on demand may

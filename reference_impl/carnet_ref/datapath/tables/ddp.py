@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from carnet_ref.datapath.costs import Costs, StageCost
 from carnet_ref.datapath.figures import FIGURES, Standing
 from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.ring import Ring, hop_stages, piece_sizes, ring_all_reduce
 from carnet_ref.datapath.tables.box import share
@@ -27,7 +27,7 @@ MEAN_GRADIENT = Size(4 * 340_000_000)
 XL_COMPUTE = Duration(0.5)
 XL, MEAN, TUNED = "GPT-2-XL, default bucket", "average over benchmarks", "GPT-2-XL, tuned bucket"
 PUBLISHED = {XL: 41.6, MEAN: 8.68, TUNED: 3.03}
-LONGEST_HOP = 0.2
+LONGEST_HOP_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Node:
         )
 
 
-def ring_seconds(ring: Ring, costs: Costs) -> float:
+def ring_seconds(ring: Ring, costs: Costs) -> Seconds:
     """Return how long an iteration takes by the recurrence over buckets that equal ranks allow.
 
     Buckets go round one after another, each once it is ready; within one, every rank does the same at the same time.
@@ -83,14 +83,14 @@ SOURCED = ("gpu verify", "gpu decrypt", "nvlink 4", "launch")
 NOMINAL = {name: FIGURES[name].nominal for name in SOURCED}
 BOX = {
     **{name: (FIGURES[name].low, FIGURES[name].high) for name in SOURCED},
-    "compute, GPT-2-XL": (0.1, 2.0),
-    "sealed hop": (1e-5, 0.05),
-    "gradient, average": (4e8, 4e9),
+    "compute, GPT-2-XL, s": (0.1, 2.0),
+    "sealed hop, s": (1e-5, 0.05),
+    "gradient, average, B": (4e8, 4e9),
 }
-MEAN_COMPUTE = (0.05, 2.0)
+MEAN_COMPUTE_SECONDS = (0.05, 2.0)
 
 
-def node(point: Mapping[str, float], hop: float) -> Node:
+def node(point: Mapping[str, float], hop: Seconds) -> Node:
     """Return the node at a point of the box; names are those of the figures."""
     return Node(
         Rate(point["gpu verify"]),
@@ -103,10 +103,10 @@ def node(point: Mapping[str, float], hop: float) -> Node:
 
 def reproduce(point: Mapping[str, float]) -> dict[str, float]:
     """Return what a point of the box makes of the three ratios, the average model's computation fitted to its own."""
-    here = node(point, point["sealed hop"])
-    compute = Duration(point["compute, GPT-2-XL"])
-    mean = Size(round(point["gradient, average"]))
-    least, most = (ratio(here, mean, DEFAULT_BUCKET, Duration(seconds)) for seconds in MEAN_COMPUTE[::-1])
+    here = node(point, point["sealed hop, s"])
+    compute = Duration(point["compute, GPT-2-XL, s"])
+    mean = Size(round(point["gradient, average, B"]))
+    least, most = (ratio(here, mean, DEFAULT_BUCKET, Duration(seconds)) for seconds in MEAN_COMPUTE_SECONDS[::-1])
     return {
         XL: ratio(here, XL_GRADIENT, DEFAULT_BUCKET, compute),
         TUNED: ratio(here, XL_GRADIENT, XL_GRADIENT, compute),
@@ -117,15 +117,15 @@ def reproduce(point: Mapping[str, float]) -> dict[str, float]:
 def fit() -> tuple[Duration, Duration]:
     """Return the cost of a sealed hop and the average model's computation that the two fitted ratios ask for."""
 
-    def at_hop(seconds: float) -> float:
+    def ratio_at_hop(seconds: Seconds) -> float:
         return ratio(node(NOMINAL, seconds), XL_GRADIENT, DEFAULT_BUCKET, XL_COMPUTE)
 
-    hop = solve(at_hop, PUBLISHED[XL], 0.0, LONGEST_HOP)
+    hop = solve(ratio_at_hop, PUBLISHED[XL], 0.0, LONGEST_HOP_SECONDS)
 
-    def at_compute(seconds: float) -> float:
+    def ratio_at_compute(seconds: Seconds) -> float:
         return ratio(node(NOMINAL, hop), MEAN_GRADIENT, DEFAULT_BUCKET, Duration(seconds))
 
-    return Duration(hop), Duration(solve(at_compute, PUBLISHED[MEAN], 0.01, 10.0))
+    return Duration(hop), Duration(solve(ratio_at_compute, PUBLISHED[MEAN], 0.01, 10.0))
 
 
 def least_benchmarks(average: float, largest: float) -> int:

@@ -88,26 +88,26 @@ NOMINAL = {**{name: FIGURES[name].nominal for name in SOURCED}, "width": float(W
 BOX = {
     **{name: (FIGURES[name].low, FIGURES[name].high) for name in SOURCED},
     "width": (2.0, 64.0),
-    "small transfer": (2.0**14, 2.0**20),
-    "large transfer": (2.0**20, 2.0**26),
+    "small transfer, B": (2.0**14, 2.0**20),
+    "large transfer, B": (2.0**20, 2.0**26),
 }
 
 
 def fit(nominal: Machine) -> tuple[Size, Size]:
     """Return the transfer sizes at which the nominal machine has the lowest and the highest published ratio."""
 
-    def at(octets: float) -> float:
+    def ratio(octets: float) -> float:
         return nominal.ratio(Size(round(octets)))
 
-    small = solve(at, RATIO_LOW, SMALLEST.octets, CHUNK.octets)
-    large = solve(at, RATIO_HIGH, CHUNK.octets, LARGEST.octets)
+    small = solve(ratio, RATIO_LOW, SMALLEST.octets, CHUNK.octets)
+    large = solve(ratio, RATIO_HIGH, CHUNK.octets, LARGEST.octets)
     return Size(round(small)), Size(round(large))
 
 
 def reproduce(point: Mapping[str, float]) -> dict[str, float]:
     """Return what a point of the box makes of the ratios; a workload's share of communication is at most one."""
     here = machine(point)
-    small, large = Size(round(point["small transfer"])), Size(round(point["large transfer"]))
+    small, large = Size(round(point["small transfer, B"])), Size(round(point["large transfer, B"]))
     got = {LOW: here.ratio(small), HIGH: here.ratio(large)}
     worst = SLOWDOWNS["inference slowdown, highest"][0]
     if got[HIGH] - 1 >= worst:

@@ -15,7 +15,7 @@ from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import Standing
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
-from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Size
+from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Schedule, Stage
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
 from carnet_ref.datapath.tables.model import Cell, Parameter, Role, Table, solve, sourced
@@ -55,16 +55,16 @@ class DeckFit:
     conventional: Duration
     travelling: Duration
 
-    def conventional_seconds(self, volume: Size, cap: Rate | None, scaled: bool = False) -> float:
+    def conventional_seconds(self, volume: Size, cap: Rate | None, scaled: bool = False) -> Seconds:
         """Return how long the conventional way takes; ``scaled``: its unattributed time grows with the volume."""
         overhead = self._overhead(self.conventional, volume, scaled)
         return makespan(conventional_schedule(volume, cap, overhead))
 
-    def travelling_seconds(self, volume: Size, scaled: bool = False) -> float:
+    def travelling_seconds(self, volume: Size, scaled: bool = False) -> Seconds:
         """Return how long GPU Travelling takes; ``scaled``: its unattributed time grows with the volume."""
         return makespan(travelling_schedule(volume, self._overhead(self.travelling, volume, scaled)))
 
-    def saved(self, volume: Size, cap: Rate | None, scaled: bool) -> float:
+    def saved(self, volume: Size, cap: Rate | None, scaled: bool) -> Seconds:
         """Return how many seconds GPU Travelling saves."""
         return self.conventional_seconds(volume, cap, scaled) - self.travelling_seconds(volume, scaled)
 
@@ -96,7 +96,7 @@ def fit_conventional(links: Mapping[str, Rate | None]) -> tuple[Size, Duration]:
     def unattributed(volume: Size) -> Duration:
         return Duration(CONVENTIONAL_SECONDS["uncapped"] - makespan(conventional_schedule(volume, None, NO_TIME)))
 
-    def slowest(mebibytes: float) -> float:
+    def slowest(mebibytes: float) -> Seconds:
         volume = Size(round(mebibytes * 2**20))
         return makespan(conventional_schedule(volume, links["4M"], unattributed(volume)))
 
@@ -123,7 +123,7 @@ class Reading:
 
     volume: Size
     worst_error: float
-    travelling_seconds: float
+    travelling_seconds: Seconds
 
 
 def read_as(unit: str) -> Reading:
@@ -212,7 +212,7 @@ def _parameters(fitted: DeckFit) -> tuple[Parameter, ...]:
 def link_for_seven_seconds(fitted: DeckFit) -> Rate:
     """Return the link on which the model saves the deck's 7 s per 256 MiB when all its time grows with bytes."""
 
-    def saved(megabits: float) -> float:
+    def saved(megabits: float) -> Seconds:
         return fitted.saved(BUFFER, Rate(megabits * 1e6 / 8), scaled=True)
 
     return Rate(solve(saved, SAVED_SECONDS_PER_BUFFER, 50, 5000) * 1e6 / 8)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from carnet_ref.datapath.costs import Costs, StageCost
 from carnet_ref.datapath.figures import CUDA_UNIT_BYTES, FIGURES, Standing
 from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.speculation import ON_DEMAND, Speculation, speculative
 from carnet_ref.datapath.tables.box import share
@@ -39,11 +39,11 @@ class Server:
     launch: Duration
     speculation: Speculation
 
-    def plain_seconds(self, compute: float) -> float:
+    def plain_seconds(self, compute: Seconds) -> Seconds:
         """Return how long `BLOCKS` blocks take without confidentiality."""
         return BLOCKS * (self.launch.seconds + self.bus.seconds_for(BLOCK) + compute)
 
-    def sealed_seconds(self, compute: float, speculation: Speculation, right: bool = True) -> float:
+    def sealed_seconds(self, compute: Seconds, speculation: Speculation, right: bool = True) -> Seconds:
         """Return how long `BLOCKS` blocks take sealed, in the steady state: the second half of twice as many.
 
         Predictions are all right or all wrong.
@@ -56,11 +56,11 @@ class Server:
         )
         return whole - half
 
-    def lost(self, compute: float, speculation: Speculation = ON_DEMAND) -> float:
+    def lost(self, compute: Seconds, speculation: Speculation = ON_DEMAND) -> float:
         """Return the share of plain throughput that is lost."""
         return 1 - self.plain_seconds(compute) / self.sealed_seconds(compute, speculation)
 
-    def _costs(self, compute: float) -> Costs:
+    def _costs(self, compute: Seconds) -> Costs:
         return Costs(
             {
                 Stage.RE_ENCRYPT: StageCost(NO_TIME, self.sealing),
@@ -72,7 +72,7 @@ class Server:
             }
         )
 
-    def fitted_compute(self, drop: float) -> float | None:
+    def fitted_compute(self, drop: float) -> Seconds | None:
         """Return the computation for each block that makes confidential mode lose ``drop``, if there is one.
 
         On demand nothing overlaps, so that 1 − (plain + c) / (sealed + c) = drop is linear in c.
@@ -134,7 +134,7 @@ def table(samples: int, seed: int) -> Table:
                 NEVER_RIGHT,
                 "1",
                 NEVER_RIGHT_PUBLISHED,
-                _lost_when_wrong(here, compute[DROP_30B]),
+                _share_lost_when_wrong(here, compute[DROP_30B]),
                 Role.HELD_OUT,
                 "not reproduced: the source names no workload; in OPT-30B a wrong guess is flushed while the CPU seals",
             ),
@@ -144,20 +144,20 @@ def table(samples: int, seed: int) -> Table:
     )
 
 
-def _fitted(here: Server, name: str) -> float:
+def _fitted(here: Server, name: str) -> Seconds:
     compute = here.fitted_compute(PUBLISHED[name])
     if compute is None:
         raise QuantityError(f"no computation makes '{name}' {PUBLISHED[name]:.1%}")
     return compute
 
 
-def _lost_when_wrong(here: Server, compute: float) -> float:
+def _share_lost_when_wrong(here: Server, compute: Seconds) -> float:
     """Return the throughput lost against confidential mode without speculation when every guess is wrong."""
     one_ahead = Speculation(1, 0, here.speculation.workers)
     return 1 - here.sealed_seconds(compute, ON_DEMAND) / here.sealed_seconds(compute, one_ahead, right=False)
 
 
-def _parameters(compute: Mapping[str, float]) -> tuple[Parameter, ...]:
+def _parameters(compute: Mapping[str, Seconds]) -> tuple[Parameter, ...]:
     assumed = Standing.ASSUMED
     return (
         *(sourced(name) for name in SOURCED),
@@ -170,7 +170,7 @@ def _parameters(compute: Mapping[str, float]) -> tuple[Parameter, ...]:
     )
 
 
-def _remarks(here: Server, compute: Mapping[str, float]) -> tuple[str, ...]:
+def _remarks(here: Server, compute: Mapping[str, Seconds]) -> tuple[str, ...]:
     one = Speculation(WINDOW, 0, 1)
     return (
         f"With one sealing thread OPT-66B would lose {here.lost(compute[DROP_66B], one):.1%}: one core's AES-GCM is "
