@@ -214,6 +214,11 @@ def _hkdf(algorithm: hashes.HashAlgorithm, secret: bytes, salt: bytes, info: byt
     return HKDF(algorithm, length, salt, info).derive(secret)
 
 
+def hkdf_extract_sha256(salt: bytes, secret: bytes) -> bytes:
+    """Return a pseudorandom key."""
+    return HKDF.extract(hashes.SHA256(), salt, secret)
+
+
 def hkdf_expand_sha256(key: bytes, info: bytes, length: int = KEY_BYTES) -> bytes:
     """Expand a pseudorandom key.
 

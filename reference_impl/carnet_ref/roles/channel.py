@@ -1,20 +1,20 @@
-"""The channel between a holder and the orchestrator: an ephemeral key exchange, then records that both sides count.
+"""The channel between a holder and the orchestrator: HPKE to an ephemeral key, then records that both sides count.
 
-Like TLS 1.3 it derives its keys from the transcript and has an exporter. The handshake authenticates nobody: the
-orchestrator's quote and the holder's enrolment proof are bound to the exporter afterwards, inside the channel, since
-a quote inside the handshake can be relayed.
+The orchestrator is the sender; its records are HPKE's. The holder's go under a key and a nonce that are exported, and
+so is what evidence is bound to. The handshake authenticates nobody: the orchestrator's quote and the holder's enrolment
+proof are bound to the exporter afterwards, inside the channel, since a quote inside the handshake can be relayed.
 
-Source: RFC 8446, sections 7.1 and 7.5; Sardar et al., Identity Crisis (post-handshake binding).
+Source: RFC 9180, sections 5.3 and 9.8; Sardar et al., Identity Crisis (post-handshake binding).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.crypto import KEY_BYTES, AesGcm, Random, X25519Share, hkdf_sha384, sha384
-from carnet_ref.keys import IvCounter
+from carnet_ref import hpke
+from carnet_ref.crypto import KEY_BYTES, NONCE_BYTES, Random, X25519Share, sha384
 
-_LABEL: Final = b"carnet channel 1 "
+_INFO: Final = b"carnet channel 1"
 EXPORTER_BYTES: Final = 48
 NAME_BYTES: Final = 16
 
@@ -25,19 +25,17 @@ class Channel:
     ``name`` is public, and the same at both ends: it tells the records of one channel from those of the one before.
     """
 
-    __slots__ = ("_opener", "_opening", "_sealer", "_sealing", "exporter", "name")
+    __slots__ = ("_opener", "_sealer", "exporter", "name")
 
-    def __init__(self, shared: bytes, transcript: bytes, initiator: bool) -> None:
-        own, other = (b"initiator", b"responder") if initiator else (b"responder", b"initiator")
-        self._sealer = AesGcm(_derive(shared, transcript, own, KEY_BYTES))
-        self._opener = AesGcm(_derive(shared, transcript, other, KEY_BYTES))
-        self._sealing, self._opening = IvCounter(channel=0), IvCounter(channel=0)
-        self.exporter = _derive(shared, transcript, b"exporter", EXPORTER_BYTES)
-        self.name = sha384(transcript)[:NAME_BYTES]
+    def __init__(self, context: hpke.Context, handshake: bytes, initiator: bool) -> None:
+        answers = hpke.Direction(context.export(b"key", KEY_BYTES), context.export(b"nonce", NONCE_BYTES))
+        self._sealer, self._opener = (answers, context.messages) if initiator else (context.messages, answers)
+        self.exporter = context.export(b"exporter", EXPORTER_BYTES)
+        self.name = sha384(handshake)[:NAME_BYTES]
 
     def seal(self, message: bytes) -> bytes:
         """Return the next record."""
-        return self._sealer.encrypt(self._sealing.advance(), message)
+        return self._sealer.seal(message)
 
     def open(self, record: bytes) -> bytes:
         """Return what is in the next record.
@@ -45,7 +43,7 @@ class Channel:
         Raises:
             AuthenticationError: it is not the next record.
         """
-        return self._opener.decrypt(self._opening.advance(), record)
+        return self._opener.open(record)
 
 
 class Initiator:
@@ -63,7 +61,7 @@ class Initiator:
         Raises:
             KeyMaterialError: it is no key share.
         """
-        return Channel(self._share.agree(answer), self.hello + answer, initiator=True)
+        return Channel(hpke.recipient(self._share, answer, _INFO), self.hello + answer, initiator=True)
 
 
 def respond(hello: bytes, random: Random) -> tuple[bytes, Channel]:
@@ -72,9 +70,5 @@ def respond(hello: bytes, random: Random) -> tuple[bytes, Channel]:
     Raises:
         KeyMaterialError: the hello is no key share.
     """
-    share = X25519Share(random(KEY_BYTES))
-    return share.public, Channel(share.agree(hello), hello + share.public, initiator=False)
-
-
-def _derive(shared: bytes, transcript: bytes, purpose: bytes, length: int) -> bytes:
-    return hkdf_sha384(shared, b"", _LABEL + purpose + sha384(transcript), length)
+    answer, context = hpke.sender(hello, random(KEY_BYTES), _INFO)
+    return answer, Channel(context, hello + answer, initiator=False)
