@@ -24,7 +24,7 @@ from carnet_ref.datapath.delivery import (
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import QuantityError, Size
-from carnet_ref.datapath.schedule import Schedule, Stage
+from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric
 from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
@@ -148,6 +148,16 @@ def test_a_computation_reads_only_what_was_released_and_a_scrub_leaves_nothing(s
         assert readable == before - gone
     if any(task.stage is Stage.SCRUB for task in schedule.tasks):
         assert not delivery.resident
+
+
+@given(JOURNEYS, st.data())
+def test_a_computation_while_anything_waits_for_its_release_is_refused(journey: Journey, data: st.DataObject) -> None:
+    tasks = gpu_travelling(journey, Costs({stage: StageCost() for stage in Stage})).tasks
+    at = data.draw(st.sampled_from([index for index, task in enumerate(tasks) if task.stage is Stage.GPU_DECRYPT]))
+    later = [replace(task, after=tuple(before + (before >= at) for before in task.after)) for task in tasks[at:]]
+    hasty = Schedule("hasty", (*tasks[:at], Task(Stage.COMPUTE, "GPU", 0.0), *later))
+    with pytest.raises(UnverifiedUseError, match="not released"):
+        deliver(hasty, payload_of(hasty, 1), random.Random(1).randbytes)
 
 
 def test_a_schedule_that_releases_before_it_verifies_is_refused(free: Costs) -> None:

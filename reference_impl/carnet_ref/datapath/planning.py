@@ -6,20 +6,21 @@ Figures that nobody has published are intervals, so every time has a cheapest, a
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from carnet_ref.datapath.costs import Edge, sourced_costs
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
-from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Seconds, Size
+from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model
 from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
 from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
 
 MESSAGE = Size(2**20)
-MOST_CHUNKS = 81_920
-"""80 GiB in messages, which is more than one H100 holds. Source: vendor figure, 80 GB."""
+MOST_CHUNKS = 80 * 10**9 // MESSAGE.octets
+"""What one H100 holds, in messages. Source: vendor figure, 80 GB."""
 
 MOST_HOLDERS = 1_000_000
 MOST_ROUNDS = 1_000_000_000
@@ -107,6 +108,7 @@ class Plan:
         rotations_for_visits: rotations that travelling makes anyway: out and home.
         rotations_for_limit: rotations that the key limit would force on one key for the whole dataset.
         lease_holds: whether a visit ends within the lease even at its dearest.
+        largest_buffer: the largest buffer whose visit ends within the lease, at nominal costs; empty if there is none.
         break_even: the buffer from which on travelling beats sending the data, at nominal costs.
         deck_saved_seconds: what travelling saves in an epoch with the unattributed times that the deck's table shows.
     """
@@ -119,6 +121,7 @@ class Plan:
     rotations_for_visits: int
     rotations_for_limit: int
     lease_holds: bool
+    largest_buffer: Size
     break_even: Size
     deck_saved_seconds: Seconds
 
@@ -156,6 +159,7 @@ def plan(demand: Demand) -> Plan:
         rotations_for_visits=2 * demand.hand_overs,
         rotations_for_limit=rotations_forced(demand.dataset),
         lease_holds=visit.high <= demand.lease,
+        largest_buffer=largest_buffer(demand.lease),
         break_even=break_even_buffer(demand.network),
         deck_saved_seconds=transfers * deck_fit().saved(demand.buffer, demand.network, scaled=False),
     )
@@ -175,6 +179,21 @@ def break_even_buffer(network: Rate) -> Size:
     return MESSAGE * max(1, math.ceil(FULL_PATH + (visit[0] - sent[0]) / gained))
 
 
+def largest_buffer(lease: Duration) -> Size:
+    """Return the largest buffer that a GPU has room for and whose visit ends within ``lease``, at nominal costs.
+
+    It is empty when no visit does. Once the path is full a visit is linear in whole chunks, so two sizes decide.
+    """
+    few, full, longer = (_visit(MESSAGE * count, "nominal") for count in (1, FULL_PATH, 2 * FULL_PATH))
+    if lease.seconds < few:
+        return NO_BYTES
+    if lease.seconds < full:
+        counts = range(1, FULL_PATH)
+        return MESSAGE * (bisect_right(counts, lease.seconds, key=lambda count: _visit(MESSAGE * count, "nominal")))
+    more = math.floor((lease.seconds - full) * FULL_PATH / (longer - full))
+    return MESSAGE * min(FULL_PATH + more, MOST_CHUNKS)
+
+
 def _span(demand: Demand, seconds: _Seconds, what: str) -> Span:
     try:
         return Span(*(Duration(seconds(demand, edge)) for edge in EDGES))
@@ -184,9 +203,13 @@ def _span(demand: Demand, seconds: _Seconds, what: str) -> Span:
 
 def _visit_seconds(demand: Demand, edge: Edge) -> Seconds:
     share = -(-demand.dataset.octets // demand.holders)
-    buffer = Size(min(demand.buffer.octets, share))
+    return _visit(Size(min(demand.buffer.octets, share)), edge)
+
+
+def _visit(buffer: Size, edge: Edge) -> Seconds:
+    """Return the time of one visit with ``buffer``; no network is in its way."""
     journey = Journey([Transfer(buffer, MESSAGE)], scrubbed=buffer)
-    return makespan(gpu_travelling(journey, sourced_costs(demand.network, edge)))
+    return makespan(gpu_travelling(journey, sourced_costs(Rate(1.0), edge)))
 
 
 def _conventional_seconds(demand: Demand, edge: Edge) -> Seconds:

@@ -8,8 +8,8 @@ from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES, Figure, Standing
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
-from carnet_ref.datapath.planning import Demand, break_even_buffer, plan, rotations_forced
-from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
+from carnet_ref.datapath.planning import MOST_CHUNKS, Demand, break_even_buffer, largest_buffer, plan, rotations_forced
+from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Size
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric, tee_only
 from carnet_ref.datapath.schedules.confidential_io import BASE, Fastrack, break_even_overhead
@@ -105,6 +105,20 @@ def test_a_visit_pays_from_the_break_even_buffer_on(network: Rate) -> None:
     for size, pays in ((even, True), (Size(even.octets - 2 * MIB.octets), False)):
         visit = makespan(gpu_travelling(Journey([Transfer(size, MIB)], scrubbed=size), costs))
         assert (visit <= makespan(conventional(Transfer(size, MIB), costs))) is pays
+
+
+@pytest.mark.parametrize("seconds", [0.72, 0.8, 1.0])
+def test_the_largest_buffer_ends_within_the_lease_and_a_larger_one_does_not(seconds: float) -> None:
+    largest = largest_buffer(Duration(seconds))
+    costs = sourced_costs(Rate(1.0))
+    for size, ends in ((largest, True), (Size(largest.octets + 2 * MIB.octets), False)):
+        visit = makespan(gpu_travelling(Journey([Transfer(size, MIB)], scrubbed=size), costs))
+        assert (visit <= seconds) is ends
+
+
+def test_a_lease_allows_no_more_than_a_gpu_holds_and_perhaps_nothing() -> None:
+    assert largest_buffer(Duration(3600.0)) == MIB * MOST_CHUNKS
+    assert largest_buffer(Duration(0.5)) == NO_BYTES
 
 
 FREE = Costs({stage: StageCost() for stage in Stage})
