@@ -111,7 +111,7 @@ def _capacity(shown: Mapping[str, Any]) -> Iterator[str]:
     yield f"* {shown['hand_overs']:,} hand-overs, with {shown['rotations_for_visits']:,} rotations"
     yield f"* {shown['rotations_for_key_limit']} rotations that the key limit would force on one key for all the data"
     yield f"* a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
-    yield f"* at nominal costs the lease and the GPU's memory allow a buffer of up to {Size(shown['largest_buffer_bytes'])}"
+    yield f"* at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"
 
 
 def _time(seconds: float | None) -> str:

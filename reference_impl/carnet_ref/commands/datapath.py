@@ -174,7 +174,7 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
     yield f"{shown['hand_overs']} hand-overs, and {shown['rotations_for_visits']} rotations for them"
     yield f"{shown['rotations_for_key_limit']} rotations forced by the key limit if one key carried it all"
     yield f"a visit ends within the lease {holds}; training time is not counted"
-    yield f"at nominal costs the lease and the GPU's memory allow a buffer of up to {Size(shown['largest_buffer_bytes'])}"
+    yield f"at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"
 
 
 def _throughput() -> dict[str, Any]:
