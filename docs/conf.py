@@ -32,6 +32,8 @@ python_use_unqualified_type_names = True
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["carnet.css"]
 
 # The assurance case: every link is checked, and what a requirement lacks is a warning, hence an error in CI.
 needs_types = [
@@ -48,6 +50,7 @@ needs_links = {
     "verifies": {"incoming": "verified by", "outgoing": "verifies"},
     "enforced": {"incoming": "enforces", "outgoing": "enforced by"},
 }
+needs_role_need_template = "{id}"
 needs_id_regex = "^[A-Za-z0-9-]+$"
 needs_warnings = {
     "requirement_without_obligation": "type == 'req' and not proved",

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from carnet_spec.language import Family
@@ -48,7 +49,8 @@ def setup(app: _Sphinx) -> dict[str, Any]:
 def _write(app: _Sphinx) -> None:
     root = Path(app.srcdir)
     families = registered()
-    results = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(root.glob("results/*.json"))}
+    results = _recorded(root / "results")
+    rounds = _recorded(root / "results" / "rounds")
     attacks = [
         run for path in sorted(root.glob("results/attacks/*.json")) for run in json.loads(path.read_text("utf-8"))
     ]
@@ -56,7 +58,11 @@ def _write(app: _Sphinx) -> None:
     found = cases(families, pages(), ran, places(families, results.values()), complete=True)
     refuse_gaps(found)
     write(root / api.FOLDER, api.api(root.parent))
-    write(root / FOLDER, specification(families, pages(), results) | assurance(families, found, attacks, ran))
+    write(root / FOLDER, specification(families, pages(), results, rounds) | assurance(families, found, attacks, ran))
+
+
+def _recorded(folder: Path) -> dict[str, Any]:
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
 def registered() -> list[Family]:
@@ -77,15 +83,21 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
             path.write_text(text, "utf-8")
 
 
-def specification(families: Sequence[Family], text: Sequence[Page], results: Mapping[str, Any]) -> dict[str, str]:
-    """Return every page by its path below the folder of the specification."""
+def specification(
+    families: Sequence[Family],
+    text: Sequence[Page],
+    results: Mapping[str, Any],
+    rounds: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return every page by its path below the folder of the specification; ``rounds`` are drawn, by protocol."""
     known = frozenset(requirements(text))
     found = {"index.md": _index(families, text), "verdicts.md": verdicts(families, results)}
     for part in text:
         found[f"text/{part.name}.md"] = _normative(part)
     for family in families:
-        subject = ProtocolPages(family, known)
+        subject = ProtocolPages(family, known, rounds.get(family.id))
         found[f"{family.id}/index.md"] = subject.overview()
+        found[f"{family.id}/diagrams.md"] = subject.diagrams()
         found[f"{family.id}/state.md"] = subject.state()
         found[f"{family.id}/actions.md"] = subject.actions()
         found[f"{family.id}/claims.md"] = subject.claims()

@@ -213,12 +213,12 @@ def _fresh(families: Sequence[Family], ran: TestRun) -> Lines:
 def _tests(ran: TestRun) -> Lines:
     for case in ran.cases:
         yield from (
-            f"```{{test-case}} {prose(case.name)}",
+            f"```{{test-case}} {case.name}",
             f":id: {case.id}",
             f":file: {JUNIT}",
             f":suite: {case.suite}",
         )
-        yield from (f":classname: {case.classname}", f":case: {case.name}", "```", "")
+        yield from (f":classname: {case.classname}", f":case: {case.name}", ":collapse: false", "```", "")
 
 
 def _code(found: Iterable[Case]) -> Lines:

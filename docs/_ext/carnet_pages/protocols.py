@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from carnet_ref.keys.schedules import SCHEDULES
 from carnet_spec.language import (
     Action,
     Claim,
@@ -15,6 +16,7 @@ from carnet_spec.language import (
     Guard,
     Invariant,
     Kind,
+    Protocol,
     Role,
     Sort,
     Symbol,
@@ -30,7 +32,9 @@ from carnet_spec.language.printing import (
 )
 from carnet_spec.language.terms import Exists
 
+from .diagrams import course, flows, phases, schedule
 from .markdown import Lines, code, contents, formula, label, page, prose, table
+from .verdicts import freshness
 
 KINDS = {
     Kind.PUBLIC: "published, never changes",
@@ -45,8 +49,10 @@ KINDS = {
 class ProtocolPages:
     """One registered protocol: its first main variant whole, and what differs in the others."""
 
-    def __init__(self, family: Family, known: frozenset[str]) -> None:
+    def __init__(self, family: Family, known: frozenset[str], run: Mapping[str, Any] | None = None) -> None:
         self.family = family
+        self.run = run
+        """A recorded run, of which the messages are drawn."""
         self.name = prose(family.title.partition(":")[0])
         self.known = known
         self.main = family.with_layers(family.main)
@@ -60,7 +66,7 @@ class ProtocolPages:
         return page(
             f"({label(self.family.id)})=",
             f"# {prose(self.family.title)}",
-            contents(["state", "actions", "claims"]),
+            contents(["diagrams", "state", "actions", "claims"]),
             self._digests(),
             self._parties(),
             self._threats(),
@@ -68,6 +74,23 @@ class ProtocolPages:
             self._defences(),
             self._variants(),
             self._findings(),
+        )
+
+    def diagrams(self) -> str:
+        """Return the page of phases, messages and key schedules, with drawings."""
+        protocol = self.family.protocol(self.family.main[0])
+        schedules = [name for name in SCHEDULES if name in self.family.variants]
+        return page(
+            f"# Phases, messages and keys of {self.name}",
+            ["## Phases", "", "Each arrow is a step; {doc}`actions` has its guards.", ""],
+            phases(protocol),
+            ["## Messages", ""],
+            table(["step", "from", "to", "message"], self._messages(protocol)),
+            self._course(),
+            ["## Key schedules", "", "Which secret opens which; the arrows are rules of the adversary.", ""]
+            if schedules
+            else [],
+            *(self._schedule(name) for name in schedules),
         )
 
     def state(self) -> str:
@@ -127,6 +150,28 @@ class ProtocolPages:
         return list(dict.fromkeys(parts))
 
     # -- parts of pages
+
+    def _messages(self, protocol: Protocol) -> Iterator[list[str]]:
+        for action in protocol.actions:
+            route, _, said = action.message.partition(": ")
+            sender, arrow, receiver = route.partition(" -> ")
+            if arrow:
+                yield [self._action_link(action), prose(sender), prose(receiver), prose(said)]
+
+    def _course(self) -> Lines:
+        if self.run:
+            yield from (f"### One round, as it was found: {prose(self.run['goal'])}", "")
+            now = self.family.protocol(self.run["variant"]).digest
+            yield from (freshness(self.run["digest"], now), "")
+            yield from course(self.run)
+
+    def _schedule(self, name: str) -> Lines:
+        variant = self.family.variants[name]
+        yield from (f"### {prose(name)}", "", f"{prose(variant.title)}.", "")
+        found = flows(self.family.protocol(name))
+        yield from schedule(name, found)
+        yield from (f"* {code(flow.rule.name)}: {prose(flow.rule.says)}" for flow in found)
+        yield ""
 
     def _digests(self) -> Lines:
         for name in self.main:

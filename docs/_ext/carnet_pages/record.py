@@ -3,6 +3,7 @@
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type; about half an hour.
 * ``verdicts``: each protocol is verified, about a minute and a half.
+* ``rounds``: a run to the first goal that takes a whole round is looked for; seconds.
 * ``tests``: the tests that verify requirements are run, about two minutes.
 """
 
@@ -14,13 +15,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from carnet_spec.language import Family
 
 from .junit import VERIFIES, kept
 
+if TYPE_CHECKING:
+    from carnet_check.attacks.sequence import Event
+
+DRAWN = {"gpu-travelling": "trained"}
+"""By protocol, the goal that a whole round leads to."""
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
 SHOWN = (
@@ -65,6 +71,30 @@ def verdicts(family: Family) -> None:
     _write(RESULTS / f"{family.id}.json", verified(_printed(["carnet", "verify", family.id])))
 
 
+def rounds(family: Family) -> None:
+    """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
+    from carnet_check.attacks.sequence import sequence
+    from carnet_check.families import load
+    from carnet_check.searches import Search, search
+    from carnet_check.semantics import Interpreter
+
+    source, variant, threat, goal = load(family.id), family.main[0], "outsider", DRAWN[family.id]
+    sizes = source.profile("tiny")
+    asked = Search(source.reference, variant, (), threat, sizes, claims=(), goals=(goal,))
+    trace = search(asked).goals[goal]
+    protocol = source.protocol(variant)
+    states = Interpreter(protocol, source.instance(protocol, threat, sizes)).replay(trace)
+    told = sequence(protocol, states, trace)
+    (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
+    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": told.parties}
+    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(event) for event in told.events]})
+
+
+def _event(event: Event) -> dict[str, Any]:
+    arrow = event.arrow and {"from": event.arrow.sender, "to": event.arrow.receiver, "text": event.arrow.text}
+    return {"number": event.number, "action": event.step.action, "actor": event.actor, "arrow": arrow}
+
+
 def tests(family: Family) -> None:
     """Run the tests that verify requirements and keep the report.
 
@@ -85,7 +115,12 @@ def tests(family: Family) -> None:
     (RESULTS / "tests.xml").write_text(ElementTree.tostring(tree, "unicode", xml_declaration=True) + "\n", "utf-8")
 
 
-RECORDERS: Mapping[str, Callable[[Family], None]] = {"attacks": attacks, "verdicts": verdicts, "tests": tests}
+RECORDERS: Mapping[str, Callable[[Family], None]] = {
+    "attacks": attacks,
+    "verdicts": verdicts,
+    "rounds": rounds,
+    "tests": tests,
+}
 
 
 def _printed(command: list[str]) -> Any:

@@ -58,6 +58,7 @@ def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
         "text/keys.md",
         "toy/actions.md",
         "toy/claims.md",
+        "toy/diagrams.md",
         "toy/index.md",
         "toy/state.md",
         "verdicts.md",

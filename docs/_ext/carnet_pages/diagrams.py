@@ -1,0 +1,237 @@
+"""Diagrams as SVG, drawn from the specification: phases of a party, messages of a round, and which key opens which.
+
+They take their colour from the text around them, so that they are read in light and dark alike, and need no script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from carnet_spec.language import Action, Kind, Protocol, Symbol
+from carnet_spec.language.terms import And, Apply, Equal, Member, Or, Term, Var
+
+from .markdown import Lines
+
+ROW = 38
+"""Pixels from one row to the next."""
+LANE = 100
+"""Pixels from one way back to the next, with its name between."""
+_CHARACTER = 7
+_HEAD = (
+    '<marker id="{id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    '<path d="M0 0L8 4L0 8z" fill="currentColor"/></marker>'
+)
+
+
+def _svg(id: str, title: str, width: int, height: int, parts: Iterator[str]) -> Lines:
+    """Yield a diagram that scrolls by itself where it is too wide, as a block of the page."""
+    yield from (
+        "```{raw} html",
+        f'<div class="diagram" tabindex="0" role="group" aria-label="{escape(title)}">',
+    )
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title)}">'
+    yield _HEAD.format(id=id)
+    yield from parts
+    yield from ("</svg>", "</div>", "```", "")
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, head: str = "", faint: bool = False) -> str:
+    more = f' marker-end="url(#{head})"' if head else ""
+    more += ' stroke-opacity="0.35"' if faint else ""
+    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="currentColor"{more}/>'
+
+
+def _text(x: float, y: float, said: str, anchor: str = "start", bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{weight}>{escape(said)}</text>'
+
+
+def _box(x: float, y: float, said: str) -> str:
+    width = len(said) * 8 + 16
+    return (
+        f'<rect x="{x - width / 2}" y="{y - 13}" width="{width}" height="26" rx="5" fill="none" stroke="currentColor"/>'
+        + _text(x, y + 5, said, "middle")
+    )
+
+
+# -- phases -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step that leads from one phase to another; from any, if it does not ask."""
+
+    before: str
+    after: str
+    action: str
+
+
+def changes(protocol: Protocol, phase: Symbol) -> list[Change]:
+    """Return the steps that change ``phase``, in the order of the specification."""
+    found = []
+    for action in protocol.actions:
+        asked = [name for guard in action.guards for name in _equals(guard.formula, phase)]
+        after = [u.value.name for u in action.updates if u.symbol == phase and isinstance(u.value, Member)]
+        found += [Change(name, other, action.name) for other in after for name in asked or [""]]
+    return list(dict.fromkeys(found))
+
+
+def _equals(term: Term, symbol: Symbol) -> Iterator[str]:
+    match term:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _equals(part, symbol)
+        case Equal(Apply(found, ()), Member(_, name)) if found == symbol:
+            yield name
+
+
+def phases(protocol: Protocol) -> Lines:
+    """Yield a diagram of each variable of an honest party that counts phases: downwards, with the ways back beside."""
+    for symbol in protocol.symbols:
+        counted = symbol.mutable and not symbol.domain and symbol.result.is_enumeration and symbol.kind is Kind.STATE
+        steps = changes(protocol, symbol) if counted else []
+        if symbol.role and any(step.before for step in steps):
+            names = _in_order(steps)
+            yield from (f"### {symbol.name} of {symbol.role.name}", "")
+            title = f"What {symbol.role.name} does: {symbol.name} after {symbol.name}"
+            width = 240 + LANE * len(_beside(steps, names))
+            yield from _svg(f"arrow-{symbol.name}", title, width, ROW * 2 * len(names), _phases(symbol, steps, names))
+
+
+def _in_order(steps: Sequence[Change]) -> list[str]:
+    """Return the phases, each behind the one that it is first reached from."""
+    names: list[str] = []
+    waiting = [step.after for step in steps if not step.before] or [steps[0].before]
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names.append(name)
+            waiting += [step.after for step in reversed(steps) if step.before == name]
+    return names
+
+
+def _beside(steps: Sequence[Change], names: Sequence[str]) -> dict[tuple[int, int], list[str]]:
+    """Return the steps that do not lead to the next row."""
+    found: dict[tuple[int, int], list[str]] = {}
+    for step in steps:
+        if step.before in names and names.index(step.after) != names.index(step.before) + 1:
+            found.setdefault((names.index(step.before), names.index(step.after)), []).append(step.action)
+    return found
+
+
+def _phases(symbol: Symbol, steps: Sequence[Change], names: Sequence[str]) -> Iterator[str]:
+    head, middle = f"arrow-{symbol.name}", 110
+    for row, name in enumerate(names):
+        y = ROW * (2 * row + 1)
+        yield _box(middle, y, name)
+        down = [step.action for step in steps if (step.before, step.after) == (name, (*names, "")[row + 1])]
+        if down:
+            yield _line(middle, y + 13, middle, y + 2 * ROW - 14, head)
+            yield _text(middle + 10, y + ROW + 4, ", ".join(down))
+        anywhere = [step.action for step in steps if not step.before and step.after == name]
+        if anywhere:
+            yield _text(middle + 60, y + 5, f"← {', '.join(anywhere)}, from any")
+    shortest_first = sorted(_beside(steps, names).items(), key=lambda item: abs(item[0][0] - item[0][1]))
+    for lane, ((start, end), actions) in enumerate(shortest_first):
+        y1, y2, x = ROW * (2 * start + 1), ROW * (2 * end + 1), middle + 130 + LANE * lane
+        edge = middle + len(names[end]) * 4 + 10
+        path = f"M{middle + len(names[start]) * 4 + 9} {y1}H{x}V{y2}H{edge}"
+        yield f'<path d="{path}" fill="none" stroke="currentColor" marker-end="url(#{head})"/>'
+        yield _text(x + 5, (y1 + y2) / 2, ", ".join(actions))
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+
+def course(run: Mapping[str, Any]) -> Lines:
+    """Yield the messages of a recorded run between its parties."""
+    parties, events = list(run["parties"]), list(run["events"])
+    widest = max(len(event["arrow"]["text"]) for event in events if event["arrow"])
+    across = max(150, widest * _CHARACTER // 2)
+    width, height = 40 + across * len(parties), ROW * (len(events) + 2)
+    title = f"The messages between {', '.join(parties)}"
+    yield from _svg("arrow-message", title, width, height, _course(parties, events, across))
+
+
+def _course(parties: Sequence[str], events: Sequence[Mapping[str, Any]], across: int) -> Iterator[str]:
+    place = {party: 40 + across // 2 + across * column for column, party in enumerate(parties)}
+    bottom = ROW * (len(events) + 1)
+    for party, x in place.items():
+        yield _text(x, 18, party, "middle", bold=True)
+        yield _line(x, 26, x, bottom, faint=True)
+    for row, event in enumerate(events, 1):
+        y = ROW * (row + 0.5)
+        yield _text(4, y, str(event["number"] or ""))
+        if event["arrow"]:
+            x1, x2 = place[event["arrow"]["from"]], place[event["arrow"]["to"]]
+            yield _line(x1, y, x2, y, "arrow-message")
+            yield _text((x1 + x2) / 2, y - 6, event["arrow"]["text"], "middle")
+        else:
+            yield _box(place[event["actor"]], y - 4, event["action"])
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A rule by which whoever knows one secret learns another."""
+
+    source: str
+    target: str
+    rule: Action
+
+
+def flows(protocol: Protocol) -> list[Flow]:
+    """Return the rules that lead from a secret to another one, of an adversary that has the first."""
+    found: dict[tuple[str, str, str], Flow] = {}
+    for action in protocol.actions:
+        known = [var for guard in action.guards for var in _known(guard.formula)]
+        learned = [
+            update.args[-1]
+            for update in action.updates
+            if update.symbol.kind is Kind.KNOWLEDGE and not action.by.honest and action.deduction
+        ]
+        for one in known:
+            for other in learned:
+                if isinstance(other, Var) and other != one and one.sort.fresh and other.sort.fresh:
+                    flow = Flow(one.sort.name, other.sort.name, action)
+                    found.setdefault((flow.source, flow.target, action.name), flow)
+    return list(found.values())
+
+
+def _known(term: Term) -> Iterator[Var]:
+    match term:
+        case And(parts):
+            for part in parts:
+                yield from _known(part)
+        case Apply(symbol, (*_, Var() as secret)) if symbol.kind is Kind.KNOWLEDGE:
+            yield secret
+
+
+def schedule(variant: str, found: Sequence[Flow]) -> Lines:
+    """Yield a diagram of what a secret of a session, and what one key of it, opens."""
+    title = f"What opens what under {variant}"
+    yield from _svg(f"arrow-{variant}", title, 640, 150, _schedule(f"arrow-{variant}", found))
+
+
+def _schedule(head: str, found: Sequence[Flow]) -> Iterator[str]:
+    keys = {name: 220 + 180 * column for column, name in enumerate(("first key", "next key", "later key"))}
+    from_session = [flow.rule.name for flow in found if flow.source != flow.target]
+    from_key = [flow.rule.name for flow in found if flow.source == flow.target]
+    yield _box(60, 30, "session")
+    for name, x in keys.items():
+        yield _box(x, 110, name)
+        if from_session:
+            yield f'<path d="M96 30H{x}V96" fill="none" stroke="currentColor" marker-end="url(#{head})"/>'
+    if from_session:
+        yield _text(110, 22, ", ".join(from_session))
+    for one, other in zip(list(keys.values())[:2], list(keys.values())[1:], strict=True):
+        if from_key:
+            yield _line(one + 44, 110, other - 45, 110, head)
+    if from_key:
+        yield _text(400, 145, ", ".join(from_key), "middle")
