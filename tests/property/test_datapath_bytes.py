@@ -18,6 +18,7 @@ from carnet_ref.datapath.delivery import (
     IvLedger,
     IvReuseError,
     UnverifiedUseError,
+    by_clock,
     deliver,
     deliver_with_retries,
 )
@@ -256,6 +257,19 @@ def test_what_is_sent_uses_every_message_counter_once_and_in_order(
     assert sent == list(range(1, len(sent) + 1))
     sealed = [move.counter for move in moves if move.action in {Action.SPECULATE, Action.SEAL_AND_SEND, Action.NOP}]
     assert len(sealed) == len(set(sealed))
+
+
+@given(servings(), SPECULATIONS, COSTS)
+def test_the_bus_carries_what_was_planned_and_sealed_in_the_order_of_its_ivs(
+    serving: tuple[list[int], list[int]], speculation: Speculation, costs: Costs
+) -> None:
+    sent = [move for move in plan(*serving, speculation) if move.action is not Action.SPECULATE]
+    tasks = list(by_clock(speculative(*serving, Size(1), costs, speculation)))
+    on_bus = [task.chunk for task in tasks if task.stage in {Stage.PCIE, Stage.NOP}]
+    assert on_bus == [None if move.action is Action.NOP else move.counter for move in sent]
+    at = {(task.stage, task.chunk): position for position, task in enumerate(tasks)}
+    for counter in filter(None, on_bus):
+        assert at[Stage.RE_ENCRYPT, counter] < at[Stage.PCIE, counter] < at[Stage.GPU_VERIFY, counter]
 
 
 @given(servings(), SPECULATIONS, st.sampled_from(Fault), st.data())
