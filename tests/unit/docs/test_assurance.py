@@ -228,7 +228,7 @@ def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
         '<property name="verifies" value="REQ-TOY-1, REQ-TOY-2"/></properties></testcase></testsuite></testsuites>'
     )
     done = sphinx(source, tmp_path / "html")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.stderr, done.returncode) == ("", 0)
     page = (tmp_path / "html" / "assurance" / "requirements.html").read_text("utf-8")
     assert "REQ-TOY-1" in page
     assert "evidence.html#step-toy-lend" in page
