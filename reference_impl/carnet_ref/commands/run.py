@@ -11,12 +11,15 @@ import click
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
 """The key schedules under which a round between honest parties completes."""
+TRAINERS = ("numpy", "torch")
+"""What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
 
 
 @click.command()
 @click.option("--holders", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Data holders.")
 @click.option("--rounds", type=click.IntRange(1), default=9, show_default=True, metavar="R", help="Hand-overs.")
 @click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
+@click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
 @click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="Keep journals, and go on from them.")
@@ -27,6 +30,7 @@ def run(
     holders: int,
     rounds: int,
     schedule: str,
+    trainer: str,
     processes: bool,
     port: int,
     journal: Path | None,
@@ -37,7 +41,7 @@ def run(
     """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
     from carnet_ref.commands.running import Plan, carried_out
 
-    plan = Plan(holders, rounds, schedule, processes, port, journal, journal_key, trace)
+    plan = Plan(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace)
     say = _say_on_standard_error if as_json else click.echo
     say(plan.announcement)
     fields = carried_out(plan, say).to_json()

@@ -22,6 +22,7 @@ from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, believed, merged, write_trace
 from carnet_ref.roles.messages import GPU, ORCHESTRATOR
+from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
@@ -42,6 +43,7 @@ class Plan:
     holders: int
     rounds: int
     schedule: str
+    trainer: str = TRAINERS[0]
     processes: bool = False
     port: int = 0
     journal: Path | None = None
@@ -53,11 +55,12 @@ class Plan:
         """Who takes part.
 
         Raises:
-            UsageError: the schedule has no copy engine for so many holders.
+            UsageError: the schedule has no copy engine for so many holders, or the trainer is not installed.
         """
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
-        return Cast(holder_names(self.holders), self.rounds, self.schedule, lease=20.0, patience=10.0)
+        trainer = trainer_named(self.trainer)
+        return Cast(holder_names(self.holders), self.rounds, self.schedule, lease=20.0, patience=10.0, trainer=trainer)
 
     @property
     def announcement(self) -> str:
@@ -69,6 +72,7 @@ class Plan:
     def rerun(self) -> str:
         """The command that does the same again."""
         words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
+        words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
         words += ["--processes"] if self.processes else []
         given = {
             "--port": self.port or None,
@@ -204,7 +208,8 @@ Ran = tuple[dict[str, Any], list[str], tuple[int, ...]]
 
 
 def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
-    outcome = Supervisor(cast, folder, _journal_of(plan, folder), key, plan.port, remark=say).run()
+    journals = _journal_of(plan, folder)
+    outcome = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say).run()
     lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
     return outcome, lines, tuple(len(frame.body) for frame in parse_frames((folder / "seen").read_bytes()))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from carnet_ref.wire import MalformedError
 Array = npt.NDArray[np.float32]
 
 _ALPHABET = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
-_VOCABULARY = len(_ALPHABET)
+VOCABULARY: Final = len(_ALPHABET)
 _DECAYS = (np.float32(0.9), np.float32(0.99))
 
 
@@ -66,11 +67,11 @@ class CharacterModel:
 
     @property
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
-        width = self.context * _VOCABULARY
-        return ((width, self.hidden), (self.hidden,), (self.hidden, _VOCABULARY), (_VOCABULARY,))
+        width = self.context * VOCABULARY
+        return ((width, self.hidden), (self.hidden,), (self.hidden, VOCABULARY), (VOCABULARY,))
 
     def _batches(self, data: bytes, updates: int) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        text = _characters(data)
+        text = characters(data)
         if len(text) <= self.context:
             return
         source = np.random.default_rng([self.seed, updates])
@@ -94,7 +95,8 @@ class CharacterModel:
         ]
 
 
-def _characters(data: bytes) -> npt.NDArray[np.int64]:
+def characters(data: bytes) -> npt.NDArray[np.int64]:
+    """Return the numbers of the characters of a text; whatever is not in the alphabet is number 0."""
     table = np.zeros(256, np.int64)
     for index, character in enumerate(_ALPHABET):
         table[character] = index
@@ -109,7 +111,7 @@ def _backward(
     rows = np.arange(len(inputs))
     one_hot = np.zeros((len(inputs), first.shape[0]), np.float32)
     for position in range(inputs.shape[1]):
-        one_hot[rows, position * _VOCABULARY + inputs[:, position]] = 1
+        one_hot[rows, position * VOCABULARY + inputs[:, position]] = 1
     hidden = np.tanh(one_hot @ first + first_bias)
     scores = hidden @ second + second_bias
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))

@@ -24,6 +24,7 @@ from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, resumed
 from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM
 from carnet_ref.roles.orchestrator import Orchestrator
+from carnet_ref.training.choice import trainer_named
 from carnet_ref.transport.hub import Hub
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import take_part
@@ -42,13 +43,14 @@ class Assignment:
     port: int
     cast: Mapping[str, Any]
     folder: str
+    trainer: str
     journal: str = ""
     key: str = ""
 
     def made(self) -> Cast:
         """Return the cast."""
         named = {"holders": tuple(self.cast["holders"]), "defences": Defences(frozenset(self.cast["defences"]))}
-        return Cast(**{**self.cast, **named})
+        return Cast(**{**self.cast, **named}, trainer=trainer_named(self.trainer))
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from carnet_ref.parties.cast import Cast
 from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
+from carnet_ref.training.choice import TRAINERS
 from carnet_ref.transport.process import Assignment
 from carnet_spec.errors import CarnetError
 
@@ -65,6 +66,7 @@ class Supervisor:
     key: bytes
     port: int = 0
     restarts: int = 5
+    trainer: str = TRAINERS[0]
     remark: Callable[[str], None] = lambda _: None
     program: tuple[str, ...] = _PROGRAM
     children: dict[str, _Child] = field(default_factory=dict)
@@ -157,8 +159,9 @@ class Supervisor:
             "defences": sorted(self.cast.defences.off),
         }
         if name == PLATFORM:
-            return Assignment(name, self.port, cast, str(self.folder))
-        return Assignment(name, self.port, cast, str(self.folder), str(self.journals(name)), self.key.hex())
+            return Assignment(name, self.port, cast, str(self.folder), self.trainer)
+        journal = str(self.journals(name))
+        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex())
 
     def _port_of(self, child: _Child) -> int:
         said = _words(child)

@@ -30,6 +30,11 @@ def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     assert fields["trace"] == str(trace)
     assert fields["conforms"] is True
     assert len(fields["loss"]) == 2
+    cost = fields["cost_of_a_handoff"]
+    assert cost.keys() == {"steps", "messages", "bytes", "seconds"}
+    assert cost["steps"] == round(fields["events"] / 2, 1)
+    assert cost["bytes"] > fields["bytes_provisioned"] / 2
+    assert min(cost.values()) > 0
     assert len(trace.read_text().splitlines()) == fields["events"] + 1
 
 
@@ -39,6 +44,7 @@ def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     assert result.exit_code == 0
     label, *command = shlex.split(result.stdout.splitlines()[-1])
     assert (label, command) == ("rerun", ["carnet", "run", *SMALL, *given])
+    assert "a hand-off " in result.stdout
 
 
 def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:

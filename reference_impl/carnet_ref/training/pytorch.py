@@ -1,0 +1,113 @@
+"""The same task in PyTorch: an embedding, one hidden layer, and Adam, the next character from the few before it.
+
+Needs the ``train`` extra. Model memory holds parameters and optimiser state as one flat array each, so that a digest
+is of the numbers and of nothing else. Runs on one CPU thread: a round that is repeated has to end in the same model.
+
+Source: Bengio et al., A Neural Probabilistic Language Model (2003); Kingma and Ba, Adam (2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from carnet_ref.training import Outcome
+from carnet_ref.training.characters import VOCABULARY, characters
+from carnet_ref.wire import MalformedError
+
+_HEAD = 8
+_COPIES = 3
+"""Parameters, and Adam's two running means of their gradients."""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchModel:
+    """A trainer of character models; each round makes ``steps`` updates on batches of ``batch`` positions."""
+
+    context: int = 6
+    width: int = 8
+    hidden: int = 64
+    steps: int = 24
+    batch: int = 32
+    rate: float = 0.02
+    seed: int = 2025
+
+    def first_model(self) -> bytes:
+        """Return small random parameters and an optimiser that has seen nothing."""
+        parameters = torch.nn.utils.parameters_to_vector(self._network().parameters()).detach()
+        return self._pack(0, [parameters, *(torch.zeros_like(parameters) for _ in range(_COPIES - 1))])
+
+    def train(self, model: bytes, data: bytes) -> Outcome:
+        """Return the model after ``steps`` more updates, and the mean loss over them.
+
+        Raises:
+            MalformedError: ``model`` has the wrong length for this trainer.
+        """
+        torch.set_num_threads(1)
+        network = self._network()
+        updates, optimiser = self._load(network, model)
+        losses: list[float] = []
+        residue = b""
+        for inputs, targets in self._batches(data, updates):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.cross_entropy(network(inputs), targets)
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+            residue = inputs.numpy().astype(np.uint8).tobytes() + network[0].weight.grad.numpy().tobytes()
+        return Outcome(self._saved(network, optimiser, updates + len(losses)), float(np.mean(losses or [0.0])), residue)
+
+    def _network(self) -> Any:
+        """Return the network with its first parameters; nobody else's random numbers are touched."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return torch.nn.Sequential(
+                torch.nn.Embedding(VOCABULARY, self.width),
+                torch.nn.Flatten(),
+                torch.nn.Linear(self.context * self.width, self.hidden),
+                torch.nn.Tanh(),
+                torch.nn.Linear(self.hidden, VOCABULARY),
+            )
+
+    def _load(self, network: Any, model: bytes) -> tuple[int, Any]:
+        parameters = list(network.parameters())
+        size = sum(each.numel() for each in parameters)
+        if len(model) != _HEAD + 4 * _COPIES * size:
+            raise MalformedError("PyTorch model", f"{_HEAD + 4 * _COPIES * size} bytes", f"{len(model)}")
+        updates = int.from_bytes(model[:_HEAD], "little")
+        flat = torch.from_numpy(np.frombuffer(model, np.float32, offset=_HEAD).copy())
+        values, means, squares = flat.split(size)
+        torch.nn.utils.vector_to_parameters(values, parameters)
+        optimiser = torch.optim.Adam(parameters, lr=self.rate, betas=(0.9, 0.99))
+        counts = [each.numel() for each in parameters]
+        for each, mean, square in zip(parameters, means.split(counts), squares.split(counts), strict=True):
+            optimiser.state[each] = {
+                "step": torch.tensor(float(updates)),
+                "exp_avg": mean.view_as(each).clone(),
+                "exp_avg_sq": square.view_as(each).clone(),
+            }
+        return updates, optimiser
+
+    def _saved(self, network: Any, optimiser: Any, updates: int) -> bytes:
+        parameters = list(network.parameters())
+        states = [optimiser.state[each] for each in parameters]
+        vectors = [torch.cat([each.detach().flatten() for each in parameters])]
+        vectors += [torch.cat([state[name].flatten() for state in states]) for name in ("exp_avg", "exp_avg_sq")]
+        return self._pack(updates, vectors)
+
+    def _pack(self, updates: int, vectors: list[Any]) -> bytes:
+        return updates.to_bytes(_HEAD, "little") + b"".join(each.numpy().tobytes() for each in vectors)
+
+    def _batches(self, data: bytes, updates: int) -> Iterator[tuple[Any, Any]]:
+        text = characters(data)
+        if len(text) <= self.context:
+            return
+        source = np.random.default_rng([self.seed, updates])
+        for _ in range(self.steps):
+            at = source.integers(0, len(text) - self.context, size=self.batch)
+            window = torch.from_numpy(text[at[:, None] + np.arange(self.context + 1)])
+            yield window[:, :-1], window[:, -1]
