@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,7 @@ from carnet_ref.attestation.intel.certificates import p256_key
 from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
 from carnet_ref.attestation.intel.event_log import parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
-from carnet_ref.attestation.intel.quote import PADDING_LIMIT, parse_quote
+from carnet_ref.attestation.intel.quote import INTEL_QE_VENDOR, PADDING_LIMIT, parse_quote
 from carnet_ref.attestation.intel.signatures import verify_p256
 from tests.evidence.intel_table import AGREEMENT, TABLE, agreement, table
 from tests.fixtures.dcap import appraised, both_asked, published, status
@@ -77,6 +79,20 @@ def test_the_evidence_has_what_it_is_said_to_have() -> None:
     assert len({quote.signed for quote in quotes}) == len(quotes) == 8
     assert {quote.version for quote in quotes} == {4, 5}
     assert {quote.padding for quote in quotes} == {0, 70, 307, 3065}
+
+
+def _has_the_header_of_a_quote(path: Path) -> bool:
+    data = path.read_bytes()
+    with suppress(ValueError):
+        data = bytes.fromhex(data.decode("ascii").strip().removeprefix("0x"))
+    return data[12:28] == INTEL_QE_VENDOR
+
+
+def test_every_quote_in_the_evidence_is_asked_about() -> None:
+    root = Path(FOLDER or "")
+    found = {path for path in root.rglob("*") if path.is_file() and _has_the_header_of_a_quote(path)}
+    assert {path.relative_to(root).as_posix() for path in found} <= {case.quote for case in CASES}
+    assert len(found) == 13
 
 
 def test_the_table_in_the_documentation_is_what_the_evidence_gives() -> None:
