@@ -47,14 +47,21 @@ class Recorder:
         self.clock = max(self.clock, clock)
 
     def record(self, taken: Step) -> None:
-        """Record a step, at the next tick of the clock."""
+        """Record a step, at the next tick of the clock.
+
+        Raises:
+            TraceFileError: it could not be written.
+        """
         self.clock += 1
         line = json.dumps(Event(self.clock, taken).to_json())
         if self.sink is None:
             self.lines.append(line)
             return
-        self.sink.write(line + "\n")
-        self.sink.flush()
+        try:
+            self.sink.write(line + "\n")
+            self.sink.flush()
+        except OSError as error:
+            raise TraceFileError(f"cannot write the steps that are taken: {error.strerror}") from error
 
 
 def resumed(path: Path) -> int:
@@ -90,14 +97,19 @@ def believed(lines: Iterable[str]) -> tuple[list[str], str]:
 
 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
-    """Write a trace file: the header, then the steps.
+    """Write a trace file: the header, then the steps. What was there before stays until all of it is written.
 
     Raises:
         TraceFileError: the file could not be written.
     """
+    beside = path if path.exists() and not path.is_file() else path.with_name(f"{path.name}.part")
     try:
-        with path.open("w", encoding="utf-8") as file:
+        with beside.open("w", encoding="utf-8") as file:
             file.write(json.dumps(header.to_json()) + "\n")
             file.writelines(line + "\n" for line in lines)
+        if beside is not path:
+            beside.replace(path)
     except OSError as error:
+        if beside is not path:
+            beside.unlink(missing_ok=True)
         raise TraceFileError(f"cannot write the trace to {path}: {error.strerror}") from error

@@ -15,13 +15,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from carnet_ref.defences import Defences
 from carnet_ref.journal import Journal
 from carnet_ref.parties.cast import Cast
 from carnet_ref.platform.bus import Platform
-from carnet_ref.recorder import Recorder, resumed
+from carnet_ref.recorder import Recorder, TraceFileError, resumed
 from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM
 from carnet_ref.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import trainer_named
@@ -61,13 +61,26 @@ def main() -> None:
         run = _platform if assignment.name == PLATFORM else _party
         outcome = asyncio.run(run(assignment))
     except CarnetError as error:
-        _say({"failure": str(error), "exit": error.exit_code})
-        sys.exit(2)
+        _refuse(error)
     _say(outcome)
     sys.exit(3 if outcome.get("failure") else 0)
 
 
+def _refuse(error: CarnetError) -> NoReturn:
+    _say({"failure": str(error), "exit": error.exit_code})
+    sys.exit(2)
+
+
+def _failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """End the process for what nobody awaits either: a platform's connections are tasks of their own."""
+    error = context.get("exception")
+    if isinstance(error, CarnetError):
+        _refuse(error)
+    loop.default_exception_handler(context)
+
+
 async def _platform(assignment: Assignment) -> dict[str, Any]:
+    asyncio.get_running_loop().set_exception_handler(_failed)
     cast = assignment.made()
     folder = Path(assignment.folder)
     clock = resumed(_trace(folder, PLATFORM))
@@ -111,8 +124,11 @@ def _trace(folder: Path, name: str) -> Path:
 
 
 def _write(file: Any, data: bytes) -> None:
-    file.write(data)
-    file.flush()
+    try:
+        file.write(data)
+        file.flush()
+    except OSError as error:
+        raise TraceFileError(f"cannot keep what the platform saw: {error.strerror}") from error
 
 
 def _say(fields: Mapping[str, Any]) -> None:

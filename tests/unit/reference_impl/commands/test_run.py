@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
+from carnet_ref.commands.running import Plan
+from carnet_ref.recorder import TraceFileError, write_trace
 
 SHAPE = {"holders", "rounds", "handoffs", "bytes_provisioned", "trace", "conforms", "loss"}
 SMALL = ("--holders", "2", "--rounds", "2")
@@ -91,3 +97,47 @@ def test_a_port_in_use_is_said() -> None:
 def test_processes_come_to_the_same_model_as_one_process() -> None:
     models = [json.loads(carnet(*SMALL, *more, "--json").stdout)["model"] for more in ((), ("--processes",))]
     assert models[0] == models[1]
+
+
+CARNET = (sys.executable, "-c", "import sys; from carnet_check.cli import main; main(sys.argv[1:])", "run")
+
+
+def limited(kibibytes: int, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run where no file can grow beyond a size: to a program, a disk that is full."""
+    return subprocess.run(
+        ("bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "bash", *CARNET, *args),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kibibytes", "processes", "said"),
+    [(64, (), "cannot write to the journal"), (192, ("--processes",), "carnet: cannot ")],
+    ids=["one process", "several"],
+)
+def test_a_full_disk_is_said_and_what_is_journalled_is_there_again(
+    kibibytes: int, processes: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    kept = ("--journal", str(tmp_path / "journal"), "--journal-key", str(tmp_path / "key"))
+    full = limited(kibibytes, *SMALL, *kept, *processes)
+    assert full.returncode == 2, full.stderr
+    assert said in full.stderr.splitlines()[-1]
+    assert "Traceback" not in full.stderr
+    again = json.loads(carnet(*SMALL, *kept, "--json").stdout)
+    assert (again["conforms"], again["model"]) == (True, json.loads(carnet(*SMALL, "--json").stdout)["model"])
+
+
+def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("an earlier trace")
+    with pytest.raises(TraceFileError, match="cannot write the trace"):
+        write_trace(trace, Plan(2, 2, "ratchet").cast.header(), _lines_until_the_disk_is_full())
+    assert trace.read_text() == "an earlier trace"
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def _lines_until_the_disk_is_full() -> Iterator[str]:
+    yield "{}"
+    raise OSError(errno.ENOSPC, "No space left on device")
