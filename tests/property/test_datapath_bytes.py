@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto import TAG_BYTES
@@ -24,7 +24,7 @@ from carnet_ref.datapath.delivery import (
 )
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
-from carnet_ref.datapath.quantities import QuantityError, Size
+from carnet_ref.datapath.quantities import Duration, QuantityError, Size
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric
 from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
@@ -284,6 +284,10 @@ def test_whatever_the_platform_does_to_a_speculated_message_is_noticed(
         serve_speculatively(requests, expected, blocks, random.Random(1).randbytes, speculation, platform=meddler)
 
 
+SEALING_ONLY = Costs({stage: StageCost() for stage in Stage} | {Stage.RE_ENCRYPT: StageCost(Duration(1.0))})
+
+
+@example(([1, 2, 3], [1, 5, 5]), Speculation(2, 2, 1), SEALING_ONLY, Size(1))  # the worker is busy with wrong guesses
 @given(servings(), SPECULATIONS, COSTS, st.integers(1, 4096).map(Size))
 def test_pipellm_loses_at_most_its_declared_misprediction_cost(
     serving: tuple[list[int], list[int]], speculation: Speculation, costs: Costs, block: Size
