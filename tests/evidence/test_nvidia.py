@@ -17,6 +17,7 @@ from carnet_ref.attestation.nvidia.ocsp import check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy
 from carnet_ref.attestation.nvidia.report import OpaqueType, parse_report
 from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
+from carnet_ref.wire import MalformedError
 from tests.evidence.nvidia_table import TABLE, table
 from tests.fixtures.nvidia_evidence import (
     DRIVER_RIM,
@@ -187,10 +188,13 @@ def test_reference_values_past_their_signers_certificate_are_refused() -> None:
 
 
 def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
-    wrong = anchors_from_pem(read(f"{UNIT}/incorrect_rim_root.crt"))
+    """The certificate that NVIDIA's tests call an incorrect root is no authority's, so no trust anchor either."""
+    wrong = read(f"{UNIT}/incorrect_rim_root.crt")
     case = next(rim for rim in RIMS if rim.refused_at is None)
-    appraisal = appraise_rim(case.document, at=case.at, anchors=wrong.of(Role.NVIDIA_RIM))
-    assert appraisal.failed_step == "chain"
+    for anchors in (parse_pem_chain(wrong), default_anchors().of(Role.NVIDIA_DEVICE)):
+        assert appraise_rim(case.document, at=case.at, anchors=anchors).failed_step == "chain"
+    with pytest.raises(MalformedError, match="certificates of authorities"):
+        anchors_from_pem(wrong)
 
 
 def test_the_default_anchors_are_the_roots_that_nvidia_and_google_publish() -> None:
