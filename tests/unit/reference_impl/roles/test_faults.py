@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from carnet_ref.roles.papers import Grant, Return
 from tests.fixtures.worlds import TestWorld, world_of
 
 CAST = Cast(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
+SHOWN = Path(__file__).parents[4] / "docs" / "results" / "faults.csv"
 Fault = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Fault] = {}
 
@@ -263,6 +265,37 @@ def a_fact_of_another_session_is_used(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(facts, "fenced", fenced)
 
 
+SELF, TRACE = "noticed", "does not conform"
+CAUGHT = {
+    "scrub leaves the buffer": (SELF, "bytes are left after the scrub"),
+    "scrub leaves the workspace": (SELF, "bytes are left after the scrub"),
+    "scrub is not ordered": (TRACE, "rotate_out: the check 'phase'"),
+    "the old engine stays alive": (SELF, "2 copy engines take traffic after a rotation"),
+    "the gpu keeps the old reply key": (SELF, "orchestrator: session given up: AES-GCM tag does not verify"),
+    "the gpu restarts its counter": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "a holder uses an iv twice": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the orchestrator uses an iv twice": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the grant counts from too far": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the whole bundle is lent": (SELF, "a grant of more than the host-to-device half"),
+    "the launch key is lent": (SELF, "a grant of more than the host-to-device half"),
+    "the grant goes to the wrong holder": (TRACE, "grant: the check 'addressee'"),
+    "memory is checked before the rotation": (SELF, "the GPU received 5 messages, the holder sent 3"),
+    "contexts are fenced before the rotation": (SELF, "the GPU received 4 messages, the holder sent 3"),
+    "nothing rotates at return": (SELF, "the GPU received 5 messages, the holder sent 3"),
+    "contexts are not fenced": (SELF, "nothing is done at home before fence and check"),
+    "the code is not uploaded again": (SELF, "code in GPU memory is not the orchestrator's"),
+    "nothing is read back": (SELF, "nothing is done at home before fence and check"),
+    "an acknowledgement of a rotation is not awaited": (SELF, "while the orchestrator awaits return"),
+    "the report answers another nonce": (TRACE, "accept_gpu: the check 'report in session'"),
+    "a chunk is recorded as another": (TRACE, "provision: the check 'in"),
+    "a chunk is counted and not sent": (SELF, "the GPU received 2 messages, the holder sent 3"),
+    "what an evicted holder left is trained on": (TRACE, "send_train: the check 'returned'"),
+    "a verified fact is made without a check": ("refused", "MemoryVerified comes out of its check"),
+    "a fact of another session is used": (SELF, "is not about session"),
+}
+"""What catches each fault: a role's own check, or conformance, and what it says."""
+
+
 def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
     """Return how a run went wrong; nothing, if nothing did."""
     try:
@@ -292,10 +325,25 @@ def test_without_a_fault_nothing_is_caught(judged: Callable[[], str]) -> None:
 
 
 def test_there_are_many_faults() -> None:
+    assert set(FAULTS) == set(CAUGHT)
     assert len(FAULTS) >= 15
+    assert {by for by, _ in CAUGHT.values()} >= {SELF, TRACE}
+
+
+def test_the_documentation_lists_them() -> None:
+    """Both are written by hand, and say the same."""
+    by = {SELF: "a role", TRACE: "conformance", "refused": "a fact"}
+    with SHOWN.open(encoding="utf-8", newline="") as file:
+        shown = list(csv.reader(file))
+    assert shown[0] == ["fault", "caught by", "which says"]
+    assert shown[1:] == [[name, by[caught], said] for name, (caught, said) in CAUGHT.items()]
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_caught(name: str, judged: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What catches it is the check that is there for it, and says so."""
     FAULTS[name](monkeypatch)
-    assert judged() != ""
+    by, said = CAUGHT[name]
+    found = judged()
+    assert found.startswith(by)
+    assert said in found

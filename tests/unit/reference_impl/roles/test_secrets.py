@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import re
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,25 @@ from carnet_ref.roles.messages import ORCHESTRATOR
 from carnet_ref.transport.supervisor import Supervisor
 from tests.fixtures.worlds import draws, world_of
 
-CAST = Cast(holder_names(2), 2)
+CAST = Cast(holder_names(3), 9)
+"""As many holders and rounds as ``carnet run`` has by default."""
 KEY = bytes(range(100, 132))
+SIZE = 16
+"""Bytes in a row that betray a secret, wherever in it they stand."""
+SPY = """
+import os, sys
+sys.argv[0] = "spied on"
+from carnet_ref import crypto
+sink = open(os.environ["SPIED_KEYS"], "a", buffering=1)
+for kind in (crypto.AesGcm, crypto.AesGcmSiv):
+    def init(self, key, original=kind.__init__):
+        sink.write(bytes(key).hex() + "\\n")
+        original(self, key)
+    kind.__init__ = init
+from carnet_ref.transport.process import main
+main()
+"""
+"""What a process of a run is, less that it tells every key that it makes a cipher of."""
 
 
 @pytest.fixture
@@ -43,33 +63,42 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         seen.append(bytes(key))
         return original(key, info, length)
 
-    for module in ("crypto", "keys.h100", "keys.schedules"):
+    for module in ("crypto", "hpke", "keys.h100", "keys.schedules"):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 
 
-def windows(secret: bytes, size: int = 16) -> Iterator[bytes]:
-    """Yield parts of a secret that would betray it."""
-    yield from (secret[start : start + size] for start in range(0, max(1, len(secret) - size + 1), size))
+def windows(text: bytes) -> Iterator[bytes]:
+    """Yield every part of a text that is as long as one that betrays a secret."""
+    return (text[start : start + SIZE] for start in range(len(text) - SIZE + 1))
 
 
-def betrayed(haystack: bytes, secrets: list[bytes]) -> list[bytes]:
-    return [part for secret in secrets for part in windows(secret) if part in haystack]
+def betrayed(haystack: bytes, secrets: Iterable[bytes]) -> set[bytes]:
+    """Return the parts of secrets that are found, as bytes or in hexadecimal."""
+    sought = {part for secret in secrets for part in windows(secret)}
+    digits = re.findall(rb"[0-9a-f]{32,}", haystack)
+    read = [bytes.fromhex(run[at : len(run) - (len(run) - at) % 2].decode()) for run in digits for at in (0, 1)]
+    return sought.intersection(itertools.chain(windows(haystack), *map(windows, read)))
 
 
 def plaintexts(cast: Cast) -> list[bytes]:
     return [chunk for holder in cast.holders for chunk in cast.dataset(holder)]
 
 
-def test_the_search_finds_what_is_there() -> None:
+@pytest.mark.parametrize("start", [0, 5, 2048 - SIZE])
+def test_the_search_finds_what_is_there(start: int) -> None:
+    """Sixteen bytes are enough, wherever they come from and wherever they are."""
     (first, *_) = plaintexts(CAST)
-    assert betrayed(b"before" + first + b"after", [first])
-    assert not betrayed(bytes(1000), [first])
+    part = first[start : start + SIZE]
+    noise = bytes(range(256)) * 20
+    for planted in (part, part.hex().encode()):
+        assert betrayed(noise + planted + noise, [first]) == {part}
+    assert not betrayed(noise + part[1:] + noise, [first])
 
 
 @pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master", "wrapped-under-old"])
 def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[bytes], tmp_path: Path) -> None:
-    cast = Cast(holder_names(2), 2, schedule)
+    cast = Cast(CAST.holders, CAST.rounds, schedule)
     world, _ = world_of(cast)
     for name in (ORCHESTRATOR, *cast.holders):
         world.nodes[name].store = Journal(tmp_path / name, KEY, cast.owner(name), draws(f"journal of {name}"))
@@ -79,16 +108,27 @@ def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[b
     seen = b"".join(frame.body for frame in world.platform.seen) + b"".join(world.platform.host_memory)
     on_disk = b"".join(each.read_bytes() for each in tmp_path.iterdir())
     model = world.orchestrator.job.progress.model[8:2048]
-    assert len(keys) > 20
-    assert len(seen) > 500_000
+    assert len(set(keys)) > 30
+    assert len(seen) > 2_000_000
     assert len(on_disk) > 100_000
     for haystack in (seen, on_disk):
         assert not betrayed(haystack, [*plaintexts(cast), *keys, *enrolment, model])
 
 
-def test_processes_leave_no_plaintext_either(tmp_path: Path) -> None:
-    Supervisor(CAST, tmp_path, lambda name: tmp_path / f"{name}.journal", KEY).run()
-    left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert len(left["seen"]) > 500_000
-    assert "orchestrator.journal" in left
-    assert not betrayed(b"".join(left.values()), [*plaintexts(CAST), KEY])
+def test_processes_leave_neither_plaintext_nor_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is on disk after a run in processes: what the platform saw, traces and journals."""
+    folder, spied = tmp_path / "run", tmp_path / "keys"
+    folder.mkdir()
+    monkeypatch.setenv("SPIED_KEYS", str(spied))
+    supervisor = Supervisor(CAST, folder, lambda name: folder / f"{name}.journal", KEY)
+    supervisor.program = (sys.executable, "-c", SPY)
+    supervisor.run()
+    left = {path.name: path.read_bytes() for path in folder.iterdir()}
+    keys = {bytes.fromhex(line) for line in spied.read_text().split()}
+    assert len(left["seen"]) > 2_000_000
+    assert {"orchestrator.journal", "orchestrator.ndjson", *(f"{name}.journal" for name in CAST.holders)} <= set(left)
+    assert KEY in keys
+    assert len(keys) > 15
+    everything = b"".join(left.values())
+    assert not betrayed(everything, [*plaintexts(CAST), *keys])
+    assert betrayed(everything + min(keys), keys)
