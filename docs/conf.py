@@ -25,6 +25,7 @@ nitpick_ignore_regex = [
 ]
 suppress_warnings = ["ref.python"]
 
+autodoc_mock_imports = ["cvc5", "llvmlite", "numba", "torch"]  # optional, and not needed to be read
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
@@ -32,6 +33,7 @@ python_use_unqualified_type_names = True
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_show_sourcelink = False
+html_show_search_summary = False  # it is fetched, which pages that are opened from disk may not do
 html_static_path = ["_static"]
 html_css_files = ["carnet.css"]
 

@@ -1,9 +1,14 @@
-"""A headless browser and a report to look at; without a browser on the machine these tests are skipped and say so."""
+"""A headless browser, and what to look at with it; without one on the machine these tests are skipped and say so."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib import util
 from pathlib import Path
 from typing import Literal, cast
 
@@ -13,6 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser.visit import Visit
 from tests.unit.model_check.command import TOY, carnet
 
+ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -43,17 +49,53 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="session")
+def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the documentation, but for its longest pages, which look like the others; CI builds all of it."""
+    if util.find_spec("sphinx_test_reports") is None:
+        pytest.skip("needs the docs extra")
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    folder = (tmp_path_factory.mktemp("one") if alone else tmp_path_factory.getbasetemp().parent) / "documentation"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "index.html").is_file():
+            _build(folder)
+    return folder
+
+
+def _build(folder: Path) -> None:
+    left_out = ["_build", "adr/0*.md", "api/*", "specification/gpu-travelling/actions.md"]
+    left_out += ["specification/gpu-travelling/claims.md", "assurance/*"]
+    settings = ("-D", f"exclude_patterns={','.join(left_out)}")
+    subprocess.run(
+        [sys.executable, "-m", "sphinx", "-Q", *settings, "-b", "html", str(ROOT / "docs"), str(folder)], check=True
+    )
+
+
 @pytest.fixture
 def visit(browser: Browser, report: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """Look at the report; whatever a test does there, nothing may be complained of and nothing asked of a network."""
+    """Look at the report."""
+    yield from watched(browser, report, request)
+
+
+@pytest.fixture
+def read(browser: Browser, documentation: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """Look at the documentation."""
+    yield from watched(browser, documentation, request)
+
+
+def watched(browser: Browser, folder: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """Look at a folder; whatever a test does there, nothing may be complained of and nothing asked of a network."""
     width, scheme = cast("tuple[int, Literal['light', 'dark']]", getattr(request, "param", (1280, "light")))
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    seen = Visit(report, context.new_page())
-    seen.page.on("console", lambda message: seen.complaints.append(message.text))
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    seen = Visit(folder, context.new_page())
+    seen.page.on("console", lambda message: seen.heard(message.type, message.text))
     seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
     seen.page.on("request", lambda asked: seen.requests.append(asked.url))
     yield seen
     context.close()
     assert seen.complaints == []
     assert seen.requests
-    assert all(url.startswith(report.as_uri() + "/") for url in seen.requests)
+    assert all(url.startswith(folder.as_uri() + "/") for url in seen.requests)

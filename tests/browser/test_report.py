@@ -7,45 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.visit import Visit
+from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit
 
 ATTACK = "attack-main.without-fresh-key.collusion.secrecy.html"
 STEPS = 5
-READABLE = 11.0
-"""Pixels: the smallest text that may occur."""
-
-CONTRAST = """() => {
-  const parse = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
-  const luminance = ([r, g, b]) => [r, g, b]
-    .map((part) => part / 255)
-    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
-  };
-  let worst = [99, ""];
-  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest("svg, .future")) continue;
-    const [one, other] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
-    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 120)];
-  }
-  return worst;
-}"""
-
-SMALLEST_TEXT = """() => {
-  const sizes = [...document.querySelectorAll("main *, header *")]
-    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    .filter((element) => element.checkVisibility())
-    .map((element) => parseFloat(getComputedStyle(element).fontSize));
-  return Math.min(...sizes);
-}"""
 
 
 def test_an_attack_is_stepped_through_with_the_keyboard(visit: Visit) -> None:

@@ -14,7 +14,9 @@ def verdicts(families: Sequence[Family], results: Mapping[str, Any]) -> str:
     """Return the page of what long runs found, with what is stale marked as such."""
     if not results:
         return page("# Verdicts", "No long run is recorded. `carnet verify` makes the verdicts afresh.")
-    current = {(family.id, name): family.protocol(name).digest for family in families for name in family.variants}
+    shown = {(row["protocol"], row["variant"]) for run in results.values() for row in run.get("results", ())}
+    known = ((family, name) for family in families for name in family.variants if (family.id, name) in shown)
+    current = {(family.id, name): family.protocol(name).digest for family, name in known}
     explained = "What long runs found. A verdict is stale when the specification has changed since the run."
     runs = (line for name, run in results.items() for line in _run(name, run, current))
     return page("# Verdicts", explained, runs)

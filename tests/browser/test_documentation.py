@@ -1,0 +1,83 @@
+"""The documentation in a browser: every kind of page, links, search, colours, widths."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.visit import CONTRAST, READABLE, Visit
+
+pytestmark = pytest.mark.timeout(300)  # the first of them builds the pages
+
+PAGES = (
+    "index.html",
+    "tutorial.html",
+    "findings.html",
+    "specification/gpu-travelling/index.html",
+    "specification/gpu-travelling/diagrams.html",
+    "specification/verdicts.html",
+    "specification/assurance/requirements.html",
+    "specification/assurance/tests.html",
+)
+DIAGRAMS = "specification/gpu-travelling/diagrams.html"
+LOOKS = [(400, "light"), (400, "dark"), (1600, "light"), (1600, "dark")]
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("article *")]
+  .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+  .filter((element) => element.checkVisibility() && !element.closest(".headerlink"))
+  .map((element) => parseFloat(getComputedStyle(element).fontSize)))"""
+
+
+@pytest.mark.parametrize("read", LOOKS, indirect=True, ids=str)
+def test_text_is_readable_and_nothing_sticks_out(read: Visit) -> None:
+    for name in PAGES:
+        page = read.open(name)
+        assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth"), name
+        assert page.evaluate(SMALLEST) >= READABLE, name
+        ratio, where = page.evaluate(CONTRAST.replace('"main"', '"article"').replace("svg, .future", "svg, .highlight"))
+        assert ratio >= 4.5, (name, where)
+
+
+def test_a_requirement_leads_to_its_proof_its_test_and_its_place(read: Visit) -> None:
+    page = read.open("specification/assurance.html")
+    page.get_by_role("link", name="REQ-KEY-05").click()
+    need = page.locator("#REQ-KEY-05")
+    assert "verifies under the new key" in need.inner_text()
+    for part in ("proved by", "verified by", "enforced by"):
+        assert part in need.inner_text()
+    need.get_by_role("link", name="step-gpu-travelling-rotated-in").click()
+    assert page.url.endswith("evidence.html#step-gpu-travelling-rotated-in")
+
+
+def test_a_verdict_stands_with_its_digest_and_its_command(read: Visit) -> None:
+    page = read.open("specification/verdicts.html")
+    shown = page.locator("article").inner_text()
+    assert "carnet verify gpu-travelling" in shown
+    assert "digest" in shown
+    assert "PROVED, induction" in shown
+
+
+def test_diagrams_are_drawn_without_a_script(read: Visit) -> None:
+    page = read.open(DIAGRAMS)
+    drawn = page.locator(".diagram svg[role=img]")
+    assert drawn.count() >= 9
+    assert all(drawn.nth(place).bounding_box() for place in range(drawn.count()))
+    assert page.locator(".diagram text", has_text="KEY_EXCHANGE (s1)").count() == 1
+
+
+def test_search_finds_a_page(read: Visit) -> None:
+    page = read.open("index.html")
+    page.get_by_role("textbox").first.fill("fence")
+    page.keyboard.press("Enter")
+    page.locator("#search-results li a").first.wait_for()
+    found = page.locator("#search-results li a").all_inner_texts()
+    assert any("Findings" in title or "GPU Travelling" in title for title in found)
+
+
+@pytest.mark.parametrize("read", [(1280, "dark")], indirect=True)
+def test_a_dark_system_gets_dark_pages_and_a_click_changes_it(read: Visit) -> None:
+    page = read.open("index.html")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+    page.get_by_role("button", name="Toggle Light / Dark / Auto color theme").locator("visible=true").first.click()
+    assert page.evaluate("document.body.dataset.theme") != "auto"
+    page.evaluate("document.body.dataset.theme = 'light'")
+    assert page.evaluate(colour) != dark
