@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from carnet_spec.language import Family, SpecificationError
@@ -14,15 +14,18 @@ def verdicts(families: Sequence[Family], results: Mapping[str, Any]) -> str:
     """Return the page of what long runs found, with what is stale marked as such."""
     if not results:
         return page("# Verdicts", "No long run is recorded. `carnet verify` makes the verdicts afresh.")
-    shown = {(row["protocol"], row["variant"]) for run in results.values() for row in run.get("results", ())}
-    known = ((family, name) for family in families for name in family.variants if (family.id, name) in shown)
-    current = {(family.id, name): family.protocol(name).digest for family, name in known}
+    by_id = {family.id: family for family in families}
+
+    def current(protocol: str, variant: str) -> str | None:
+        family = by_id.get(protocol)
+        return family.protocol(variant).digest if family and variant in family.variants else None
+
     explained = "What long runs found. A verdict is stale when the specification has changed since the run."
     runs = (line for name, run in results.items() for line in _run(name, run, current))
     return page("# Verdicts", explained, runs)
 
 
-def _run(name: str, run: Any, current: Mapping[tuple[str, str], str]) -> Lines:
+def _run(name: str, run: Any, current: Callable[[str, str], str | None]) -> Lines:
     try:
         rows = [row for row in run["results"] if row.get("kind", "claim") == "claim"]
         command, digests = run["run"]["rerun"], run["run"]["spec_digests"]
@@ -34,7 +37,7 @@ def _run(name: str, run: Any, current: Mapping[tuple[str, str], str]) -> Lines:
         yield from (
             f"### {protocol}, {variant}",
             "",
-            freshness(digests.get(variant), current.get((protocol, variant))),
+            freshness(digests.get(variant), current(protocol, variant)),
             "",
         )
         yield from _matrix([row for row in rows if (row["protocol"], row["variant"]) == (protocol, variant)])
