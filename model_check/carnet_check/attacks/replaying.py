@@ -24,8 +24,7 @@ from carnet_spec.trace import Trace
 
 GROUP = "carnet.replay"
 MOST_STATES = 400_000
-MOST_SECONDS = 60.0
-"""How long another attack is looked for, in each size of instance."""
+"""How far another attack is looked for, in each size of instance."""
 
 Limits = Mapping[str, Mapping[str, str] | None]
 """Actions to leave out of a search, or the arguments that they may have in it."""
@@ -70,7 +69,6 @@ def _another(found: Hunt, limits: Limits) -> list[dict[str, Any]] | None:
             instance,
             invariants=(claim,),
             max_states=MOST_STATES,
-            max_seconds=MOST_SECONDS,
             threat=target.threat.id,
         )
         trace: Trace | None = explored.violations.get(claim.name)

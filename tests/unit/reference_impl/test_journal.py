@@ -102,3 +102,10 @@ def test_a_full_disk_is_said_and_loses_nothing(path: Path) -> None:
     assert len(journal) == 3
     journal.close()
     assert len(opened(path)) == 3
+
+
+def test_an_entry_is_on_disk_before_anything_else_happens(path: Path) -> None:
+    """What SQLite calls FULL: the log is flushed at every commit."""
+    database = opened(path)._database
+    assert database.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
