@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
+from carnet_check.interrupts import held_back
 from carnet_check.searches import Found, Search, search
 
 POLL_SECONDS = 0.2
@@ -30,9 +30,10 @@ def run_all(
         max_workers=min(jobs, max(1, len(tasks))), initializer=_enter, initargs=(counters,), context=context
     )
     try:
-        waiting: dict[Future[Found], tuple[int, Search]] = {
-            pool.schedule(_run, args=(task, slot)): (slot, task) for slot, task in enumerate(tasks)
-        }
+        with held_back():
+            waiting: dict[Future[Found], tuple[int, Search]] = {
+                pool.schedule(_run, args=(task, slot)): (slot, task) for slot, task in enumerate(tasks)
+            }
         while waiting:
             done, _ = wait(waiting, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
@@ -52,7 +53,6 @@ def run_all(
 def _enter(counters: Any) -> None:
     global _counters  # noqa: PLW0603 # a worker's own slot board, set once when the worker starts
     _counters = counters
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run(task: Search, slot: int) -> Found:

@@ -7,13 +7,13 @@ come back even then is ``unknown``. The wall-clock limit exists for that alone: 
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from carnet_check.interrupts import held_back
 from carnet_check.symbolic.solving import Answer, Batch, Outcome, solve
 
 if TYPE_CHECKING:
@@ -83,9 +83,10 @@ class Workers:
 
     def _scheduled(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Future[list[Answer]]]]:
         pool = self._started()
-        tasks: dict[Future[list[Answer]], Batch] = {
-            pool.schedule(self._solve, args=(batch,), timeout=self._patience): batch for batch in batches
-        }
+        with held_back():
+            tasks: dict[Future[list[Answer]], Batch] = {
+                pool.schedule(self._solve, args=(batch,), timeout=self._patience): batch for batch in batches
+            }
         for future in as_completed(tasks):
             yield tasks[future], future
 
@@ -93,11 +94,7 @@ class Workers:
         if self._pool is None:
             from pebble import ProcessPool
 
-            self._pool = ProcessPool(
-                max_workers=self.jobs,
-                initializer=_leave_interrupts_to_the_parent,
-                context=multiprocessing.get_context("spawn"),
-            )
+            self._pool = ProcessPool(max_workers=self.jobs, context=multiprocessing.get_context("spawn"))
         return self._pool
 
 
@@ -114,7 +111,3 @@ def _result(future: Future[list[Answer]]) -> list[Answer] | None:
         return future.result()
     except (TimeoutError, ProcessExpired):
         return None
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
