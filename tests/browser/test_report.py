@@ -143,3 +143,12 @@ def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:
     assert page.locator(".graph circle").count() == 157
     page.get_by_text("The same as text").click()
     assert page.locator("ol.states > li").count() == 157
+
+
+@pytest.mark.parametrize("visit", [(400, "light"), (1600, "light")], indirect=True, ids=str)
+def test_a_state_graph_opens_at_its_first_state(visit: Visit) -> None:
+    page = visit.open("index.html#states")
+    box, first = page.locator(".graph").bounding_box(), page.locator(".graph circle").first.bounding_box()
+    assert box
+    assert first
+    assert box["y"] < first["y"] < box["y"] + box["height"]

@@ -141,8 +141,17 @@ function stepper() {
   if (deep) bar.parentElement.querySelector(".attack").scrollIntoView({ block: "start" });
 }
 
+/** Scroll each state graph so that its first state is seen. */
+function graphs() {
+  for (const box of document.querySelectorAll(".graph")) {
+    const first = box.querySelector("circle");
+    if (first) box.scrollTop = Number(first.getAttribute("cy")) - box.clientHeight / 2;
+  }
+}
+
 themes();
 search();
+graphs();
 if (document.querySelector(".stepper")) stepper();
 else {
   window.addEventListener("hashchange", opened);
