@@ -152,3 +152,14 @@ def test_a_state_graph_opens_at_its_first_state(visit: Visit) -> None:
     assert box
     assert first
     assert box["y"] < first["y"] < box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("visit", [(400, "light"), (1600, "light")], indirect=True, ids=str)
+def test_a_deep_link_does_not_hide_who_the_columns_are(visit: Visit) -> None:
+    page = visit.open(f"{ATTACK}#step-3")
+    seen = """() => {
+      const head = document.querySelector(".sequence thead th:last-child");
+      const box = head.getBoundingClientRect();
+      return head.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+    }"""
+    assert page.evaluate(seen)
