@@ -356,6 +356,21 @@ def networks(draw: st.DrawFn) -> tuple[Any, list[Any], int]:
     return source.integers(-128, 128, (channels, values)), weights, draw(st.integers(1, channels))
 
 
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**32))
+def test_what_has_a_low_rank_stays_in_the_tee(channels: int, values: int, rank: int, seed: int) -> None:
+    source = np.random.default_rng(seed)
+    activations = source.integers(-50, 50, (channels, rank)) @ source.integers(-50, 50, (rank, values))
+    low, residual = low_rank_and_residual(activations, rank)
+    assert not residual.any()
+    assert np.array_equal(low, activations)
+
+
+def test_what_has_a_higher_rank_leaves_its_strongest_part_in_the_tee() -> None:
+    low, residual = low_rank_and_residual(np.diag([100, 10, 1]), 1)
+    assert np.array_equal(low, np.diag([100, 0, 0]))
+    assert np.array_equal(residual, np.diag([0, 10, 1]))
+
+
 @given(networks(), COSTS)
 def test_tee_and_gpu_together_compute_what_one_machine_would(network: tuple[Any, list[Any], int], costs: Costs) -> None:
     activations, weights, rank = network
