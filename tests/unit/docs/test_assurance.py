@@ -233,3 +233,15 @@ def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     assert "REQ-TOY-1" in page
     assert "evidence.html#step-toy-lend" in page
     assert "tests.html#test-test-toy-test-new" in page
+
+
+def test_the_findings_page_tells_of_every_finding_and_each_was_found_in_this_specification() -> None:
+    told = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    kept = json.loads((ROOT / "docs" / "results" / "attacks" / "gpu-travelling.json").read_text("utf-8"))
+    runs = {each["finding"]: each for each in kept if each["finding"]}
+    (family,) = (family for family in registered() if family.id == "gpu-travelling")
+    assert set(runs) == {finding.id for finding in family.findings}
+    for id, each in runs.items():
+        assert re.search(rf"\b{id}\b", told), id
+        assert each["verdict"] == "VIOLATED", id
+        assert each["digest"] == family.protocol(each["variant"], tuple(each["removed"])).digest, id
