@@ -67,8 +67,15 @@ def attacks(family: Family) -> None:
 
 
 def verdicts(family: Family) -> None:
-    """Verify the family and keep the answers."""
-    _write(RESULTS / f"{family.id}.json", verified(_printed(["carnet", "verify", family.id])))
+    """Verify the family and keep the answers.
+
+    Raises:
+        SystemExit: a verdict is not as expected; nothing is kept.
+    """
+    found = verified(_printed(["carnet", "verify", family.id]))
+    if any(row["verdict"] != row["expected"] for row in found["results"]):
+        raise SystemExit("a verdict is not as expected, so nothing is recorded")
+    _write(RESULTS / f"{family.id}.json", found)
 
 
 def rounds(family: Family) -> None:
