@@ -9,6 +9,7 @@ from typing import Any
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.narrate import reason
 from carnet_check.attacks.sequence import Event, sequence
+from carnet_check.report.words import knowers
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Claim, Finding, Profile, Threat
 from carnet_spec.trace import Trace
@@ -57,6 +58,7 @@ class Attack:
             "instance": self.judge.instance.describes,
             "digest": protocol.digest,
             "parties": list(course.parties),
+            "knowers": knowers(protocol, self.judge.instance, course.parties),
             "events": [_event(event) for event in course.events],
             "reason": reason(self.judge, self.claim.checked, self.states[-1]),
             "rerun": self.rerun,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from carnet_check.semantics import State
-from carnet_spec.language import Kind, Protocol, Symbol
+from carnet_spec.language import Instance, Kind, Protocol, Symbol
 from carnet_spec.language.terms import BOOL
 
 Env = Mapping[str, str]
@@ -50,6 +50,13 @@ def known(protocol: Protocol, state: State, before: State | None = None) -> dict
         told = ", ".join(way for way in ways if way)
         by_party.setdefault(knower, []).append(f"{what} ({told})" if told else what)
     return by_party
+
+
+def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> list[str]:
+    """Return those of ``parties`` of whom the protocol counts what they know; a device, for one, is only asked."""
+    agents = {symbol.domain[0] for symbol in knowledge_symbols(protocol) if len(symbol.domain) > 1}
+    others = {element for sort in protocol.sorts if sort not in agents for element in instance.of(sort)}
+    return [party for party in parties if party not in others]
 
 
 def _way(symbol: Symbol, symbols: Iterable[Symbol]) -> str:

@@ -16,7 +16,7 @@ from carnet_check.report import artefacts
 from carnet_check.report.closing import wrapped
 from carnet_check.report.matrix import matrices
 from carnet_check.report.progress import Heartbeat, Pace
-from carnet_check.report.words import filled, known, listed
+from carnet_check.report.words import filled, knowers, known, listed
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
@@ -145,6 +145,11 @@ def test_knowledge_of_one_thing_in_several_ways_is_told_apart() -> None:
         {"knows_in": frozenset({("eve", "k1")}), "knows_out": frozenset(), "rumour": frozenset({("k1",)})}, {}
     )
     assert known(halves(), state, before) == {"eve": ["k1 (out)"]}
+
+
+def test_knowledge_is_told_of_those_only_of_whom_it_is_counted() -> None:
+    instance = Instance({"Agent": ("eve", "bob"), "Key": ("k1",)}, functions={"spy": {(): "eve"}})
+    assert knowers(halves(), instance, ["bob", "k1", "the adversary", "eve"]) == ["bob", "the adversary", "eve"]
 
 
 def test_a_diagram_escapes_what_mermaid_would_read_as_syntax() -> None:
