@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -53,6 +56,50 @@ def completed(line: str) -> list[str]:
 )
 def test_the_shell_completes_names(line: str, offers: list[str]) -> None:
     assert completed(line) == offers
+
+
+def seen_on_a_terminal(*arguments: str, **environment: str) -> str:
+    """Return what ``carnet`` shows on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    surroundings = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+    with subprocess.Popen(
+        [sys.executable, "-c", CARNET, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**surroundings, "TERM": "xterm-256color", **environment},
+    ):
+        os.close(theirs)
+        shown = b"".join(until_hung_up(ours))
+    os.close(ours)
+    return shown.decode()
+
+
+def until_hung_up(terminal: int) -> Iterator[bytes]:
+    """Yield what is written to a terminal, until nobody is left who could write."""
+    while True:
+        try:
+            written = os.read(terminal, 65536)
+        except OSError:  # how Linux reports that the other end is closed
+            return
+        if not written:
+            return
+        yield written
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*[1-9][0-9;]*m")
+CONTROL = "\x1b"
+
+
+def test_colour_is_for_terminals_that_want_it() -> None:
+    verify = ("verify", TOY)
+    coloured = seen_on_a_terminal(*verify)
+    assert "secrecy" in coloured
+    assert COLOUR.search(coloured)
+    assert not COLOUR.search(seen_on_a_terminal(*verify, NO_COLOR="1"))
+    piped = subprocess.run([sys.executable, "-c", CARNET, *verify], capture_output=True, text=True, check=True)
+    assert "secrecy" in piped.stdout
+    assert CONTROL not in piped.stdout + piped.stderr
 
 
 def test_the_doctor_says_what_is_there() -> None:
