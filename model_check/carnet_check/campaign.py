@@ -179,6 +179,7 @@ def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
         "reference": campaign.request.source.reference,
         "variant": plan.protocol.variant,
         "without": (),
+        "digest": plan.protocol.digest,
     }
     near = tuple(goal.name for goal in plan.protocol.goals if _within(goal, profile))
     for threat in plan.threats:

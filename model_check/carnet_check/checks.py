@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.planning import EXPLICIT, Campaign, GoalOutcome, Plan
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.searches import NO_THREAT, PREMISE, Found, moves, premise_of
+from carnet_check.searches import NO_THREAT, PREMISE, Found, moves, premises_of
 from carnet_check.vacuity import satisfiable
-from carnet_spec.language import Action, Claim, Goal
-from carnet_spec.language.terms import conjunction
+from carnet_spec.language import Action, Claim, Goal, Threat
+from carnet_spec.language.terms import TRUE, conjunction
 
 ANY_THREAT = "any"
 HONEST_RUN = "none"
@@ -71,9 +71,21 @@ def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, cam
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
     check = _Check(plan, evidence, campaign)
     marked = list(check.with_premises_checked(rows))
-    if evidence is not None and not campaign.request.claims:
+    if evidence is None:
+        check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
+    elif campaign.request.claims:
+        check.note(
+            "only some claims were explored, so nobody looked for goals out of reach and steps that nobody takes"
+        )
+    else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
     return marked
+
+
+def _called(premise: Goal) -> str:
+    """Name a premise: by its number, if the claim has several."""
+    _, _, number = premise.name.removeprefix(PREMISE).partition("/")
+    return f"premise {number}" if number else "the premise"
 
 
 class _Check:
@@ -87,28 +99,41 @@ class _Check:
     # -- premises ---------------------------------------------------------------------------------
 
     def with_premises_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
-        """Yield the rows; those of a claim whose premise cannot hold say so."""
+        """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
-        vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_premise(claim))}
+        vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
+        impossible = {threat.id for threat in self.plan.threats if self._contradictory(threat)}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
-            if mine and not spoken and row.claim in vacuous:
-                yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=vacuous[row.claim])
+            why = vacuous.get(row.claim, "")
+            if row.threat in impossible:
+                why = f"what is assumed under {row.threat} contradicts itself, so anything follows"
+            if mine and not spoken and why:
+                yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
             else:
                 yield row
 
-    def _vacuous_premise(self, claim: Claim) -> str:
-        """Say why the premise of ``claim`` cannot hold, if it cannot."""
-        premise = premise_of(claim.checked)
-        if premise is None or self.evidence.reached(PREMISE + claim.checked.name):
+    def _contradictory(self, threat: Threat) -> bool:
+        """Whether the axioms, with those of the threat model, hold in no world; what was explored is a world."""
+        if any(found.states for found in self.evidence.broad if found.search.threat == threat.id):
+            return False
+        anything = Goal("anything", (), TRUE, "")
+        return not satisfiable(self.protocol, None if threat == NO_THREAT else threat, anything, None)
+
+    def _vacuous_claim(self, claim: Claim) -> str:
+        """Say why ``claim``, or a part of it, can never apply, if it cannot."""
+        return next((why for premise in premises_of(claim.checked) if (why := self._vacuous(claim, premise))), "")
+
+    def _vacuous(self, claim: Claim, premise: Goal) -> str:
+        if self.evidence.reached(premise.name):
             return ""
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if any(satisfiable(self.protocol, threat, premise, self._taken()) for threat in threats):
             if self.evidence.broad:
-                self._note(f"the premise of {claim.name} is met in no state of this profile, though it can be")
+                self.note(f"{_called(premise)} of {claim.name} is met in no state of this profile, though it can be")
             return ""
-        return "the premise never holds, so the claim says nothing"
+        return f"{_called(premise)} never holds, so the claim says nothing"
 
     def _taken(self) -> tuple[Action, ...]:
         """Return the actions that can be taken, as far as an exhaustive exploration shows."""
@@ -167,7 +192,7 @@ class _Check:
                     stopped.append(action.name)
         layer = self.campaign.request.source.family.variants[self.protocol.variant].over
         if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
-            self._note("adversary steps that no run of the baseline could take: " + ", ".join(stopped))
+            self.note("adversary steps that no run of the baseline could take: " + ", ".join(stopped))
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
@@ -206,5 +231,6 @@ class _Check:
             kind=kind,
         )
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Add a remark on this variant to what the run says at its end."""
         self.campaign.notes.append(f"{self.protocol.variant}: {text}")

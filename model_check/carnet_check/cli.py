@@ -22,6 +22,8 @@ GROUP = "carnet.commands"
 EXIT_USAGE = 2
 EXIT_INTERNAL = 5
 EXIT_INTERRUPTED = 130
+EXIT_UNREAD = 141
+"""What a shell says of a program whose reader has gone: what came of it, nobody was told."""
 TRACEBACK = "CARNET_TRACEBACK"
 
 BUILT_IN = {
@@ -34,6 +36,10 @@ BUILT_IN = {
     "doctor": ("carnet_check.commands.doctor:doctor", "Say which engines and tools are present."),
     "report": ("carnet_check.commands.report:report", "Show a kept run as pages to read."),
 }
+
+
+class UnreadError(Exception):
+    """Whoever read standard output has gone."""
 
 
 class Commands(click.Group):
@@ -64,6 +70,13 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click would take a reader that has gone for a failure of it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise UnreadError from error
+
     def main(  # type: ignore[override]  # never returns: every way out is an exit code
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
@@ -73,10 +86,10 @@ class Commands(click.Group):
         try:
             code = super().main(given, prog_name or "carnet", **extra)
             sys.stdout.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has gone, which is no error
-            code = 0
         except BaseException as error:
+            if isinstance(error, BrokenPipeError | UnreadError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more
+                sys.exit(EXIT_UNREAD)
             if isinstance(error, SystemExit):
                 raise
             code = _failed(error, "--json" in given)

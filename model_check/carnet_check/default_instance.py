@@ -7,6 +7,7 @@ allow, chosen so that the instance is interesting: public relations hold whereve
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -65,8 +66,9 @@ def _elements(protocol: Protocol, scale: Scale) -> dict[str, Row]:
         constants = [s.name for s in protocol.symbols if _is_constant(s) and s.result == sort]
         beside = scale.get(EACH, BESIDE_CONSTANTS)
         count = scale.get(sort.name, len(constants) + beside)
-        others = (f"{sort.name.lower()}{number}" for number in range(1, count + 1))
-        found[sort.name] = tuple([*constants, *others][:count])
+        numbered = (f"{sort.name.lower()}{number}" for number in itertools.count(1))
+        others = (name for name in numbered if name not in constants)
+        found[sort.name] = tuple(itertools.islice(itertools.chain(constants, others), count))
     return found
 
 

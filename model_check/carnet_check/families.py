@@ -33,6 +33,7 @@ from carnet_spec.language import (
     SpecificationError,
     Variant,
 )
+from carnet_spec.language.lints import unsound
 from carnet_spec.protocols.registry import REGISTRY
 
 DEFAULT_VARIANT = "main"
@@ -66,6 +67,21 @@ class Source:
         if ablated.actions == whole.actions:
             raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
         return ablated
+
+    def sound(self, variant: str = "") -> Protocol:
+        """Build a variant that is to be judged.
+
+        Raises:
+            UsageError: the variant is unknown.
+            InvalidSpecificationError: it is not well formed, or breaks a rule that every engine relies on.
+        """
+        protocol = self.protocol(variant)
+        with _blamed_on_the_specification(self.reference):
+            broken = unsound(protocol)
+        if broken:
+            more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+            raise InvalidSpecificationError(f"{protocol.variant}: no verdict would mean anything: {broken[0]}{more}")
+        return protocol
 
     def layered(self) -> list[Protocol]:
         """Return the first main variant, and the layers over it."""

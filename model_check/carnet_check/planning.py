@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from carnet_check.searches import NO_THREAT, Found, violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Claim, Profile, Protocol, Threat
 from carnet_spec.language.lints import Level, lint
+from carnet_spec.language.lints.initialisation import claims_that_read_early
 
 EXPLICIT = "explicit"
 INDUCTION = "induction"
@@ -137,12 +138,14 @@ def planned(request: Request) -> Campaign:
     _refuse_empty(campaign)
     _refuse_instances(campaign)
     campaign.notes += [note for plan in plans for note in _complaints(plan.protocol)]
+    if INDUCTION not in engines:
+        campaign.notes += [note for plan in plans for note in _first_values(plan)]
     return campaign
 
 
 def _plan(request: Request, variant: str) -> Plan:
     family = request.source.family
-    protocol = request.source.protocol(variant)
+    protocol = request.source.sound(variant)
     declared = protocol.threats or (NO_THREAT,)
     threats = tuple(t for t in declared if not request.threats or t.id in request.threats)
     pairs = []
@@ -220,6 +223,17 @@ def _refuse_instances(campaign: Campaign) -> None:
                 wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
                 if wrong:
                     raise InvalidSpecificationError(f"profile {campaign.profile.name}: {'; '.join(wrong)}")
+
+
+def _first_values(plan: Plan) -> Iterator[str]:
+    """Yield what explorations take for granted and only induction does not."""
+    judged = {claim.name for claim, _ in plan.pairs}
+    early = {(read.action, read.symbol.name) for read in claims_that_read_early(plan.protocol) if read.action in judged}
+    for claim, symbol in sorted(early):
+        yield (
+            f"{plan.protocol.variant}: {claim} may read {symbol} before it is written: explored from the first "
+            "element of its sort only, where induction covers all"
+        )
 
 
 def _complaints(protocol: Protocol) -> list[str]:

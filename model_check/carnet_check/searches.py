@@ -13,7 +13,7 @@ from carnet_check import families
 from carnet_check.explicit import Exploration, explore
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol, Threat
-from carnet_spec.language.terms import Implies
+from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunction
 from carnet_spec.trace import Trace
 
 PREMISE = "premise/"
@@ -50,6 +50,8 @@ class Search:
     stop_at_first: bool = False
     caps: Caps = Caps()
     reduction: bool = True
+    digest: str = ""
+    """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def search(task: Search, watch: Watch | None = None) -> Found:
     """Run ``task`` here and now."""
     source = families.load(task.reference)
     protocol = source.protocol(task.variant, task.without)
+    if task.digest and protocol.digest != task.digest:
+        return failed(task, [f"the specification changed while it was checked: it was {task.digest[:16]}"])
     instance = source.instance(protocol, task.threat, task.profile)
     return search_in(task, protocol, instance, watch)
 
@@ -108,7 +112,7 @@ def search_in(task: Search, protocol: Protocol, instance: Instance, watch: Watch
     goals = [goal for goal in protocol.goals if goal.name in task.goals]
     if task.directed:
         return _directed(task, protocol, instance, goals, watch)
-    premises = [premise for name in task.claims if (premise := premise_of(protocol.claim(name).checked))]
+    premises = [premise for name in task.claims for premise in premises_of(protocol.claim(name).checked)]
     explored = _explore(task, protocol, instance, invariants, [*goals, *premises], task.stop_at_first, watch)
     return _found(task, judge, explored, invariants)
 
@@ -124,12 +128,34 @@ def threat_of(protocol: Protocol, id: str) -> Threat:
     return NO_THREAT if id == NO_THREAT.id and not protocol.threats else protocol.threat(id)
 
 
-def premise_of(invariant: Invariant) -> Goal | None:
-    """Return what must be reachable for the invariant to say anything, if it is an implication."""
-    body = invariant.body
-    if not isinstance(body, Implies):
-        return None
-    return Goal(PREMISE + invariant.name, invariant.params, body.premise, "the premise can hold")
+def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
+    """Return what must be reachable for each implication in the invariant to say anything.
+
+    Implications are looked for under "for every", in conjunctions and in what other implications conclude; a denied
+    conjunction says everything by itself and has no premise.
+    """
+    found = tuple(dict.fromkeys(_premises(invariant.body, invariant.params, ())))
+    names = (
+        [PREMISE + invariant.name]
+        if len(found) == 1
+        else [f"{PREMISE}{invariant.name}/{n + 1}" for n in range(len(found))]
+    )
+    return tuple(
+        Goal(name, params, premise, "the premise can hold")
+        for name, (params, premise) in zip(names, found, strict=True)
+    )
+
+
+def _premises(body: Term, params: tuple[Var, ...], given: tuple[Term, ...]) -> Iterator[tuple[tuple[Var, ...], Term]]:
+    match body:
+        case Forall(bound, inner):
+            yield from _premises(inner, params + bound, given)
+        case And(parts):
+            for part in parts:
+                yield from _premises(part, params, given)
+        case Implies(premise, conclusion):
+            inside = tuple(_premises(conclusion, params, (*given, premise)))
+            yield from inside or [(params, conjunction((*given, premise)))]
 
 
 def moves(protocol: Protocol, trace: Trace) -> int:

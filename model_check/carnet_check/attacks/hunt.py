@@ -78,6 +78,7 @@ def quarry(
         UsageError: something that is named does not exist, or the combination makes no sense.
     """
     base = variant or _base(source, without)
+    source.sound(base)
     protocol = source.protocol(base, without)
     model = _threat(protocol, threat)
     if every_claim:

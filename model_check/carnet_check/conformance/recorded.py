@@ -52,6 +52,7 @@ def conform(file: Path) -> Conformance:
     lines = _lines(file)
     header = _header(lines)
     source = load(header.protocol)
+    source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
     instance = _grown(_instance(source, protocol, header), protocol, _events(lines))
     follower = Follower(Machine(protocol, instance))

@@ -45,6 +45,18 @@ def require_writable_file(file: Path) -> None:
         raise UsageError(f"expected a file that can be written, and '{file}': {_reason(error)}") from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make sure that ``folder`` is one.
+
+    Raises:
+        UsageError: it cannot be created, or is a file.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot create the folder '{folder}': {_reason(error)}") from None
+
+
 def write_text(file: Path, text: str) -> None:
     """Write ``file`` whole or not at all.
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import UsageError
-from carnet_check.report.artefacts import write_json, write_lines
+from carnet_check.report.artefacts import make_folder, write_json, write_lines
 
 FORMAT = "carnet-run/1"
 VERDICTS = "verdicts.jsonl"
@@ -50,7 +50,7 @@ class Run:
         Raises:
             UsageError: a file cannot be written.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         _clear(folder)
         write_lines(folder / VERDICTS, self.verdicts)
         write_lines(folder / TIMINGS, self.timings)
@@ -58,14 +58,16 @@ class Run:
         for attack in self.attacks:
             write_attack(folder, attack, self.itf[attack["name"]])
         for graph in self.graphs:
-            (folder / GRAPHS).mkdir(exist_ok=True)
+            make_folder(folder / GRAPHS)
             write_json(folder / GRAPHS / f"{graph['name']}.json", graph)
         write_json(folder / RUN, {"format": FORMAT, **self.run})
 
 
 def _clear(folder: Path) -> None:
-    """Remove the attacks and graphs of an earlier run: they say nothing about this one."""
-    if (folder / RUN).is_file():
+    """Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run."""
+    ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
+    (folder / RUN).unlink(missing_ok=True)
+    if ours:
         for part in (ATTACKS, GRAPHS):
             for file in (folder / part).glob("*.json"):
                 file.unlink()
@@ -73,7 +75,7 @@ def _clear(folder: Path) -> None:
 
 def write_attack(folder: Path, attack: Mapping[str, Any], itf: Mapping[str, Any]) -> None:
     """Add one attack to a run folder, and its trace for ITF viewers beside it."""
-    (folder / ATTACKS).mkdir(parents=True, exist_ok=True)
+    make_folder(folder / ATTACKS)
     write_json(folder / ATTACKS / f"{attack['name']}.json", attack)
     write_json(folder / ATTACKS / f"{attack['name']}{ITF_ENDING}", itf)
 

@@ -185,13 +185,12 @@ def system(protocol: Protocol, threat: Threat | None) -> System:
     Raises:
         SpecificationError: two invariants, or two axioms, have the same name.
     """
-    invariants = tuple(invariants_under(protocol, threat))
-    names = [invariant.name for invariant in invariants]
+    names = [invariant.name for invariant in protocol.invariants]  # of all: what is computed of one is kept by its name
     names += [axiom.name for axiom in protocol.axioms]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SpecificationError(f"two axioms or invariants are called {', '.join(twice)}")
-    return System(protocol, threat, invariants)
+    return System(protocol, threat, tuple(invariants_under(protocol, threat)))
 
 
 def invariants_under(protocol: Protocol, threat: Threat | None) -> Iterator[Invariant]:

@@ -7,6 +7,8 @@ mentioned stays as it was; updates of one symbol apply in the order they are wri
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -105,9 +107,13 @@ class Action:
 class Step:
     """Records what one action requires and changes, while its function is traced."""
 
-    def __init__(self, action: str, params: tuple[Individual, ...], by: Role, deduction: bool) -> None:
+    def __init__(
+        self, action: str, params: tuple[Individual, ...], by: Role, deduction: bool, taken: Iterable[str] = ()
+    ) -> None:
+        """Start recording; ``taken`` are names of variables that the action has beside its parameters."""
         self.action = action
         self._params = {param.term for param in params}
+        self._taken = {*taken, *(param.term.name for param in params if isinstance(param.term, Var))}
         self._by = by
         self._deduction = deduction
         self._each: list[Var] = []
@@ -142,7 +148,10 @@ class Step:
 
     def each(self, sort: type[Individual]) -> Individual:
         """Stand for every element of ``sort`` in one argument of an update."""
-        var = Var(f"each_{sort.sort.name.lower()}{len(self._each) or ''}", sort.sort)
+        base = f"each_{sort.sort.name.lower()}"
+        names = (f"{base}{number or ''}" for number in itertools.count(len(self._each)))
+        var = Var(next(name for name in names if name not in self._taken), sort.sort)
+        self._taken.add(var.name)
         self._each.append(var)
         return sort(var)
 

@@ -107,6 +107,10 @@ class Draft:
         shortcut_of: str | None,
     ) -> Callable[[Callable[..., None]], Action]:
         def trace(function: Callable[..., None]) -> Action:
+            if cost < 0:
+                raise SpecificationError(
+                    f"{function.__name__}: a cost counts active moves, and {cost} is less than none"
+                )
             params = parameters(function, skip=1)
             step = Step(function.__name__, params, by, deduction)
             function(step, *params)
@@ -152,10 +156,16 @@ class Draft:
         def trace(function: Callable[..., None]) -> Action:
             place, base = self._place_of(name)
             params = parameters(function, skip=1)
-            step = Step(name, params, base.by, base.deduction)
+            added = tuple(var for var in map(_variable, params) if var not in base.params)
+            every = {var.name for update in base.updates for var in update.each}
+            clashes = sorted(var.name for var in added if var.name in every | {param.name for param in base.params})
+            if clashes:
+                raise SpecificationError(
+                    f"{name}: there is a {listed(clashes)} already: call the new parameter otherwise"
+                )
+            step = Step(name, params, base.by, base.deduction, taken=every | {param.name for param in base.params})
             function(step, *params)
             self._refuse_below(name, tuple(step.updates))
-            added = tuple(var for var in map(_variable, params) if var not in base.params)
             more = (enforces,) if isinstance(enforces, str) else enforces
             action = replace(
                 base,

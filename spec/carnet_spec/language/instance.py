@@ -24,7 +24,8 @@ class Instance:
     Attributes:
         elements: names of the elements of each uninterpreted sort.
         relations: for each rigid relation, the rows for which it holds; absent ones hold nowhere.
-        functions: for each rigid function or constant, its value at each row (the empty row for a constant).
+        functions: for each rigid function or constant, its value at each row (the empty row for a constant). What
+            changes and has no initial value starts at the first element of its sort.
         pools: for an action and one of its fresh parameters, the elements it may draw, in order; by default all.
         budget: how many active adversary moves are allowed; ``None`` is no bound.
         describes: the size in words, printed beside every verdict.
@@ -52,6 +53,7 @@ class Instance:
         Raises:
             SpecificationError: with what is wrong.
         """
+        self._check_elements(protocol)
         rigid = {symbol.name: symbol for symbol in protocol.symbols if not symbol.mutable}
         for name, rows in [*self.relations.items(), *((n, frozenset(v)) for n, v in self.functions.items())]:
             if name not in rigid:
@@ -73,7 +75,17 @@ class Instance:
                         for element in pool:
                             self._check_row(f"the pool of {action}", (element,), (var.sort,))
 
+    def _check_elements(self, protocol: Protocol) -> None:
+        for sort in protocol.sorts:
+            elements = self.of(sort)
+            if not elements:
+                raise SpecificationError(f"sort {sort.name} is empty, and logic has no empty sorts: give it an element")
+            if len(set(elements)) != len(elements):
+                raise SpecificationError(f"sort {sort.name} names an element twice: {', '.join(elements)}")
+
     def _check_row(self, name: str, row: Row, sorts: tuple[Sort, ...]) -> None:
+        if not isinstance(row, tuple):
+            raise SpecificationError(f"{name}: a row is a tuple of element names, as ('a',), not {row!r}")
         if len(row) != len(sorts):
             raise SpecificationError(f"{name} takes {len(sorts)} arguments, the instance gives {row}")
         for element, sort in zip(row, sorts, strict=True):

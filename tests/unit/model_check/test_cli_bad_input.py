@@ -177,6 +177,17 @@ def test_an_interrupt_writes_nothing_and_exits_130(engine: str, wait: float, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_whoever_is_read_by_nobody_says_that_nobody_was_told() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from carnet_check.cli import main; main(prog_name='carnet')", "list"]
+    try:
+        ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, b"")
+
+
 def test_help_is_quick_because_nothing_slow_is_imported() -> None:
     slow = ("z3", "rich", "networkx", "numpy", "numba", "pebble", "cryptography", "carnet_spec.language")
     check = f"import sys; sys.exit(', '.join(name for name in {slow} if name in sys.modules) or 0)"

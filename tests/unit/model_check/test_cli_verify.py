@@ -69,6 +69,8 @@ CONTROLS = {
     "wrong_claim": ("stays-home", "VIOLATED", 1),
     "contradictory_premise": ("if-nowhere", "VACUOUS", 4),
     "premise_never_met": ("if-angry", "VACUOUS", 4),
+    "inner_premise_never_met": ("if-there-and-angry", "VACUOUS", 4),
+    "half_a_claim_never_applies": ("either", "VACUOUS", 4),
     "unreachable_goal": ("shared", "VACUOUS", 4),
     "idle_action": ("find", "VACUOUS", 4),
     "idle_adversary": ("steal", "VACUOUS", 4),
@@ -88,11 +90,23 @@ def test_a_negative_control_is_caught(name: str) -> None:
     assert ran.json["summary"]["as_expected"] is False
 
 
-@pytest.mark.parametrize("name", ["contradictory_premise", "premise_never_met"])
+PREMISES = ["contradictory_premise", "premise_never_met", "inner_premise_never_met", "half_a_claim_never_applies"]
+
+
+@pytest.mark.parametrize("name", PREMISES)
 def test_a_vacuous_premise_is_caught_without_exploring(name: str) -> None:
     ran = carnet("verify", control(name), "--engine", "induction", "--jobs", "1", "--json")
     assert ran.code == 4
     assert rows(ran)[CONTROLS[name][0], "anyone", "induction"] == "VACUOUS"
+
+
+@pytest.mark.parametrize("asked", [["--engine", "induction"], ["--claim", "one-holder"]])
+def test_what_was_not_looked_for_is_said(asked: list[str]) -> None:
+    ran = carnet("verify", control("idle_action"), *asked, "--jobs", "1", "--json")
+    assert not any(row["kind"] == "action" for row in ran.json["results"])
+    assert any("nobody looked for goals out of reach and steps that nobody takes" in note for note in ran.json["notes"])
+    whole = carnet_once("verify", control("idle_action"), "--engine", "explicit", "--json")
+    assert not any("nobody looked" in note for note in whole.json["notes"])
 
 
 def test_a_wrong_claim_does_not_spoil_the_proof_of_another() -> None:

@@ -76,6 +76,13 @@ def test_constants_are_apart_and_two_elements_stand_beside_them() -> None:
     assert instance.functions["clerk"] == {(): "clerk"}
 
 
+def test_a_constant_that_is_called_like_an_element_counts_once() -> None:
+    draft = Draft("numbered", "A constant with a number")
+    draft.axiom("there", enrolled(constant("agent1", Agent)))
+    elements = default_instance(draft.protocol(), "", {}).elements["Agent"]
+    assert elements == ("agent1", "agent2", "agent3")
+
+
 def test_relations_are_as_interesting_as_the_axioms_allow() -> None:
     instance = default_instance(protocol(), "one", {})
     assert instance.relations["corrupt"] == {("agent2",)}

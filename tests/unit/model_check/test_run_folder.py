@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,17 @@ def test_a_later_run_into_the_same_folder_leaves_nothing_of_the_earlier_one(tmp_
     assert list((tmp_path / "attacks").iterdir())
     carnet("verify", control("sound"), "--engine", "explicit", "--out", str(tmp_path))
     assert not list((tmp_path / "attacks").iterdir())
+
+
+def test_a_run_that_was_not_written_whole_is_none(tmp_path: Path) -> None:
+    carnet("verify", TOY, "--engine", "explicit", "--out", str(tmp_path))
+    shutil.rmtree(tmp_path / "attacks", ignore_errors=True)
+    (tmp_path / "attacks").touch()
+    ran = carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(tmp_path))
+    assert ran.code == 2
+    assert "cannot create the folder" in ran.err
+    with pytest.raises(UsageError, match=r"has no run\.json"):
+        read_run(tmp_path)
 
 
 def test_a_proof_names_its_lemmas(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from carnet_spec.language import (
     Formula,
     Kind,
     Step,
+    constant,
     exists,
     forall,
     implies,
@@ -31,6 +32,7 @@ from tests.unit.spec.vocabulary import (
     chosen,
     corrupt,
     enrolled,
+    home,
     knows,
     own,
     owner,
@@ -318,6 +320,7 @@ nobodys = relation("nobodys", Agent, kind=Kind.STATE)
 posted = relation("posted", Agent, kind=Kind.PUBLIC)
 ally = rigid_function("ally", Agent, to=Agent)
 likes = rigid_relation("likes", Agent, Agent)
+master = constant("master", Key)
 
 DECLARED = _declares("moat")
 
@@ -396,6 +399,16 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (lambda d: d.initially(enrolled, _is_enrolled),),
         "write an axiom",
     ),
+    "fresh elements told apart": (
+        "interchangeable",
+        (_axiom(forall(lambda k: home(k) == boss, Key)),),
+        "symbol home: tells apart elements of Key",
+    ),
+    "a fresh element with a name": (
+        "interchangeable",
+        (_axiom(used(master)),),
+        "symbol master: tells apart elements of Key",
+    ),
     "a costly rule": ("insert-only", (rule(learn), _costly), "a rule is free"),
     "an unknown tag": ("defences", (act(tagged("wall")),), "names a defence 'wall' that is not declared"),
     "an unknown unless": ("defences", (act(_unless),), "names a defence 'moat' that is not declared"),
@@ -467,6 +480,7 @@ PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
         (claim(_boss_seen), _goal("x", lambda a, k: seen(a))),
     ),
     "a ghost that says what is new": ("ghosts", (act(_fresh),)),
+    "elements that only steps tell apart": ("interchangeable", (act(_fresh), _axiom(enrolled(boss)))),
     "no ghost": ("ghost-worlds", (act(given(lambda a, k: corrupt(a))), act(_fresh))),
     "state of somebody": ("kinds", (act(given(lambda a, k: seen_by(a))),)),
     "an each with a condition": ("scope", (act(_each_in_condition),)),

@@ -19,6 +19,7 @@ from carnet_spec.language import (
     Effect,
     Formula,
     GuardKind,
+    Instance,
     Protocol,
     Role,
     SpecificationError,
@@ -48,6 +49,7 @@ from tests.unit.spec.vocabulary import (
     owner,
     phase,
     ready,
+    seen,
     sent,
 )
 
@@ -354,6 +356,83 @@ def test_a_layer_adds_to_an_action_and_changes_nothing_of_it() -> None:
     assert [guard.name for guard in layered.guards] == ["start", "known"]
     assert (layered.says, layered.source, layered.why) == ("{k} is chosen by {a}", "test; more", "Choose. With care.")
     assert layered.enforces == ("REQ-1",)
+
+
+def test_an_each_is_no_parameter() -> None:
+    draft = Draft("every", "Everybody")
+
+    @draft.action(by=PARTY, says="everybody gets {each_key}", source="test")
+    def share(step: Step, each_key: Key, each_agent1: Agent) -> None:
+        step.insert(own(step.each(Agent), step.each(Key)), name="all")
+        step.insert(own(step.each(Agent), each_key), name="one")
+
+    (action,) = draft.actions
+    names = [var.name for var in action.params] + [var.name for update in action.updates for var in update.each]
+    assert len(set(names)) == len(names) == 5
+
+
+def test_an_each_of_a_layer_is_no_parameter_of_what_is_below() -> None:
+    draft = Draft("every", "Everybody")
+
+    @draft.action(by=PARTY, says="{each_agent} is seen", source="test")
+    def look(step: Step, each_agent: Agent) -> None:
+        step.insert(seen(each_agent))
+
+    @draft.superpose("look")
+    def _(step: Step, each_agent: Agent, k: Key) -> None:
+        step.insert(own(step.each(Agent), k))
+
+    assert {var.name for update in draft.actions[0].updates for var in update.each} == {"each_agent1"}
+
+
+def test_a_new_parameter_has_a_name_of_its_own() -> None:
+    draft = Draft("every", "Everybody")
+
+    @draft.action(by=PARTY, says="all get {k}", source="test")
+    def share(step: Step, k: Key) -> None:
+        step.insert(own(step.each(Agent), k))
+
+    with pytest.raises(SpecificationError, match="share: there is a each_agent already"):
+
+        @draft.superpose("share")
+        def _(step: Step, each_agent: Agent) -> None:
+            step.insert(seen(each_agent))
+
+    with pytest.raises(SpecificationError, match="share: there is a k already"):
+
+        @draft.superpose("share")
+        def _(step: Step, k: Agent) -> None:
+            step.insert(seen(k))
+
+
+def test_a_cost_is_not_negative() -> None:
+    draft = Draft("cheap", "Cheap")
+    with pytest.raises(SpecificationError, match="gain: a cost counts active moves, and -1 is less than none"):
+
+        @draft.action(by=PARTY, says="it is paid for", source="test", cost=-1)
+        def gain(step: Step) -> None:
+            step.set(phase, Phase.END)
+
+
+BAD_INSTANCES = {
+    "no elements": (Instance({"Agent": ()}, {"enrolled": frozenset()}), "Agent is empty"),
+    "an element twice": (Instance({"Agent": ("a", "b", "a")}), "names an element twice: a, b, a"),
+    "a row that is no tuple": (Instance({"Agent": ("a",)}, {"enrolled": frozenset({"a"})}), "a row is a tuple"),  # type: ignore[arg-type]  # the mistake
+}
+
+
+@pytest.mark.parametrize("name", BAD_INSTANCES)
+def test_an_instance_that_is_none_is_refused(name: str) -> None:
+    instance, says = BAD_INSTANCES[name]
+    draft = Draft("small", "Small")
+
+    @draft.action(by=PARTY, says="{a} is seen", source="test")
+    def look(step: Step, a: Agent) -> None:
+        step.require("enrolled", enrolled(a))
+        step.insert(seen(a))
+
+    with pytest.raises(SpecificationError, match=says):
+        instance.check(draft.protocol())
 
 
 def test_a_layer_cannot_change_what_is_below_it() -> None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from carnet_check.report.artefacts import write_text
+from carnet_check.report.artefacts import make_folder, write_text
 from carnet_check.report.html import views
 from carnet_check.report.html.drawing import drawn
 from carnet_check.report.run_folder import Run
@@ -30,7 +30,7 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
     pages = {INDEX: _render("index.html", _index(run, tables))}
     for attack in run.attacks:
         pages[views.attack_page(attack)] = _render("attack.html", {**_common(run), "attack": views.attack(attack)})
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name in STATIC:
         write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
     write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(views.search_index(run))};\n")

@@ -3,7 +3,7 @@
 :func:`lint` looks at one protocol, :func:`lint_draft` at everything a draft may contain and at what is
 left of it without each defence, :func:`lint_family` at all variants; :func:`check` refuses whatever
 they complain about. A complaint says where it is and what to do. Those at level ``note`` are for a
-reviewer's eye and refuse nothing.
+reviewer's eye and refuse nothing; those of :data:`SOUNDNESS` mean that no engine may be believed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from carnet_spec.language.lints.shape import (
     idle_defences,
     initial,
     insert_only,
+    interchangeable,
     scope,
     unused,
 )
@@ -145,6 +146,12 @@ def check(subject: Protocol | Draft | Family) -> None:
         raise SpecificationError("\n".join([f"{many}:", *errors]))
 
 
+def unsound(protocol: Protocol) -> tuple[Complaint, ...]:
+    """Return the complaints about ``protocol`` that forbid any verdict: see :data:`SOUNDNESS`."""
+    rules = {name: rule for name, rule in (RULES | _RESOLVED).items() if name in SOUNDNESS}
+    return _complaints(protocol, rules)
+
+
 def _complaints(protocol: Protocol, rules: dict[str, _Rule]) -> tuple[Complaint, ...]:
     return tuple(
         Complaint(name, where, message, Level.NOTE if name in NOTES else Level.ERROR)
@@ -210,6 +217,20 @@ def _finding(family: Family, variant: str, without: tuple[str, ...], where: str)
 
 NOTES = frozenset({"own-writes", "ghost-worlds"})
 """The rules whose complaints are notes."""
+SOUNDNESS = frozenset(
+    {
+        "labels",
+        "names",
+        "scope",
+        "axioms",
+        "initial",
+        "interchangeable",
+        "insert-only",
+        "monotone",
+        "written-before-read",
+    }
+)
+"""The rules that engines rely on: where one is broken, a verdict may be wrong, so there is none."""
 RULES: dict[str, _Rule] = {
     "labels": labels,
     "names": names,
@@ -228,6 +249,7 @@ RULES: dict[str, _Rule] = {
     "unused": unused,
     "axioms": axioms,
     "initial": initial,
+    "interchangeable": interchangeable,
     "insert-only": insert_only,
     "defences": defences,
     "monotone": hasty_reads,

@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from carnet_spec.language.actions import Action, Effect, Update
+from carnet_spec.language.actions import Action, Effect, Guard, Update
 from carnet_spec.language.protocol import Protocol, terms_of_action
 from carnet_spec.language.terms import (
     FALSE,
@@ -33,6 +33,7 @@ from carnet_spec.language.terms import (
     Member,
     Not,
     Or,
+    Role,
     Sort,
     Symbol,
     Term,
@@ -76,6 +77,29 @@ def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
     found = [read for domain in domains for read in _Analysis(protocol, domain, unset).early()]
     order = [action.name for action in protocol.actions]
     return tuple(sorted(dict.fromkeys(found), key=lambda read: order.index(read.action)))
+
+
+def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
+    """Return what claims may read before it is written: an exploration judges them by one first value only.
+
+    A claim reads like an action that could be taken wherever the claim is false.
+    """
+    judges = tuple(
+        Action(
+            name=f"claim {claim.name}",
+            by=Role("judge"),
+            params=claim.checked.params,
+            guards=(Guard("falls", negation(claim.checked.body)),),
+            updates=(),
+            says=claim.sentence,
+            source=claim.source,
+        )
+        for claim in protocol.claims
+        if not claim.declared
+    )
+    names = {judge.name for judge in judges}
+    found = early_reads(replace(protocol, actions=protocol.actions + judges))
+    return tuple(replace(read, action=read.action.removeprefix("claim ")) for read in found if read.action in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,24 @@ def initial(protocol: Protocol) -> Found:
         yield from strangers(where, initial.value, initial.params)
 
 
+def interchangeable(protocol: Protocol) -> Found:
+    """What is drawn fresh is drawn blindly: elements of such a sort differ in nothing but what steps do with them.
+
+    Engines draw one unused element and let it stand for all the others.
+    """
+    for sort in protocol.sorts:
+        if sort.fresh and sort.is_enumeration:
+            yield f"sort {sort.name}", "is drawn fresh and has named members: drop fresh=True, or the members"
+    for symbol in protocol.symbols:
+        told_apart = {sort.name for sort in (*symbol.domain, symbol.result) if sort.fresh}
+        if told_apart and not symbol.mutable:
+            yield (
+                f"symbol {symbol.name}",
+                f"tells apart elements of {' and '.join(sorted(told_apart))} that nobody has drawn yet: "
+                "let a step write it, or draw from another sort",
+            )
+
+
 def insert_only(protocol: Protocol) -> Found:
     """Rules insert, and cost nothing."""
     for action in protocol.actions:

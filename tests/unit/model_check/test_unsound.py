@@ -1,0 +1,98 @@
+"""What no engine can be believed about is refused by every command that judges, or said beside the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from carnet_check.families import load
+from carnet_check.searches import Search, search
+from carnet_check.symbolic import prove
+from carnet_spec.language import SpecificationError
+from carnet_spec.language.lints import SOUNDNESS
+from tests.fixtures import unsound
+from tests.unit.model_check.command import FIXTURES, TOY, carnet
+
+REFUSED = {
+    "two_lemmas_of_a_name": "names",
+    "two_claims_of_a_name": "names",
+    "two_threats_of_an_id": "names",
+    "an_axiom_about_what_changes": "axioms",
+    "a_claim_ahead_of_a_rule": "monotone",
+    "keys_that_differ_before_they_are_drawn": "interchangeable",
+    "a_step_that_reads_what_nobody_wrote": "written-before-read",
+}
+
+
+def unsound_draft(name: str) -> str:
+    return f"{FIXTURES / 'unsound.py'}:{name}"
+
+
+@pytest.mark.parametrize("engine", ["explicit", "induction"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_broken_rule_refuses_every_verdict(name: str, engine: str) -> None:
+    assert REFUSED[name] in SOUNDNESS
+    ran = carnet("verify", unsound_draft(name), "--engine", engine, "--jobs", "1", "--json")
+    assert (ran.code, ran.json["error"]["kind"]) == (2, "specification")
+    assert f"no verdict would mean anything: {REFUSED[name]}: " in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("command", [["explore"], ["attack", "--variant", "main"]])
+def test_no_other_command_judges_it_either(command: list[str]) -> None:
+    ran = carnet(command[0], unsound_draft("a_claim_ahead_of_a_rule"), *command[1:])
+    assert ran.code == 2
+    assert "no verdict would mean anything: monotone" in ran.err
+
+
+def test_lemmas_of_a_name_are_refused_below_the_command_too() -> None:
+    protocol = unsound.two_lemmas_of_a_name().protocol()
+    with pytest.raises(SpecificationError, match="called bound"):
+        prove(protocol, protocol.threat("nobody"), jobs=1)
+
+
+def test_from_a_contradiction_nothing_is_proved() -> None:
+    ran = carnet("verify", unsound_draft("a_threat_that_cannot_be"), "--engine", "induction", "--jobs", "1", "--json")
+    (row,) = ran.json["results"]
+    assert (ran.code, row["verdict"]) == (4, "VACUOUS")
+    assert row["detail"] == "what is assumed under somebody contradicts itself, so anything follows"
+
+
+def test_what_only_one_first_value_shows_is_said() -> None:
+    asked = ("verify", unsound_draft("a_claim_about_what_nobody_wrote"), "--jobs", "1", "--json")
+    (note,) = (note for note in carnet(*asked, "--engine", "explicit").json["notes"] if "before it is written" in note)
+    assert note.startswith("main: none-before may read last before it is written")
+    assert not any("before it is written" in note for note in carnet(*asked).json["notes"])
+
+
+def test_a_search_is_about_the_specification_that_was_planned() -> None:
+    source = load(TOY)
+    protocol = source.protocol()
+    task = Search(
+        reference=source.reference,
+        variant="",
+        without=(),
+        threat=protocol.threats[0].id,
+        profile=source.profile("tiny"),
+        claims=(),
+        digest=protocol.digest,
+    )
+    assert not search(task).problems
+    (problem,) = search(replace(task, digest="0" * 64)).problems
+    assert problem == f"the specification changed while it was checked: it was {'0' * 16}"
+
+
+def test_every_exploration_of_a_run_names_its_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from carnet_check import campaign
+
+    seen: list[Search] = []
+
+    def noted(tasks: list[Search], *_: object) -> list[object]:
+        seen.extend(tasks)
+        return []
+
+    monkeypatch.setattr(campaign, "run_all", noted)
+    carnet("verify", TOY, "--engine", "explicit")
+    digests = {load(TOY).protocol(task.variant).digest for task in seen}
+    assert digests == {task.digest for task in seen} != set()
