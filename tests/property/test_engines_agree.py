@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from carnet_check.explicit import Exploration, explore
+from carnet_check.explicit import Exploration, explore, memory
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace
 from tests.property.random_protocols import Sample, samples
 
+SEARCH = importlib.import_module("carnet_check.explicit.search")  # the package has a function of that name
 TOO_MANY = 250
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 
@@ -70,6 +73,17 @@ def test_reductions_lose_nothing(sample: Sample) -> None:
     assert {name for name, count in reduced.fired.items() if count} == {
         name for name, count in judged.fired.items() if count
     }
+
+
+@relaxed
+@given(samples())
+def test_joining_memos_loses_nothing(sample: Sample) -> None:
+    judged = _judged(sample)
+    with patch.multiple(SEARCH, SAMPLE=2, CHUNK=3), patch.object(memory, "WORTHWHILE", 1.1):  # as if it were large
+        joined = _explored(sample, "compiled", reduction=False)
+    assert (joined.states, joined.transitions, joined.fired) == (judged.states, judged.transitions, judged.fired)
+    assert _lengths(sample, joined.violations) == _lengths(sample, judged.violations)
+    assert _lengths(sample, joined.goals) == _lengths(sample, judged.goals)
 
 
 @relaxed
