@@ -1,7 +1,7 @@
 """The interpreter: what a protocol means on one finite instance, written to be read.
 
 This is the judge. Every counterexample of every engine is replayed here before it is shown, so nothing here is clever
-and nothing is shared with the compiled explorer, which is written from the same definitions:
+and the compiled explorer, which is written from the same definitions, takes nothing from here but the first state:
 
 * A **state** gives a value to every mutable symbol. Relations start empty and functions at the first element of their
   sort, unless the protocol says otherwise.

@@ -58,6 +58,7 @@ OPENING = re.compile(
 )
 """What opens a normative sentence: an id in bold, at the start of a paragraph or of a list item."""
 _WHOLE = re.compile(r"(?P<sentence>.+?)\s*\(Source: (?P<source>.+)\)")
+_OBLIGES_NOBODY = re.compile(r"\b([Nn]o|[Nn]obody|[Nn]one)\b[^.,:;]*\b(MUST|SHOULD)\b")
 _ASSUMPTION = re.compile(r"A\d+|ASM-.+")
 
 
@@ -130,6 +131,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _level(page: Page, id: str, sentence: str) -> Level:
+    if _OBLIGES_NOBODY.search(sentence):
+        raise SpecificationError(f"{page.name}: {id} says that nobody must, which forbids nothing: write 'X MUST NOT'")
     if _ASSUMPTION.fullmatch(id):
         return Level.ASSUMPTION
     if id.startswith("CLAIM-"):

@@ -183,9 +183,15 @@ def _need(case: Case) -> Lines:
 
 def _obligations(found: Iterable[Case]) -> Lines:
     yield from ("## Proof obligations", "")
-    steps = {id: each for case in found for id, each in case.steps.items()}
-    for id, (family, protocol, action) in sorted(steps.items()):
-        said = f"`step/{action.name}/…`: the step preserves each of {len(protocol.invariants)} invariants."
+    steps: dict[str, dict[str, tuple[str, Protocol, Action]]] = {}
+    for case in found:
+        for id, each in case.steps.items():
+            steps.setdefault(id, {})[each[1].variant] = each
+    for id, variants in sorted(steps.items()):
+        cited_in = [each for _, each in sorted(variants.items())]  # a layer after what it is over
+        family, protocol, action = cited_in[0]
+        counts = (f"{len(other.invariants)} invariants of {code(other.variant)}" for _, other, _ in cited_in)
+        said = f"`step/{action.name}/…`: the step preserves each of the {' and the '.join(counts)}."
         yield from _plain("obligation", id, f"step {action.name}", said, _of(family, protocol))
     claims = {id: each for case in found for id, each in case.claims.items()}
     for id, (family, protocol, claim) in sorted(claims.items()):

@@ -236,7 +236,12 @@ class ProtocolPages:
 
     def _liveness(self) -> Lines:
         if self.protocol.liveness:
-            yield from ("## Liveness", "")
+            yield from (
+                "## Liveness",
+                "",
+                "Stated for its readers; no engine checks it, and nothing here counts on it.",
+                "",
+            )
         for live in self.protocol.liveness:
             told = f"Whenever {code(show(live.trigger))}, later {code(show(live.response))}."
             yield from (f"### {prose(live.name)}", "", prose(live.sentence), "", told, "")

@@ -51,6 +51,8 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "a source in the middle": (("**REQ-1** It (Source: x) MUST.",), "must end with its source"),
     "nothing binding": (("**REQ-1** It may. (Source: x)",), "REQ-1 says neither MUST nor SHOULD"),
     "a binding part of a word": (("**REQ-1** MUSTARD. (Source: x)",), "says neither MUST nor SHOULD"),
+    "nobody obliged": (("**REQ-1** No holder MUST look. (Source: x)",), "REQ-1 says that nobody must"),
+    "nobody obliged on a condition": (("**REQ-1** When lent, nobody MUST look. (Source: x)",), "nobody must"),
     "given twice": (
         ("**REQ-1** It MUST. (Source: x)\n\n**REQ-1** It MUST. (Source: x)",),
         "page0: REQ-1 is given twice, first in page0: renumber one",

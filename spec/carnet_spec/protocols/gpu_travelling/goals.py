@@ -1,4 +1,4 @@
-"""Goals: what must be reachable, or every claim would be empty, and what must happen eventually."""
+"""Goals: what must be reachable, or every claim would be empty; what should happen eventually, which nobody checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 
 
 def state_goals(draft: Draft) -> None:
-    """Add what must be reachable, and what must happen eventually, to ``draft``."""
+    """Add what must be reachable to ``draft``, and what should happen eventually, which no engine checks."""
 
     @draft.goal(sentence="An honest holder's data is resident.")
     def data_resident(g: Gpu, m: Data) -> Formula:
