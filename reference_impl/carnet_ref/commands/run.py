@@ -13,6 +13,7 @@ SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-und
 """The key schedules under which a round between honest parties completes."""
 TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
+JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
 @click.command()
@@ -22,7 +23,7 @@ TRAINERS = ("numpy", "torch")
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
-@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="Keep journals, and go on from them.")
+@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help=JOURNAL)
 @click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")

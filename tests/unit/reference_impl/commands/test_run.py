@@ -60,6 +60,16 @@ def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:
     assert runs[1]["handoffs"] == 0
 
 
+def test_a_journal_without_a_kept_key_is_refused_with_what_was_lacking(tmp_path: Path) -> None:
+    journal = str(tmp_path / "journal")
+    carnet(*SMALL, "--journal", journal)
+    result = carnet(*SMALL, "--journal", journal, "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"]["message"].endswith(
+        "another job wrote it, or it was sealed under another key (give --journal-key)"
+    )
+
+
 def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
     journal, key = str(tmp_path / "journal"), str(tmp_path / "key")
     carnet(*SMALL, "--journal", journal, "--journal-key", key)
