@@ -10,7 +10,11 @@ from typing import Any
 import click
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
-"""The key schedules under which a round between honest parties completes."""
+"""The key schedules that can be run.
+
+Under ``none`` no round between honest parties completes. ``inner-key`` would be ``ratchet`` by another name: the roles
+agree on no inner key, and only that sets the two apart.
+"""
 TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
