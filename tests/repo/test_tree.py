@@ -16,10 +16,9 @@ LONG_FILES: dict[str, str] = {}
 # Assembled from pieces, so that this file passes its own test.
 PLACES_OF_ONE_MACHINE = {
     "a path of one machine": [
-        "/" + "work" + "/",
-        "/" + "farm" + "/",
         "/" + "home" + "/",
         "/" + "Users" + "/",
+        "/" + "root" + "/",
     ],
     "a package index": [
         "py" + "pi.org",
