@@ -25,7 +25,7 @@ nitpick_ignore_regex = [
 ]
 suppress_warnings = ["ref.python"]
 
-autodoc_mock_imports = ["cvc5", "llvmlite", "numba", "torch"]  # optional, and not needed to be read
+autodoc_mock_imports = ["torch"]  # optional, and not needed to be read
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True

@@ -28,7 +28,6 @@ class Caps:
     """Where a search stops although it is not complete."""
 
     states: int | None = None
-    seconds: float | None = None
     memory: int | None = None
     workers: int = 1
     """How many processes share the memory."""
@@ -185,7 +184,6 @@ def _explore(
         invariants=invariants,
         goals=goals,
         max_states=task.caps.states,
-        max_seconds=task.caps.seconds,
         max_memory=task.caps.memory,
         workers=task.caps.workers,
         stop_at_first=stop_at_first,

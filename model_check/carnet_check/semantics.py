@@ -204,10 +204,6 @@ class Interpreter:
         """
         return self.saturate(self.fire(state, action, env))
 
-    def derivations(self, state: State) -> list[Step]:
-        """Return the single deductions, in the order taken, that saturate ``state``."""
-        return self._saturation(state)[0]
-
     def saturate(self, state: State) -> State:
         """Take every deduction that adds something, until none does."""
         return self._saturation(state)[1]

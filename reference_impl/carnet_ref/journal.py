@@ -29,6 +29,8 @@ _SCHEMA: Final = """
 _APPLICATION: Final = 0x43524E54
 """What tells a journal of Carnet from any other SQLite database: "CRNT"."""
 
+_FOREIGN: Final = "another job wrote it, or it was sealed under another key (give --journal-key)"
+
 
 class JournalError(CarnetError):
     """A journal that cannot be used: foreign, locked, damaged, or on a disk that is full."""
@@ -110,7 +112,7 @@ class Journal:
                 yield kind, self._cipher.decrypt(nonce, sealed, self._binding(place, kind, self._chain))
             except AuthenticationError as error:
                 self._database.close()
-                why = "it is another job's, or its key is another" if place == 0 else f"entry {place} was changed"
+                why = _FOREIGN if place == 0 else f"entry {place} was changed"
                 raise JournalError(f"the journal {self._path} is refused: {why}") from error
             self._chain = sha384(sealed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,16 @@ def test_a_diff_replaces_what_occurs_once() -> None:
 def test_a_block_of_which_nothing_is_said_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="% file NAME is missing"):
         list(played("```python\nx = 1\n```\n", tmp_path))
+
+
+# -- evidence -------------------------------------------------------------------------------------
+
+
+def test_every_folder_of_evidence_that_a_test_reads_is_on_its_page() -> None:
+    tests = Path(__file__).parents[1]
+    read = {
+        name for path in tests.rglob("*.py") for name in re.findall(r'"(\d\d-[a-z0-9-]+)"', path.read_text("utf-8"))
+    }
+    page = (DOCS / "assurance" / "evidence-folder.md").read_text("utf-8")
+    assert len(read) > 5
+    assert not {name for name in read if f"| `{name}` |" not in page}

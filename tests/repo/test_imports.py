@@ -1,7 +1,9 @@
 """The arrows between the packages, in full: import-linter holds the rest (see pyproject.toml)."""
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,3 +29,19 @@ def test_the_spec_imports_the_standard_library_only() -> None:
         if name not in allowed
     ]
     assert not strangers
+
+
+FOR_DEVELOPMENT = {"test", "docs", "lint", "dev"}
+MODULES = {"in-toto-attestation": "in_toto_attestation", "z3-solver": "z3"}
+"""The module of a distribution, where that is not the distribution's own name."""
+
+
+def test_whatever_an_install_brings_is_imported() -> None:
+    """An extra for an engine that does not exist would promise one."""
+    project = tomllib.loads(read(Path("pyproject.toml")))["project"]
+    extras = [group for name, group in project["optional-dependencies"].items() if name not in FOR_DEVELOPMENT]
+    brought = {re.split(r"[<>=]", entry)[0] for group in (project["dependencies"], *extras) for entry in group}
+    code = "\n".join(read(path) for path in tracked_python() if path.parts[0] in {"model_check", "reference_impl"})
+    modules = {MODULES.get(name, name) for name in brought}
+    imports = r'(^ *(from|import) |_library\("){}\b'
+    assert not {name for name in modules if not re.search(imports.format(name), code, flags=re.MULTILINE)}

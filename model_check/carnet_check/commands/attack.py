@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from carnet_check.report.closing import Closing
 
 AS_TEST = "Write a pytest file that fails until the defect is gone."
+OUT = "Add the attack to a folder that carnet verify --out made."
 
 
 @click.command()
@@ -37,7 +38,7 @@ AS_TEST = "Write a pytest file that fails until the defect is gone."
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
 @click.option("--full", is_flag=True, help="Tell after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep the attack in a run's folder.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
 @json_option
 @click.pass_context
 def attack(

@@ -33,7 +33,6 @@ def explore(
     invariants: Sequence[Invariant],
     goals: Sequence[Goal] = (),
     max_states: int | None = None,
-    max_seconds: float | None = None,
     max_memory: int | None = None,
     workers: int = 1,
     stop_at_first: bool = True,
@@ -52,7 +51,6 @@ def explore(
         invariants: formulas that must hold in every state reached.
         goals: formulas that some state reached should satisfy.
         max_states: end the search soon after this many states.
-        max_seconds: end the search soon after this time.
         max_memory: end the search before the process holds more bytes than this.
         workers: how many sibling processes, this one among them, share ``max_memory``.
         stop_at_first: end the search at the first violation of any invariant; otherwise go on, also beyond the
@@ -72,9 +70,7 @@ def explore(
     """
     if engine not in ENGINES:
         raise ValueError(f"no engine '{engine}'; known: {', '.join(ENGINES)}")
-    watch = Watch(
-        max_states=max_states, max_seconds=max_seconds, max_memory=max_memory, progress=progress, workers=workers
-    )
+    watch = Watch(max_states=max_states, max_memory=max_memory, progress=progress, workers=workers)
     interpreter = Interpreter(protocol, instance)
     if engine == "interpreter":
         covered = reference.search(interpreter, invariants, goals, watch, stop_at_first=stop_at_first)

@@ -38,7 +38,7 @@ class Exploration:
         transitions: steps taken between them; a step that changes nothing, or leads to a known state, counts.
         depth: the number of steps to the farthest state reached.
         complete: every reachable state of the instance was reached and every step from it taken.
-        stopped_by: why not: "violation", "states", "seconds", "memory" or "interrupt".
+        stopped_by: why not: "violation", "states", "memory" or "interrupt".
         violations: for each invariant that failed, a shortest trace to a state in which it fails; without traces
             (``want_trace=False``) the traces are empty.
         goals: for each goal that was reached, a shortest trace to it.
@@ -91,13 +91,11 @@ class Watch:
         self,
         *,
         max_states: int | None,
-        max_seconds: float | None,
         max_memory: int | None,
         progress: Callable[[Progress], None] | None,
         workers: int = 1,
     ) -> None:
         self.max_states = max_states
-        self._max_seconds = max_seconds
         self._max_memory = max_memory
         self._workers = workers
         self._progress = progress
@@ -113,8 +111,6 @@ class Watch:
         """Return the bound that ``states`` states go beyond, if any."""
         if self.max_states is not None and states >= self.max_states:
             return "states"
-        if self._max_seconds is not None and self.seconds >= self._max_seconds:
-            return "seconds"
         if self._max_memory is not None and self._holds_more_than(self._max_memory):
             return "memory"
         return None

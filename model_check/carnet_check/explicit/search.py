@@ -20,8 +20,6 @@ from carnet_check.explicit.saturation import Change, changed
 from carnet_spec import trace
 
 CHUNK = 4096
-REMEMBERED = 200_000
-"""How many answers a memo keeps before it forgets them all."""
 SAMPLE = 2000
 """How many states decide which memos are joined."""
 

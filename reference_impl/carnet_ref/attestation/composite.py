@@ -7,7 +7,8 @@ it is used in. Both are bound here, *after* the handshake:
   the report of its GPU, to the holder's nonce, to the epoch and to the manifest of the job. A quote relayed from
   another channel, or diverted from a TD of another role, commits to something else.
 * The GPU's report is taken only from the SPDM session that is to be used, under the certificate that signed that
-  session's key exchange, and on a nonce derived from what the session agreed on.
+  session's key exchange (`carnet_ref.roles.appraising.accept_report`), and on a nonce derived from what the session
+  agreed on (`nonce_in_session`).
 
 Source: Sardar et al., "Identity Crisis in Confidential Computing: Formal Analysis of Attested TLS" (diversion and relay
 of quotes made during a handshake); RFC 9266 (channel bindings for TLS 1.3).
@@ -22,7 +23,6 @@ from datetime import datetime
 from typing import Final
 
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
@@ -31,7 +31,7 @@ from carnet_ref.attestation.intel.policy import Policy as TdPolicy
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.crypto import sha256, sha384
-from carnet_ref.spdm.session import GpuSession, SessionReport
+from carnet_ref.spdm.session import GpuSession
 from carnet_ref.wire import MalformedError, Reader
 
 _BINDING: Final = b"carnet composite binding 1\0"
@@ -280,54 +280,3 @@ def nonce_in_session(session: GpuSession, nonce: bytes) -> bytes:
     They commit to the session's transcript, so that a report which the same device made elsewhere does not fit.
     """
     return sha256(_SESSION_NONCE + _with_length(session.transcript) + _with_length(nonce))
-
-
-def session_chain(session: GpuSession) -> bytes:
-    """Return the certificates, device first, whose first key signed the session's key exchange, in PEM."""
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in reversed(session.responder.certificates))
-
-
-def appraise_in_session(
-    report: SessionReport,
-    session: GpuSession,
-    nonce: bytes,
-    *,
-    at: datetime,
-    policy: GpuPolicy,
-    anchors: Anchors,
-    rims: Sequence[bytes] = (),
-    ocsp: Sequence[bytes] = (),
-) -> Appraisal:
-    """Appraise a GPU's report that came inside a session, for use in that session and no other.
-
-    The report has to be signed under the certificates of the session's own key exchange.
-
-    Args:
-        report: the report, as the session's state machine handed it out.
-        session: the session that is to be used.
-        nonce: what `nonce_in_session` was asked with.
-        at: when the report is appraised; it has a time zone.
-        policy: what is asked beyond the report being genuine.
-        anchors: whom to trust.
-        rims: the reference values of the driver and of the VBIOS, either or both.
-        ocsp: OCSP replies in DER.
-    """
-    steps = Checklist()
-    try:
-        same = _same(report.session.transcript, session.transcript)
-        otherwise = f"the report came inside session {report.session.label}, not {session.label}"
-        steps.require(same, "session", f"came inside session {session.label}", otherwise)
-        appraisal = appraise_gpu(
-            report.report,
-            session_chain(session),
-            at=at,
-            policy=policy,
-            anchors=anchors,
-            nonce=nonce_in_session(session, nonce),
-            rims=rims,
-            ocsp=ocsp,
-        )
-        _adopt(steps, appraisal, "gpu")
-    except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(appraisal.claims)

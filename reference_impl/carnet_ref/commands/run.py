@@ -10,9 +10,14 @@ from typing import Any
 import click
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
-"""The key schedules under which a round between honest parties completes."""
+"""The key schedules that can be run.
+
+Under ``none`` no round between honest parties completes. ``inner-key`` would be ``ratchet`` by another name: the roles
+agree on no inner key, and only that sets the two apart.
+"""
 TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
+JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
 @click.command()
@@ -22,7 +27,7 @@ TRAINERS = ("numpy", "torch")
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
-@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="Keep journals, and go on from them.")
+@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help=JOURNAL)
 @click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")

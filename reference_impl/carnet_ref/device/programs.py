@@ -34,11 +34,6 @@ class Instruction:
     region: Region = Region.BUFFER
     text: str = ""
 
-    def __str__(self) -> str:
-        if self.verb is Verb.TRAIN:
-            return "train"
-        return f"{self.verb.value} {self.text if self.verb is Verb.PLANT else self.region.value}"
-
 
 Program = tuple[Instruction, ...]
 
@@ -57,11 +52,6 @@ def parse(code: bytes) -> Program:
     except UnicodeDecodeError as error:
         raise MalformedError("program", "ASCII text", hex(code[error.start]), error.start) from error
     return tuple(_instruction(line) for line in lines if line)
-
-
-def assemble(program: Program) -> bytes:
-    """Return the bytes that spell ``program``."""
-    return "".join(f"{instruction}\n" for instruction in program).encode("ascii")
 
 
 def _instruction(line: str) -> Instruction:

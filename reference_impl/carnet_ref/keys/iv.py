@@ -1,7 +1,7 @@
 """Which IV comes next: a message counter and a channel counter, masked.
 
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, cc_drv.h (layout), ccsl.c (the message counter is incremented before
-each encryption, and its overflow is a hard stop), uvm_conf_computing.c (rotation when few messages remain).
+each encryption, and its overflow is a hard stop).
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from carnet_ref.keys.errors import IvExhaustedError
 
 LAST_MESSAGE: Final = 2**32 - 1
 LAST_CHANNEL: Final = 2**64 - 1
-ROTATE_AT: Final = 2**31
-"""With this many messages left, the driver moves on to the next channel counter."""
 
 
 class IvCounter:
@@ -45,16 +43,6 @@ class IvCounter:
         """The message counter: that of the last IV given out, zero before the first."""
         return self._message
 
-    @property
-    def remaining(self) -> int:
-        """How many IVs are left before the channel counter has to change."""
-        return LAST_MESSAGE - self._message
-
-    @property
-    def rotation_due(self) -> bool:
-        """Whether the driver would change the channel counter now."""
-        return self.remaining <= ROTATE_AT
-
     def advance(self) -> bytes:
         """Count one message and return its IV.
 
@@ -76,14 +64,3 @@ class IvCounter:
         if not self._message <= message <= LAST_MESSAGE:
             raise KeyMaterialError("IV counter", f"from message {self._message} to {message}")
         self._message = message
-
-    def next_channel(self) -> None:
-        """Go on under the next channel counter, from its first message.
-
-        Raises:
-            IvExhaustedError: the channel counter would overflow.
-        """
-        if self._channel == LAST_CHANNEL:
-            raise IvExhaustedError("the channel counter is at its end")
-        self._channel += 1
-        self._message = 0

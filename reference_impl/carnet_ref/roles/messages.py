@@ -111,7 +111,3 @@ Effect = Send | Note | Persist | Remark | Ended | Proceed
 
 class ProtocolError(Exception):
     """A peer did not do what the protocol says; whoever sees it stops."""
-
-
-class StoppedError(Exception):
-    """The role cannot go on and says why; what is lost is availability."""

@@ -1,7 +1,7 @@
 """What a session that was opened proves: tokens that only the state machines of this package make.
 
-Appraisal of a GPU's report takes a `SessionReport`, so that a report from outside a session cannot be passed to it by
-mistake.
+What a requester hands on as evidence from inside its session is a `SessionReport`, so that a report from outside
+cannot be taken for one by mistake.
 """
 
 from __future__ import annotations

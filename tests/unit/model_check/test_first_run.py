@@ -8,12 +8,14 @@ import re
 import resource
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 
 import pytest
 
 from carnet_check.commands import doctor
 from carnet_check.commands.doctor import Tool, look_for
+from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import TOY, carnet
 
 CARNET = "from carnet_check.cli import main; main(prog_name='carnet')"
@@ -108,7 +110,16 @@ def test_the_doctor_says_what_is_there() -> None:
     assert (ran.code, ran.json["missing"]) == (0, [])
     assert tools["z3"]["detail"] == "z3-solver 5.4.0.0"
     assert tools["z3"]["required"]
-    assert not tools["cvc5"]["required"]
+    assert not tools["evidence bundle"]["required"]
+
+
+def test_the_doctor_knows_no_engine_that_is_not_written() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    offered = {extra for tool in doctor.TOOLS for extra in re.findall(r"'\.\[(\w+)\]'", tool.get)}
+    assert offered
+    assert offered <= set(project["optional-dependencies"])
+    unwritten = {"cvc5", "compiled explorer", "ray", "spin", "c compiler", "java"}
+    assert unwritten.isdisjoint(tool.name for tool in doctor.TOOLS)
 
 
 def test_the_doctor_says_how_to_get_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

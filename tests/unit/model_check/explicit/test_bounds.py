@@ -13,7 +13,7 @@ HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=Tr
 
 
 def _watch(max_memory: int, workers: int) -> Watch:
-    return Watch(max_states=None, max_seconds=None, max_memory=max_memory, progress=None, workers=workers)
+    return Watch(max_states=None, max_memory=max_memory, progress=None, workers=workers)
 
 
 def test_a_search_alone_stops_beyond_its_memory() -> None:

@@ -19,20 +19,20 @@ from carnet_ref.attestation.composite import (
     Expected,
     Verifier,
     appraise_composite,
-    appraise_in_session,
-    nonce_in_session,
 )
 from carnet_ref.attestation.intel import policy as td
 from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto import sha384
-from carnet_ref.parties.evidence import GpuVerifier, gpu_responder
+from carnet_ref.defences import ALL
+from carnet_ref.parties.evidence import GpuVerifier, LabelledRequester, gpu_responder
+from carnet_ref.roles.appraising import accept_report
 from carnet_ref.roles.channel import Channel, Initiator, respond
+from carnet_ref.roles.messages import ProtocolError
 from carnet_ref.roles.ports import GpuEvidence
-from carnet_ref.spdm import GpuSession, Requester, Responder, SessionReport
-from carnet_ref.spdm.events import Begin, Measure, Measured
-from carnet_ref.spdm.requester import RequesterConfig
+from carnet_ref.spdm import Responder
+from carnet_ref.spdm.events import Begin
 from carnet_ref.spdm.responder import ResponderConfig
 from tests.fixtures.spdm_ends import Draws, deliver
 
@@ -44,6 +44,7 @@ SOFTWARE, OTHER_SOFTWARE = b"o" * 48, b"x" * 48
 MANIFEST = sha384(b"a job")
 DRAWN = b"d" * 32
 GPUS = Anchors({role: GPU.anchors.of(role) + OTHER_GPU.anchors.of(role) for role in GPU.anchors.by_role})
+GPU_VERIFIER = GpuVerifier(GPUS, lambda: NOW, {})
 VERIFIER = Verifier(
     Anchors({**PLATFORM.anchors.by_role, **GPUS.by_role}),
     td.Policy(
@@ -59,28 +60,18 @@ VERIFIER = Verifier(
 class GpuEnds:
     """A session over SPDM; its responder has the key of one GPU, and reports made by that one or another."""
 
-    requester: Requester
+    requester: LabelledRequester
     responder: Responder
 
-    @property
-    def session(self) -> GpuSession:
-        """The session as the requester sees it."""
-        assert self.requester.session is not None
-        return self.requester.session
-
-    def report(self, nonce: bytes) -> SessionReport:
-        """Have a report on ``nonce`` inside the session."""
-        (effect,) = deliver(self.requester, Measure(nonce), self.responder)
-        assert isinstance(effect, Measured)
-        return effect.report
-
-    def own_report(self) -> SessionReport:
-        """Have a report on the nonce that this session should be asked with."""
-        return self.report(nonce_in_session(self.session, DRAWN))
+    def report(self, drawn: bytes = DRAWN, nonce: bytes = b"") -> GpuEvidence:
+        """Have a report inside the session, on its nonce for ``drawn`` or on ``nonce``."""
+        asked = self.requester.ask_report(nonce or self.requester.report_nonce(drawn))
+        (answer,) = self.responder.receive(asked)
+        return self.requester.take_evidence(answer)
 
 
 def gpu_session(seed: str, gpu: SimulatedGpu = GPU, reporter: SimulatedGpu | None = None) -> GpuEnds:
-    ours = Requester(RequesterConfig(lambda chain: None, Draws(f"{seed} ours")))
+    ours = GPU_VERIFIER.requester(Draws(f"{seed} ours"))
     certificates, answer = tuple(reversed(gpu.certificates)), (reporter or gpu).answer
     theirs = Responder(ResponderConfig(certificates, gpu.key, answer, Draws(f"{seed} theirs")))
     deliver(ours, Begin(), theirs)
@@ -113,14 +104,15 @@ def seen_by_holder(evidence: CompositeEvidence, exporter: bytes, nonce: bytes = 
     return appraise_composite(evidence.encode(), expected, VERIFIER, at=NOW)
 
 
-def seen_in_session(report: SessionReport, ends: GpuEnds) -> Appraisal:
-    policy = nvidia.DEFAULT_POLICY
-    return appraise_in_session(report, ends.session, DRAWN, at=NOW, policy=policy, anchors=GPUS)
+def seen_in_session(evidence: GpuEvidence, ends: GpuEnds) -> Appraisal:
+    """Take a report as the running orchestrator does, for use in the session between ``ends``."""
+    _, appraisal = accept_report(ends.requester, evidence, ends.requester.report_nonce(DRAWN), GPU_VERIFIER, ALL)
+    return appraisal
 
 
 def test_session_channel_and_evidence_of_one_run_belong_together() -> None:
     ends, (near, far) = gpu_session("one"), channel("one")
-    report = ends.own_report()
+    report = ends.report()
     assert seen_in_session(report, ends).accepted
     appraisal = seen_by_holder(quoted(far.exporter, report.report), near.exporter)
     assert appraisal.accepted, appraisal.steps[-1]
@@ -131,17 +123,20 @@ def test_session_channel_and_evidence_of_one_run_belong_together() -> None:
 
 def test_a_responder_that_has_another_genuine_gpu_report_is_refused() -> None:
     ends = gpu_session("cuckoo", GPU, reporter=OTHER_GPU)
-    assert seen_in_session(ends.own_report(), ends).failed_step == "gpu.signature"
+    with pytest.raises(ProtocolError, match="report is refused: signature"):
+        seen_in_session(ends.report(), ends)
 
 
-def test_a_report_of_another_genuine_gpu_in_a_session_of_its_own_is_refused() -> None:
+def test_a_report_that_another_genuine_gpu_made_on_this_session_s_nonce_is_refused() -> None:
     ends, others = gpu_session("one"), gpu_session("two", OTHER_GPU)
-    assert seen_in_session(others.own_report(), others).accepted
-    assert seen_in_session(others.own_report(), ends).failed_step == "session"
+    assert seen_in_session(others.report(), others).accepted
+    relayed = gpu_session("three", OTHER_GPU).report(nonce=ends.requester.report_nonce(DRAWN))
+    with pytest.raises(ProtocolError, match="signed by another GPU than the session's responder"):
+        seen_in_session(relayed, ends)
 
 
 def test_a_holder_that_is_shown_another_genuine_gpu_refuses() -> None:
-    report, (near, far) = gpu_session("one").own_report(), channel("one")
+    report, (near, far) = gpu_session("one").report(), channel("one")
     other = OTHER_GPU.report(gpu_request(b"g" * 32))
     evidence = replace(quoted(far.exporter, report.report), gpu_report=other, gpu_chain=OTHER_GPU.chain_pem)
     assert seen_by_holder(evidence, near.exporter).failed_step == "gpu-report"
@@ -150,22 +145,34 @@ def test_a_holder_that_is_shown_another_genuine_gpu_refuses() -> None:
 # Replay: evidence of an earlier moment.
 
 
+def test_a_report_of_the_same_gpu_from_another_session_is_refused() -> None:
+    ends, others = gpu_session("one"), gpu_session("two")
+    with pytest.raises(ProtocolError, match="report is refused: nonce"):
+        seen_in_session(others.report(), ends)
+
+
 def test_an_earlier_report_of_the_same_gpu_is_refused_in_the_next_session() -> None:
     """The relay has the GPU sign, in its new session, the nonce of the one before."""
     earlier, ends = gpu_session("earlier"), gpu_session("one")
-    stale = ends.report(nonce_in_session(earlier.session, DRAWN))
-    assert seen_in_session(stale, ends).failed_step == "gpu.nonce"
+    stale = ends.report(nonce=earlier.requester.report_nonce(DRAWN))
+    with pytest.raises(ProtocolError, match="report is refused: nonce"):
+        seen_in_session(stale, ends)
+
+
+def test_a_report_on_what_was_drawn_before_in_the_same_session_is_refused() -> None:
+    ends = gpu_session("one")
+    with pytest.raises(ProtocolError, match="report is refused: nonce"):
+        seen_in_session(ends.report(b"y" * 32), ends)
 
 
 def test_evidence_for_an_earlier_request_of_the_holder_is_refused() -> None:
-    report, (near, far) = gpu_session("one").own_report(), channel("one")
+    report, (near, far) = gpu_session("one").report(), channel("one")
     stale = quoted(far.exporter, report.report, nonce=b"y" * 32)
     assert seen_by_holder(stale, near.exporter).failed_step == "nonce"
 
 
 def test_the_running_parties_ask_with_a_nonce_of_the_session_too() -> None:
-    verifier = GpuVerifier(GPUS, lambda: NOW, {})
-    requesters = []
+    verifier, requesters = GPU_VERIFIER, []
     for seed in ("one", "two"):
         requester, responder = verifier.requester(Draws(f"{seed} ours")), gpu_responder(GPU, Draws(f"{seed} theirs"))
         deliver(requester, Begin(), responder)
@@ -190,12 +197,12 @@ def test_the_running_parties_ask_with_a_nonce_of_the_session_too() -> None:
     ids=["a genuine TD with other software", "a TD that its host may read", "a platform of its own"],
 )
 def test_an_impostor_at_the_orchestrator_s_end_is_refused(impostor: SimulatedTd, step: str) -> None:
-    report, (near, far) = gpu_session("one").own_report(), channel("impostor")
+    report, (near, far) = gpu_session("one").report(), channel("impostor")
     assert seen_by_holder(quoted(far.exporter, report.report, td=impostor), near.exporter).failed_step == step
 
 
 def test_an_impostor_with_a_quote_over_nothing_of_this_is_refused() -> None:
-    report, (near, far) = gpu_session("one").own_report(), channel("impostor")
+    report, (near, far) = gpu_session("one").report(), channel("impostor")
     bound_to_nothing = replace(quoted(far.exporter, report.report), quote=PLATFORM.td(SOFTWARE).quote(bytes(64)))
     assert seen_by_holder(bound_to_nothing, near.exporter).failed_step == "quote.report-data"
 
@@ -204,7 +211,7 @@ def test_an_impostor_with_a_quote_over_nothing_of_this_is_refused() -> None:
 
 
 def test_a_quote_made_for_the_attacker_s_own_channel_is_refused_on_the_holder_s() -> None:
-    report = gpu_session("one").own_report()
+    report = gpu_session("one").report()
     _, orchestrators = channel("attacker to orchestrator")
     holders, attackers = channel("holder to attacker")
     relayed = quoted(orchestrators.exporter, report.report)
@@ -214,6 +221,6 @@ def test_a_quote_made_for_the_attacker_s_own_channel_is_refused_on_the_holder_s(
 
 
 def test_a_quote_that_the_same_software_made_in_another_role_is_refused() -> None:
-    report, (near, far) = gpu_session("one").own_report(), channel("one")
+    report, (near, far) = gpu_session("one").report(), channel("one")
     diverted = quoted(far.exporter, report.report, role="holder")
     assert seen_by_holder(diverted, near.exporter).failed_step == "role"

@@ -8,15 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 from carnet_ref.attestation.anchors import Anchors, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.composite import (
     Binding,
     CompositeEvidence,
     Expected,
     Verifier,
     appraise_composite,
-    appraise_in_session,
-    nonce_in_session,
     parse_evidence,
 )
 from carnet_ref.attestation.intel import policy as td
@@ -24,12 +21,7 @@ from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto import sha384
-from carnet_ref.spdm import GpuSession, Requester, Responder, SessionReport
-from carnet_ref.spdm.events import Begin, Measure, Measured
-from carnet_ref.spdm.requester import RequesterConfig
-from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_ends import Draws, deliver
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLATFORM = SimulatedPlatform(b"a platform", NOW)
@@ -147,65 +139,3 @@ def test_truncated_evidence_is_refused_at_parse(length: int) -> None:
     assert appraise_composite(evidence[:length], EXPECTED, VERIFIER, at=NOW).failed_step == "parse"
     with pytest.raises(MalformedError):
         parse_evidence(evidence + b"\0")
-
-
-def _session(gpu: SimulatedGpu, seed: str) -> tuple[Requester, Responder]:
-    certificates = tuple(reversed(gpu.certificates))
-    ours = Requester(RequesterConfig(lambda chain: None, Draws(f"{seed} ours")))
-    theirs = Responder(ResponderConfig(certificates, gpu.key, gpu.answer, Draws(f"{seed} theirs")))
-    deliver(ours, Begin(), theirs)
-    return ours, theirs
-
-
-def _measured(ends: tuple[Requester, Responder], nonce: bytes) -> SessionReport:
-    (effect,) = deliver(ends[0], Measure(nonce), ends[1])
-    assert isinstance(effect, Measured)
-    return effect.report
-
-
-def _of(ends: tuple[Requester, Responder]) -> GpuSession:
-    assert ends[0].session is not None
-    return ends[0].session
-
-
-def _in_session(report: SessionReport, session: GpuSession, nonce: bytes) -> Appraisal:
-    policy = nvidia.DEFAULT_POLICY
-    return appraise_in_session(report, session, nonce, at=NOW, policy=policy, anchors=GPU.anchors)
-
-
-def test_a_report_inside_the_session_to_be_used_is_accepted() -> None:
-    ends = _session(GPU, "one")
-    session = _of(ends)
-    report = _measured(ends, nonce_in_session(session, b"a nonce"))
-    appraisal = _in_session(report, session, b"a nonce")
-    assert appraisal.accepted, appraisal.steps[-1]
-
-
-def test_a_report_from_another_session_of_the_same_gpu_is_refused() -> None:
-    ends, others = _session(GPU, "one"), _session(GPU, "two")
-    report = _measured(others, nonce_in_session(_of(others), b"a nonce"))
-    assert _in_session(report, _of(ends), b"a nonce").failed_step == "session"
-
-
-def test_a_report_on_the_nonce_of_another_session_is_refused() -> None:
-    """Someone relays the report that the GPU made in a session of the relay's own."""
-    ends, others = _session(GPU, "one"), _session(GPU, "two")
-    report = _measured(ends, nonce_in_session(_of(others), b"a nonce"))
-    assert _in_session(report, _of(ends), b"a nonce").failed_step == "gpu.nonce"
-
-
-def test_a_report_on_a_stale_nonce_is_refused() -> None:
-    ends = _session(GPU, "one")
-    report = _measured(ends, nonce_in_session(_of(ends), b"yesterday's"))
-    assert _in_session(report, _of(ends), b"today's").failed_step == "gpu.nonce"
-
-
-def test_a_report_of_another_gpu_than_the_session_s_responder_is_refused() -> None:
-    """The responder passes the request on to a genuine GPU somewhere else."""
-    certificates = tuple(reversed(GPU.certificates))
-    ours = Requester(RequesterConfig(lambda chain: None, Draws("ours")))
-    theirs = Responder(ResponderConfig(certificates, GPU.key, OTHER_GPU.answer, Draws("theirs")))
-    deliver(ours, Begin(), theirs)
-    report = _measured((ours, theirs), nonce_in_session(_of((ours, theirs)), b"a nonce"))
-    appraisal = _in_session(report, _of((ours, theirs)), b"a nonce")
-    assert appraisal.failed_step == "gpu.signature"

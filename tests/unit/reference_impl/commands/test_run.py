@@ -15,8 +15,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
+from carnet_ref.commands.run import SCHEDULES as OFFERED
 from carnet_ref.commands.running import Plan
+from carnet_ref.keys import SCHEDULES
 from carnet_ref.recorder import TraceFileError, write_trace
+from tests.repo.tracked import ROOT
 
 SHAPE = {"holders", "rounds", "handoffs", "bytes_provisioned", "trace", "conforms", "loss"}
 SMALL = ("--holders", "2", "--rounds", "2")
@@ -60,6 +63,23 @@ def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:
     assert runs[1]["handoffs"] == 0
 
 
+def test_every_schedule_is_offered_or_left_out_for_a_reason() -> None:
+    assert {*OFFERED, "none", "inner-key"} == set(SCHEDULES)
+    page = (ROOT / "docs" / "guide" / "running.md").read_text("utf-8")
+    offered = page.partition("## Key schedules")[2].partition("## Journals")[0]
+    assert all(f"`{name}`" in offered for name in SCHEDULES)
+
+
+def test_a_journal_without_a_kept_key_is_refused_with_what_was_lacking(tmp_path: Path) -> None:
+    journal = str(tmp_path / "journal")
+    carnet(*SMALL, "--journal", journal)
+    result = carnet(*SMALL, "--journal", journal, "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"]["message"].endswith(
+        "another job wrote it, or it was sealed under another key (give --journal-key)"
+    )
+
+
 def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
     journal, key = str(tmp_path / "journal"), str(tmp_path / "key")
     carnet(*SMALL, "--journal", journal, "--journal-key", key)
@@ -74,6 +94,7 @@ def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
         (("--holders", "8"), "engines for 7 holders"),
         (("--holders", "0"), "0 is not in the range"),
         (("--key-schedule", "none"), "is not one of"),
+        (("--key-schedule", "inner-key"), "is not one of"),
         (("--trace", "/nowhere/trace"), "cannot write"),
         (("--journal", "/nowhere/journal"), "no journal that can be used"),
     ],

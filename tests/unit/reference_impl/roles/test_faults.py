@@ -287,7 +287,7 @@ CAUGHT = {
     "nothing is read back": (SELF, "nothing is done at home before fence and check"),
     "an acknowledgement of a rotation is not awaited": (SELF, "while the orchestrator awaits return"),
     "the report answers another nonce": (TRACE, "accept_gpu: the check 'report in session'"),
-    "a chunk is recorded as another": (TRACE, "provision: the check 'in"),
+    "a chunk is recorded as another": (TRACE, "provision: the check 'in order'"),
     "a chunk is counted and not sent": (SELF, "the GPU received 2 messages, the holder sent 3"),
     "what an evicted holder left is trained on": (TRACE, "send_train: the check 'returned'"),
     "a verified fact is made without a check": ("refused", "MemoryVerified comes out of its check"),
@@ -336,6 +336,7 @@ def test_the_documentation_lists_them() -> None:
     with SHOWN.open(encoding="utf-8", newline="") as file:
         shown = list(csv.reader(file))
     assert shown[0] == ["fault", "caught by", "which says"]
+    assert all(said.endswith("'") for caught, said in CAUGHT.values() if caught == TRACE), "a guard is named whole"
     assert shown[1:] == [[name, by[caught], said] for name, (caught, said) in CAUGHT.items()]
 
 
