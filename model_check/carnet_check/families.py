@@ -92,8 +92,6 @@ class Source:
         for name in without:
             if name not in known:
                 raise UsageError(unknown("defence", name, self.family.id, known))
-            if known[name].timed:
-                raise UsageError(f"defence '{name}' belongs to the timed layer and cannot be removed yet")
             if name in protocol.without:
                 raise UsageError(f"variant '{protocol.variant}' lacks defence '{name}' already")
 

@@ -260,8 +260,6 @@ class ProtocolPages:
         return "any number, drawn fresh" if sort.fresh else "any number"
 
     def _defence(self, defence: Defence) -> list[str]:
-        if defence.timed:
-            return [code(defence.id), prose(defence.title), "the timed layer, not built yet"]
         parts: list[str] = []
         for name in self.family.with_layers(self.family.main[:1]):
             for action in self.drafts[name].actions:

@@ -118,9 +118,8 @@ def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
         *(f"{a.name}: guard '{part.name}'" for a in base.actions for part in a.guards if part.defence == defence.id),
         *(f"{a.name}: update '{part.name}'" for a in base.actions for part in a.updates if part.defence == defence.id),
     ]
-    command = "" if defence.timed else f"carnet attack {source.shown} --without {defence.id}"
-    title = defence.title + (" (timed layer: declared, not removable yet)" if defence.timed else "")
-    return Entry(defence.id, "defence", protocol.id, title, enforced_by=tuple(parts), check=command)
+    command = f"carnet attack {source.shown} --without {defence.id}"
+    return Entry(defence.id, "defence", protocol.id, defence.title, enforced_by=tuple(parts), check=command)
 
 
 def _statements(source: Source, protocol: Protocol) -> Iterator[Entry]:

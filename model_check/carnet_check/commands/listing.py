@@ -87,8 +87,7 @@ def _lines(source: Source) -> Iterator[str]:
         yield from _entry(mark + variant.name, variant.title + label)
     yield "defences that can be removed"
     for defence in protocol.defences:
-        timed = " (timed layer: not removable yet)" if defence.timed else ""
-        yield from _entry(defence.id, defence.title + timed)
+        yield from _entry(defence.id, defence.title)
     yield "profiles"
     for profile in family.profiles.values():
         sizes = ", ".join(f"{size} {name}" for name, size in profile.scale.items())

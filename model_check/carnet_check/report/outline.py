@@ -70,11 +70,10 @@ def _claim(source: Source, protocol: Protocol, claim: Claim) -> dict[str, Any]:
 
 
 def _defence(source: Source, protocol: Protocol, defence: Defence) -> dict[str, Any]:
-    removable = not defence.timed and defence.id not in protocol.without
+    removable = defence.id not in protocol.without
     return {
         "id": defence.id,
         "title": defence.title,
-        "timed": defence.timed,
         "enforced_by": list(_enforced_by(protocol, defence)),
         "removed": f"carnet attack {source.shown} --without {defence.id}" if removable else "",
     }

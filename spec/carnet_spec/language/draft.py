@@ -275,9 +275,9 @@ class Draft:
         """Declare an assumption; ``built_in`` if it is in the shape of the steps rather than in an axiom."""
         self._assumptions.append(Assumption(id, sentence, built_in))
 
-    def defence(self, id: str, title: str, *, base: str = "", timed: bool = False) -> None:
+    def defence(self, id: str, title: str, *, base: str = "") -> None:
         """Declare a defence that can be removed."""
-        self._defences.append(Defence(id, title, base, timed))
+        self._defences.append(Defence(id, title, base))
 
     def initially(
         self, what: Expression | Relation | Function[Any], value: Expression | Callable[..., Expression]
@@ -301,15 +301,13 @@ class Draft:
         """Resolve the draft into a protocol, with the named defences removed.
 
         Raises:
-            SpecificationError: a defence is unknown, or belongs to a layer that is not built yet.
+            SpecificationError: a defence is unknown.
         """
         removed = tuple(sorted(set(without)))
         known = {defence.id: defence for defence in self._defences}
         for id in removed:
             if id not in known:
                 raise SpecificationError(f"no defence '{id}' in {self.id}; known: {listed(known)}")
-            if known[id].timed:
-                raise SpecificationError(f"defence '{id}' belongs to the timed layer and cannot be removed yet")
         actions = tuple(
             _resolved(action, removed)
             for action in self._actions

@@ -57,8 +57,6 @@ class Defence:
     title: str
     base: str = ""
     """The variant it is removed from; empty: the protocol's first main variant."""
-    timed: bool = False
-    """Belongs to the timed layer: declared, not yet removable."""
 
 
 @dataclass(frozen=True, slots=True)

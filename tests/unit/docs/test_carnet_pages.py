@@ -78,7 +78,6 @@ SHOWN: dict[str, tuple[str, str]] = {
     "an axiom": ("toy/index.md", "| lender honest | `¬corrupt(lender)` | {ref}`A1 <a1>` |"),
     "a defence": ("toy/index.md", "| `fresh-key` | Every loan has a key of its own. | {ref}`lend"),
     "a shortcut": ("toy/index.md", "{ref}`take_back <toy-action-take-back>`: the right key<br>no {ref}`forget"),
-    "a timed defence": ("toy/index.md", "| `return-deadline` | A loan ends after a while. | the timed layer"),
     "a variant": ("toy/index.md", "| `forgetful` | one key for all loans |  | fresh-key |"),
     "a finding": ("toy/index.md", "| `one-key` | A key lent twice has two owners | {ref}`secrecy"),
     "the digest": ("toy/index.md", toy.FAMILY.protocol().digest),

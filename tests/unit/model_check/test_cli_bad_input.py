@@ -39,7 +39,6 @@ BAD = {
     "contradicting sizes": (["explore", TOY, "--rounds", "1", "--set", "rounds=2"], "given twice", ""),
     "nothing to attack": (["attack", TOY], "--without DEFENCE", "--variant NAME"),
     "unknown defence": (["attack", TOY, "--without", "fresh-keys"], "no defence 'fresh-keys'", "'fresh-key'"),
-    "timed defence": (["attack", TOY, "--without", "return-deadline"], "timed layer", ""),
     "defence twice": (["attack", TOY, "--variant", "forgetful", "--without", "fresh-key"], "lacks defence", ""),
     "empty defence": (["attack", TOY, "--without", "fresh-key,,"], "separated by commas", ""),
     "claim not made there": (["attack", control("sound"), "--variant", "main", "--threat", "x"], "no threat model", ""),

@@ -42,7 +42,7 @@ def test_list_names_everything_that_other_commands_take() -> None:
     (listed,) = carnet("list", TOY, "--json").json["protocols"]
     assert listed["claims"] == ["secrecy", "punctual"]
     assert listed["threats"] == ["none", "collusion"]
-    assert listed["defences"] == ["fresh-key", "return-checked", "return-deadline"]
+    assert listed["defences"] == ["fresh-key", "return-checked"]
     assert listed["variants"] == ["main", "forgetful"]
     assert listed["profiles"] == ["tiny"]
     (finding,) = listed["findings"]

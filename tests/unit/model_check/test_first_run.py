@@ -51,7 +51,7 @@ def completed(line: str) -> list[str]:
         ("carnet ver", ["verify"]),
         ("carnet verify gpu-", ["gpu-travelling"]),
         (f"carnet verify {TOY} --claim s", ["secrecy"]),
-        (f"carnet attack {TOY} --without fresh-key,ret", ["fresh-key,return-checked", "fresh-key,return-deadline"]),
+        (f"carnet attack {TOY} --without fresh-key,ret", ["fresh-key,return-checked"]),
         (f"carnet attack {TOY} --variant f", ["forgetful"]),
         ("carnet attack nothing-of-this-name --variant f", []),
     ],

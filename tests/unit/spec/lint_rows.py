@@ -265,10 +265,10 @@ def _costly(draft: Draft) -> None:
     actions[-1] = replace(actions[-1], cost=1)
 
 
-def _declares(*ids: str, timed: bool = False) -> Part:
+def _declares(*ids: str) -> Part:
     def declare(draft: Draft) -> None:
         for id in ids:
-            draft.defence(id, f"a {id}", timed=timed)
+            draft.defence(id, f"a {id}")
 
     return declare
 
@@ -493,7 +493,6 @@ PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
     "a tagged guard": ("idle-defences", (DECLARED, act(tagged("moat")))),
     "a part in its place": ("idle-defences", (DECLARED, act(_unless))),
     "a shortcut": ("idle-defences", (DECLARED, act(pass_on, shortcut_of="moat"))),
-    "a timed defence": ("idle-defences", (_declares("clock", timed=True),)),
     "deductions that help": ("monotone", (rule(learn), act(_reads_known), claim(secret), _goal("x", knows))),
     "a deduction taken back": ("monotone", (rule(learn), act(_forgets_unless_known))),
     "a lemma of a deduction": ("monotone", (rule(learn), lambda d: d.lemma(_known_before))),

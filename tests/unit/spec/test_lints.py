@@ -157,10 +157,6 @@ FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
         lambda: replace(toy.FAMILY, variants={"main": Variant("main", "x", without=("wall",))}, findings=()),
         "no removable defence 'wall': write one of fresh-key, return-checked",
     ),
-    "a variant without a timed defence": (
-        lambda: replace(toy.FAMILY, variants={"main": Variant("main", "x", without=("return-deadline",))}, findings=()),
-        "no removable defence 'return-deadline'",
-    ),
     "a finding of an unknown claim": (lambda: _with_finding(claim="peace"), "no claim 'peace'"),
     "a finding under an unknown threat": (lambda: _with_finding(threat="war"), "no threat model 'war'"),
     "a finding in an unknown variant": (lambda: _with_finding(variant="best"), "no variant 'best'"),

@@ -296,7 +296,6 @@ def test_a_claim_that_returns_no_formula_says_so() -> None:
 
 DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
     "unknown defence": (lambda d: d.protocol(("walls",)), "no defence 'walls' in test; known: moat, clock"),
-    "timed defence": (lambda d: d.protocol(("clock",)), "'clock' belongs to the timed layer and cannot be removed yet"),
     "unknown action": (lambda d: d.protocol().action("dig"), "no action 'dig'; known: none"),
     "unknown claim": (lambda d: d.protocol().claim("peace"), "no claim 'peace'; known: none"),
     "unknown threat": (lambda d: d.protocol().threat("war"), "no threat model 'war' in test; known: any"),
@@ -318,7 +317,7 @@ def test_an_unknown_name_says_which_are_known(name: str) -> None:
     ask, answer = DRAFTS[name]
     draft = drafted()
     draft.defence("moat", "a moat")
-    draft.defence("clock", "a clock", timed=True)
+    draft.defence("clock", "a clock")
     with pytest.raises(SpecificationError, match=re.escape(answer)):
         ask(draft)
 

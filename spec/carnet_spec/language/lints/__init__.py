@@ -88,11 +88,10 @@ def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
     if _complaints(_unreliable(whole), _RESOLVED):  # else nothing is wrong whichever defences are in place
         found += _complaints(draft.protocol(), _RESOLVED)
         for defence in whole.defences:
-            if not defence.timed:
-                for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
-                    if complaint not in found:
-                        where = f"without {defence.id}: {complaint.where}"
-                        found.append(replace(complaint, where=where))
+            for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
+                if complaint not in found:
+                    where = f"without {defence.id}: {complaint.where}"
+                    found.append(replace(complaint, where=where))
     return tuple(dict.fromkeys(found))
 
 
@@ -209,7 +208,7 @@ def _finding(family: Family, variant: str, without: tuple[str, ...], where: str)
     if name not in family.variants:
         yield where, f"no variant '{name}': {one_of(family.variants)}"
         return
-    known = {defence.id for defence in family.draft(name).whole().defences if not defence.timed}
+    known = {defence.id for defence in family.draft(name).whole().defences}
     for id in without:
         if id not in known:
             yield where, f"no removable defence '{id}': {one_of(known)}"

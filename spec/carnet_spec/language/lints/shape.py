@@ -130,7 +130,7 @@ def idle_defences(protocol: Protocol) -> Found:
     """Every declared defence is tagged somewhere."""
     tagged = {id for id, _ in _tags(protocol)}
     for defence in protocol.defences:
-        if defence.id not in tagged and not defence.timed:
+        if defence.id not in tagged:
             yield (
                 f"defence {defence.id}",
                 "is tagged nowhere: put defence='…' on the guards and updates it consists of, or "
