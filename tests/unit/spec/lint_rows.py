@@ -11,7 +11,6 @@ from carnet_spec.language import (
     Formula,
     Kind,
     Step,
-    constant,
     exists,
     forall,
     implies,
@@ -254,6 +253,10 @@ def _somebody() -> Formula:
     return exists(enrolled, Agent)
 
 
+def _at_home(k: Key) -> Formula:
+    return home(k) == boss
+
+
 def _ask_peer(step: Step, a: Agent) -> None:
     step.require("peer", peer == a)
     step.remove(ready)
@@ -320,7 +323,6 @@ nobodys = relation("nobodys", Agent, kind=Kind.STATE)
 posted = relation("posted", Agent, kind=Kind.PUBLIC)
 ally = rigid_function("ally", Agent, to=Agent)
 likes = rigid_relation("likes", Agent, Agent)
-master = constant("master", Key)
 
 DECLARED = _declares("moat")
 
@@ -399,16 +401,7 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (lambda d: d.initially(enrolled, _is_enrolled),),
         "write an axiom",
     ),
-    "fresh elements told apart": (
-        "interchangeable",
-        (_axiom(forall(lambda k: home(k) == boss, Key)),),
-        "symbol home: tells apart elements of Key",
-    ),
-    "a fresh element with a name": (
-        "interchangeable",
-        (_axiom(used(master)),),
-        "symbol master: tells apart elements of Key",
-    ),
+    "fresh elements told apart": ("interchangeable", (_axiom(forall(_at_home, Key)),), "tells apart elements of Key"),
     "a costly rule": ("insert-only", (rule(learn), _costly), "a rule is free"),
     "an unknown tag": ("defences", (act(tagged("wall")),), "names a defence 'wall' that is not declared"),
     "an unknown unless": ("defences", (act(_unless),), "names a defence 'moat' that is not declared"),

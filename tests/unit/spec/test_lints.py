@@ -19,7 +19,9 @@ from carnet_spec.language import (
     SpecificationError,
     Step,
     Variant,
+    constant,
     true,
+    used,
 )
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
 from carnet_spec.protocols.registry import REGISTRY
@@ -96,6 +98,13 @@ def test_initial_values_are_checked_where_no_tracing_did() -> None:
     ):
         broken = replace(protocol, initial=(*protocol.initial, initial))
         assert _rules_broken(broken) == {"initial"}
+
+
+def test_a_key_with_a_name_is_not_drawn_blindly() -> None:
+    protocol = drafted(act(pass_on)).protocol()
+    named = drafted(lambda draft: draft.axiom("kept", used(constant("master", Key)))).protocol()
+    assert "interchangeable" in _rules_broken(named)
+    assert "interchangeable" not in _rules_broken(protocol)
 
 
 def test_an_axiom_must_be_closed() -> None:
