@@ -18,10 +18,10 @@ from carnet_check.checks import Evidence, disagreements, vacuities
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan, Request, planned
 from carnet_check.pools import run_all
 from carnet_check.report.progress import Pace
-from carnet_check.report.words import counted
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, Caps, Found, Search, failed, moves
 from carnet_spec.language import Claim, Goal, Profile, Protocol, Threat
+from carnet_spec.prose import counted
 
 if TYPE_CHECKING:
     from carnet_check.symbolic import ClaimProof

@@ -8,13 +8,13 @@ from typing import Any
 
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.families import Source, unknown
-from carnet_check.report.words import counted
 from carnet_check.results import Result, by_verdict, exit_code
 from carnet_check.searches import NO_THREAT, Found, violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Claim, Profile, Protocol, Threat
 from carnet_spec.language.lints import Level, lint
 from carnet_spec.language.lints.initialisation import claims_that_read_early
+from carnet_spec.prose import counted
 
 EXPLICIT = "explicit"
 INDUCTION = "induction"

@@ -14,11 +14,11 @@ from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.narrate import silent
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.families import Source, unknown
-from carnet_check.report.words import counted
 from carnet_check.results import Verdict
 from carnet_check.searches import NO_THREAT, Caps, Found, Search, search_in
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Finding, Profile, Protocol, Threat
+from carnet_spec.prose import counted
 from carnet_spec.trace import Trace
 
 GIBIBYTE = 1 << 30

@@ -99,7 +99,7 @@ def _guarded(action: Action, arguments: Mapping[str, str]) -> Action:
 
 def told(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     """Tell what came of a replay."""
-    from carnet_check.report.closing import wrapped
+    from carnet_spec.prose import wrapped
 
     if outcome is None:
         yield "replay       no implementation of this protocol is installed"

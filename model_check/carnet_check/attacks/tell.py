@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from carnet_check.attacks.narrate import narrate, reason
-from carnet_check.report.closing import wrapped
 from carnet_check.report.words import known
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Invariant
+from carnet_spec.prose import wrapped
 from carnet_spec.trace import Trace
 
 OPENING = re.compile(r"\s*(\d+\.\s+|>>> |given that  |it is false that  )?")

@@ -100,7 +100,7 @@ def _defences(text: str) -> tuple[str, ...]:
 
 
 def _intention(target: Quarry) -> Iterator[str]:
-    from carnet_check.report.closing import wrapped
+    from carnet_spec.prose import wrapped
 
     removed = f" without {', '.join(target.removed)}" if target.removed else ""
     yield f"attacking {target.protocol.id}, variant {target.protocol.variant}{removed}"
@@ -112,7 +112,7 @@ def _intention(target: Quarry) -> Iterator[str]:
 
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
     from carnet_check.attacks.tell import told
-    from carnet_check.report.closing import wrapped
+    from carnet_spec.prose import wrapped
 
     if result.trace is None or result.judge is None:
         word = "REDUNDANT" if result.verdict == "PROVED" else "UNKNOWN"

@@ -36,7 +36,7 @@ def conform(context: click.Context, trace: Path, as_json: bool) -> int:
 
 
 def _lines(result: Conformance) -> Iterator[str]:
-    from carnet_check.report.closing import wrapped
+    from carnet_spec.prose import wrapped
 
     header = result.header
     removed = f" without {', '.join(header.without)}" if header.without else ""

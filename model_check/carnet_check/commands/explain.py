@@ -13,9 +13,10 @@ from carnet_check.commands.common import json_option, say
 from carnet_check.commands.listing import attack_command
 from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
-from carnet_check.report.closing import rerun_line, wrapped
+from carnet_check.report.closing import rerun_line
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
+from carnet_spec.prose import wrapped
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import cited, requirements
 

@@ -100,7 +100,7 @@ def explore(
 
 
 def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
-    from carnet_check.report.closing import wrapped
+    from carnet_spec.prose import wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
     moves = "unbounded adversary" if profile.budget is None else f"at most {profile.budget} active adversary moves"
@@ -150,9 +150,8 @@ def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
 
 
 def _lines(target: Quarry, found: Found) -> Iterator[str]:
-    from carnet_check.report.closing import wrapped
-    from carnet_check.report.words import counted
     from carnet_check.searches import moves
+    from carnet_spec.prose import counted, wrapped
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
     memory = found.peak_memory_bytes / (1 << 20)

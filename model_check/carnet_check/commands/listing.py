@@ -10,8 +10,9 @@ import click
 
 from carnet_check.commands.common import json_option, say
 from carnet_check.families import Source, load
-from carnet_check.report.closing import rerun_line, wrapped
+from carnet_check.report.closing import rerun_line
 from carnet_spec.language import Family, Finding
+from carnet_spec.prose import wrapped
 from carnet_spec.protocols.registry import REGISTRY
 
 

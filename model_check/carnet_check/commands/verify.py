@@ -107,8 +107,7 @@ def verify(
 
 def _intention(campaign: Campaign) -> Iterator[str]:
     """Say what the run is going to do."""
-    from carnet_check.report.closing import wrapped
-    from carnet_check.report.words import counted
+    from carnet_spec.prose import counted, wrapped
 
     family = campaign.request.source.family
     yield f"{family.id}: {family.title}"

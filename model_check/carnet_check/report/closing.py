@@ -12,8 +12,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-RULE_WIDTH = 78
-LABEL_WIDTH = 13
+from carnet_spec.prose import LABEL_WIDTH, RULE_WIDTH, wrapped
+
 DIGEST_SHOWN = 16
 
 
@@ -81,16 +81,6 @@ class Closing:
         for label, text in facts.items():
             block += wrapped(label, text)
         return [*block, _rerun(self.rerun)]
-
-
-def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_WIDTH) -> list[str]:
-    """Write ``text`` beside ``label``, wrapped at the width of the report and never inside a word."""
-    import textwrap
-
-    lines = textwrap.wrap(
-        text, width - indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
-    ) or [""]
-    return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
 
 
 def rerun_line(context: click.Context) -> str:

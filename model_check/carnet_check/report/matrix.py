@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from carnet_check.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
-from carnet_check.report.closing import RULE_WIDTH, wrapped
-from carnet_check.report.words import counted
 from carnet_check.results import Kind, Result, Verdict
+from carnet_spec.prose import RULE_WIDTH, counted, wrapped
 
 NOT_CLAIMED = "–"
 EXPECTED_FALL = "*"

@@ -25,11 +25,6 @@ def knowledge_symbols(protocol: Protocol) -> tuple[Symbol, ...]:
     return tuple(s for s in protocol.symbols if s.kind is Kind.KNOWLEDGE and s.result == BOOL and s.domain)
 
 
-def counted(number: int, what: str) -> str:
-    """Write a number of things."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def listed(words: Iterable[str]) -> str:
     """Join words as in a sentence."""
     *most, last = words
