@@ -115,6 +115,13 @@ def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Sa
     return Hunt(target, Verdict.UNKNOWN, _only(target), detail, stages=tuple(stages))
 
 
+def spared(target: Quarry) -> tuple[str, ...]:
+    """Return the stated claims that a hunt for any claim left out: those that are not made under the threat model."""
+    if target.claims != _claims(target.protocol, target.threat, ""):
+        return ()  # one claim was asked for, and nobody takes it for all of them
+    return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
+
+
 def _only(target: Quarry) -> str:
     """Return the claim that was hunted, or nothing if it was any of several."""
     return target.claims[0] if len(target.claims) == 1 else ""
@@ -216,7 +223,7 @@ def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> tupl
         stop_at_first=True,
         caps=caps,
     )
-    moves = "" if profile.budget is None else f", at most {profile.budget} active adversary moves"
+    moves = "" if profile.budget is None else f", at most {counted(profile.budget, 'active adversary move')}"
     progress(f"searching {profile.name}: {instance.describes}{moves}")
 
     def watch(states: int, depth: int) -> None:
@@ -258,5 +265,7 @@ def _redundant(target: Quarry, jobs: int, progress: Say) -> str:
     if open_claims:
         progress(f"not proved: {', '.join(open_claims)}; searching on")
         return ""
-    what = ", ".join(target.removed) or f"variant {target.protocol.variant}"
-    return f"every claim is still proved without {what}: redundant under {target.threat.id}"
+    under = target.threat.id
+    if not target.removed:
+        return f"every claim attacked is proved for variant {target.protocol.variant} under {under}"
+    return f"every claim attacked is still proved without {', '.join(target.removed)}: redundant under {under}"

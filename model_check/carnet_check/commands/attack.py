@@ -111,19 +111,22 @@ def _intention(target: Quarry) -> Iterator[str]:
 
 
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
+    from carnet_check.attacks.hunt import spared
     from carnet_check.attacks.tell import told
     from carnet_spec.prose import wrapped
 
     if result.trace is None or result.judge is None:
-        word = "REDUNDANT" if result.verdict == "PROVED" else "UNKNOWN"
+        word = "REDUNDANT" if result.verdict == "PROVED" and result.quarry.removed else str(result.verdict)
         yield from wrapped(word, result.detail)
+        if names := spared(result.quarry):
+            yield from wrapped("not attacked", f"{', '.join(names)}: not claimed under {result.quarry.threat.id}")
         yield ""
         return
     target = result.quarry
     yield f"VIOLATED: {result.claim} under {target.threat.id}"
     yield from wrapped("", target.protocol.claim(result.claim).sentence, 2)
     if target.finding is not None and target.finding.claim == result.claim:
-        yield f"This is finding {target.finding.id}: {target.finding.title}"
+        yield from wrapped("", f"This is finding {target.finding.id}: {target.finding.title}", 0)
     yield ""
     invariant = target.protocol.claim(result.claim).checked
     yield from told(result.judge, invariant, result.trace, result.states, full)
@@ -198,7 +201,7 @@ def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], se
 
     outcome = {
         "VIOLATED": "attack found, minimised and replayed by the interpreter",
-        "PROVED": "no attack exists: every claim is still proved",
+        "PROVED": "no attack exists: every claim attacked is proved",
     }.get(str(result.verdict), "no attack found, and none excluded")
     searched = "; ".join(f"{found.search.profile.name}: {found.describes}, {found.covered}" for found in result.stages)
     protocol = result.quarry.protocol

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-from carnet_check.attacks import minimise
+import pytest
+
+from carnet_check.attacks import Hunt, minimise
 from carnet_check.families import load
+from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Step, Trace
 from tests.unit.model_check.command import TOY, carnet, carnet_once, control
@@ -33,6 +37,23 @@ def test_a_redundant_defence_is_proved_to_be_one() -> None:
     ran = carnet("attack", TOY, "--without", "return-checked", "--jobs", "1", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["steps"]) == (0, "PROVED", [])
     assert "redundant under collusion" in ran.json["detail"]
+
+
+def test_a_variant_that_is_proved_is_not_called_redundant() -> None:
+    ran = carnet("attack", TOY, "--variant", "main", "--jobs", "1")
+    assert ran.code == 0
+    assert "PROVED       every claim attacked is proved for variant main under collusion" in ran.out.splitlines()
+    assert "REDUNDANT" not in ran.out
+    assert "not attacked" not in ran.out
+
+
+def test_a_proof_says_which_claims_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["carnet_check.attacks.hunt"]  # its package names the function of the same name
+    monkeypatch.setattr(module, "hunt", lambda target, **_: Hunt(target, Verdict.PROVED, "", "all proved"))
+    asked = ("attack", "gpu-travelling", "--variant", "engine-per-holder")
+    left_out = "not attacked forward-isolation, model-confidentiality: not claimed under"
+    assert left_out in carnet(*asked).out.splitlines()
+    assert "not attacked" not in carnet(*asked, "--claim", "key-isolation").out
 
 
 def test_an_attack_is_told_step_by_step() -> None:
