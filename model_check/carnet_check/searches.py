@@ -14,6 +14,7 @@ from carnet_check.explicit import Exploration, explore
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol, Threat
 from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunction
+from carnet_spec.prose import counted
 from carnet_spec.trace import Trace
 
 PREMISE = "premise/"
@@ -77,7 +78,7 @@ class Found:
     @property
     def covered(self) -> str:
         """What was covered, in words."""
-        moves = "" if self.budget is None else f", at most {self.budget} active adversary moves"
+        moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
         extent = f"{self.states:,} states, depth {self.depth}{moves}"
         return extent if self.complete else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
 

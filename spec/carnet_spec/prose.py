@@ -10,12 +10,22 @@ LABEL_WIDTH = 13
 
 def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_WIDTH) -> list[str]:
     """Write ``text`` beside ``label``, wrapped at the width of the report and never inside a word."""
+    lines = _broken(text, width - indent) or [""]
+    return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
+
+
+def hanging(text: str, indent: int = 2, width: int = RULE_WIDTH) -> list[str]:
+    """Write ``text`` from where it stands, and whatever the width leaves over under it, ``indent`` columns further."""
+    said = text.lstrip()
+    margin = " " * (len(text) - len(said))
+    return [margin + line for line in _broken(said, width - len(margin), " " * indent)] or [""]
+
+
+def _broken(text: str, width: int, further: str = "") -> list[str]:
+    """Break ``text`` between words, with ``further`` in front of every line but the first."""
     import textwrap
 
-    lines = textwrap.wrap(
-        text, width - indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
-    ) or [""]
-    return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
+    return textwrap.wrap(text, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
 
 
 def counted(number: int, what: str) -> str:

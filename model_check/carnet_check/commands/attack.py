@@ -113,7 +113,7 @@ def _intention(target: Quarry) -> Iterator[str]:
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
     from carnet_check.attacks.hunt import spared
     from carnet_check.attacks.tell import told
-    from carnet_spec.prose import wrapped
+    from carnet_spec.prose import hanging, wrapped
 
     if result.trace is None or result.judge is None:
         word = "REDUNDANT" if result.verdict == "PROVED" and result.quarry.removed else str(result.verdict)
@@ -126,7 +126,7 @@ def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
     yield f"VIOLATED: {result.claim} under {target.threat.id}"
     yield from wrapped("", target.protocol.claim(result.claim).sentence, 2)
     if target.finding is not None and target.finding.claim == result.claim:
-        yield from wrapped("", f"This is finding {target.finding.id}: {target.finding.title}", 0)
+        yield from hanging(f"This is finding {target.finding.id}: {target.finding.title}")
     yield ""
     invariant = target.protocol.claim(result.claim).checked
     yield from told(result.judge, invariant, result.trace, result.states, full)

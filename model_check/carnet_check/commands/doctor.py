@@ -136,7 +136,7 @@ def _lines(found: list[Found], machine: str) -> Iterator[str]:
     for each in found:
         mark = "present" if each.present else "MISSING" if each.required else "absent"
         yield f"{mark:<9}{each.name:<19}{each.purpose}"
-        yield f"{'':<28}{each.detail if each.present else f'get it: {each.detail}'}"
+        yield from wrapped("", each.detail if each.present else f"get it: {each.detail}", 28)
     yield ""
     yield from wrapped("completion", "put the line for your shell into its startup file:")
     for shell, line in COMPLETION.items():

@@ -16,7 +16,7 @@ from carnet_check.families import Source, load, unknown
 from carnet_check.report.closing import rerun_line
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
-from carnet_spec.prose import wrapped
+from carnet_spec.prose import hanging, wrapped
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import cited, requirements
 
@@ -201,5 +201,5 @@ def _lines(entry: Entry) -> Iterator[str]:
         yield f"  check it      {entry.check}"
     if entry.text:
         yield ""
-        yield from (f"    {line}" for line in entry.text.splitlines())
+        yield from (part for line in entry.text.splitlines() for part in hanging(f"    {line}"))
     yield ""

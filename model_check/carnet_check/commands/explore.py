@@ -100,10 +100,11 @@ def explore(
 
 
 def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
-    from carnet_spec.prose import wrapped
+    from carnet_spec.prose import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
-    moves = "unbounded adversary" if profile.budget is None else f"at most {profile.budget} active adversary moves"
+    budget = profile.budget
+    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
     yield from wrapped("instance", f"{size or dict(profile.scale)}; {moves}")
     yield ""
 

@@ -12,7 +12,7 @@ from carnet_check.commands.common import json_option, say
 from carnet_check.families import Source, load
 from carnet_check.report.closing import rerun_line
 from carnet_spec.language import Family, Finding
-from carnet_spec.prose import wrapped
+from carnet_spec.prose import counted, wrapped
 from carnet_spec.protocols.registry import REGISTRY
 
 
@@ -72,7 +72,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _lines(source: Source) -> Iterator[str]:
     family = source.family
     protocol = source.protocol()
-    yield f"{family.id}  {family.title}"
+    yield from wrapped(f"{family.id}  ", family.title, len(family.id) + 2)
     yield ""
     yield "claims"
     for claim in (claim for part in source.layered() for claim in part.claims):
@@ -92,7 +92,7 @@ def _lines(source: Source) -> Iterator[str]:
     yield "profiles"
     for profile in family.profiles.values():
         sizes = ", ".join(f"{size} {name}" for name, size in profile.scale.items())
-        budget = "" if profile.budget is None else f"; at most {profile.budget} active adversary moves"
+        budget = "" if profile.budget is None else f"; at most {counted(profile.budget, 'active adversary move')}"
         yield from _entry(profile.name, profile.title or sizes + budget)
     if family.findings:
         yield "findings"

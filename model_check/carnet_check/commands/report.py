@@ -81,11 +81,12 @@ def report(
 
 def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dict[str, Any], lines: list[str]) -> None:
     from carnet_check.report.html import INDEX, write_html
+    from carnet_spec.prose import counted
 
     write_html(run, html, tables)
-    counts = {"verdicts": len(run.verdicts), "attacks": len(run.attacks), "graphs": len(run.graphs)}
-    value |= {"index": str(html / INDEX), **counts}
-    lines += [", ".join(f"{number} {what}" for what, number in counts.items()), f"open {html / INDEX}"]
+    counts = {"verdict": len(run.verdicts), "attack": len(run.attacks), "graph": len(run.graphs)}
+    value |= {"index": str(html / INDEX), **{f"{what}s": number for what, number in counts.items()}}
+    lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / INDEX}"]
 
 
 def _seal(run: Run, folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> None:
@@ -103,12 +104,13 @@ def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], li
     from dataclasses import asdict
 
     from carnet_check.report.bundle import checked
+    from carnet_spec.prose import counted
 
     evidence = checked(_bytes(bundle), folder, _bytes(key_file))
     value["evidence"] = asdict(evidence)
     lines.append(
         f"{evidence.result}: {evidence.passed} passed, {evidence.warned} warned, {evidence.failed} failed; "
-        f"{evidence.files} files as they were signed"
+        f"{counted(evidence.files, 'file')} as they were signed"
     )
 
 

@@ -107,10 +107,10 @@ def verify(
 
 def _intention(campaign: Campaign) -> Iterator[str]:
     """Say what the run is going to do."""
-    from carnet_spec.prose import counted, wrapped
+    from carnet_spec.prose import counted, hanging, wrapped
 
     family = campaign.request.source.family
-    yield f"{family.id}: {family.title}"
+    yield from hanging(f"{family.id}: {family.title}")
     for plan in campaign.plans:
         label = f" ({plan.label})" if plan.label else ""
         claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
@@ -129,8 +129,10 @@ def _profile(campaign: Campaign) -> str:
 
 
 def _adversary(campaign: Campaign) -> str:
+    from carnet_spec.prose import counted
+
     budget = campaign.profile.budget
-    return "unbounded adversary" if budget is None else f"at most {budget} active adversary moves"
+    return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
 
 
 # -- after ----------------------------------------------------------------------------------------

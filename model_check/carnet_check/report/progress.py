@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
+from carnet_spec.prose import hanging
+
 HEARTBEAT_SECONDS = 30.0
 
 
@@ -109,7 +111,7 @@ class Heartbeat:
     def line(self, text: str) -> None:
         """Say something now, which counts as a sign of life."""
         self._spoke = time.monotonic()
-        sys.stderr.write(text + "\n")
+        sys.stderr.write("\n".join(hanging(text)) + "\n")
         sys.stderr.flush()
 
     def _beat(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from carnet_spec.errors import UsageError
+from carnet_spec.prose import wrapped
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
@@ -126,8 +127,26 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
 def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
     for step in appraisal.steps:
         source = f"  [{step.source}]" if step.source else ""
-        click.echo(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}{step.detail}{source}")
+        _say(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}", step.detail + source)
     for name, value in appraisal.claims.items():
-        click.echo(f"{'claim':<8}{name:<{WIDTH}}  {value}")
+        _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
     verdict = "ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}"
     click.echo(f"{verdict}\nrerun   {shlex.join(rerun)}")
+
+
+def _say(label: str, text: str) -> None:
+    for line in wrapped(label, text, len(label)):
+        click.echo(line)
+
+
+def _written(value: object) -> str:
+    """Write the value of a claim for people."""
+    match value:
+        case None:
+            return "not stated"
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(_written, value)) or "none"
+        case _:
+            return str(value)

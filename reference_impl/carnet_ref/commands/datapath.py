@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_spec.errors import UsageError
+from carnet_spec.prose import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.planning import Plan
@@ -76,7 +77,7 @@ def datapath(
         return
     for line in list(text):  # all of it is made before any of it is printed
         click.echo(line)
-    click.echo(f"\nrerun: {rerun}")
+    click.echo(f"\n{'rerun':<{LABEL_WIDTH}}{rerun}")
 
 
 def _published(table: str, samples: int, seed: int, plot_file: Path | None) -> tuple[dict[str, Any], Iterator[str]]:
@@ -162,17 +163,18 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
     from carnet_ref.datapath.quantities import Size
 
     demand = ", ".join(f"{name} {value}" for name, value in shown["demand"].items())
-    yield f"Capacity: {demand}"
+    yield from hanging(f"Capacity: {demand}")
     yield ""
-    yield f"{'':44}{'nominal':>14}  {'from':>14}  {'to':>14}"
+    yield f"{'':42}" + "".join(f"{head:>12}" for head in ("nominal", "from", "to"))
     for row in shown["rows"]:
-        values = ("" if row[key] is None else _seconds(row[key]) for key in ("reproduced", "low", "high"))
-        yield f"{row['name']:44}" + "  ".join(f"{value:>14}" for value in values)
+        values = [_seconds(row[key]) for key in ("reproduced", "low", "high") if row[key] is not None]
+        yield f"{row['name']:42}" + "".join(f"{value:>12}" for value in values)
     yield ""
     yield f"a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     holds = "even at its dearest" if shown["lease_holds"] else "at its cheapest, but not at its dearest"
-    yield f"{shown['hand_overs']} hand-overs, and {shown['rotations_for_visits']} rotations for them"
-    yield f"{shown['rotations_for_key_limit']} rotations forced by the key limit if one key carried it all"
+    rotations = {name: counted(shown[f"rotations_for_{name}"], "rotation") for name in ("visits", "key_limit")}
+    yield f"{counted(shown['hand_overs'], 'hand-over')}, and {rotations['visits']} for them"
+    yield f"{rotations['key_limit']} forced by the key limit if one key carried it all"
     yield f"a visit ends within the lease {holds}; training time is not counted"
     yield f"at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"
 
@@ -202,7 +204,9 @@ def _throughput() -> dict[str, Any]:
 
 
 def _throughput_lines(shown: dict[str, Any]) -> Iterator[str]:
-    yield "AES-256-GCM, sealed and opened once for each byte, and what openssl speed says of each way alone (GB/s)"
+    yield from hanging(
+        "AES-256-GCM, sealed and opened once for each byte, and what openssl speed says of each way alone (GB/s)"
+    )
     yield ""
     yield f"{'':28}{'link':>8}{'bare loop':>11}{'share':>8}{'encrypt':>10}{'decrypt':>10}"
     for row in shown["rows"]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from carnet_spec.prose import counted
+
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
 """The key schedules that can be run.
 
@@ -64,12 +66,13 @@ def _say_on_standard_error(text: str) -> None:
 def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> None:
     verdicts = {True: "yes", False: "no", None: "not judged: no checker is installed"}
     loss = fields["loss"]
-    say(f"hand-offs    {fields['handoffs']} in {fields['rounds']} rounds among {fields['holders']} holders")
-    say(f"provisioned  {fields['bytes_provisioned']} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
+    where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
+    say(f"hand-offs    {fields['handoffs']:,} in {where}")
+    say(f"provisioned  {fields['bytes_provisioned']:,} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
     if cost := fields["cost_of_a_handoff"]:
-        say("a hand-off   " + ", ".join(f"{amount} {unit}" for unit, amount in cost.items()))
+        say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
     say(f"model        SHA-384 {fields['model'][:32]}…")
-    say(f"trace        {fields['trace'] or 'not kept'}, {fields['events']} steps")
+    say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
     say(f"conforms     {verdicts[fields['conforms']]}")
     say(f"rerun        {rerun}")

@@ -28,6 +28,7 @@ from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
 from carnet_ref.transport.wire import parse_frames
 from carnet_spec.errors import UsageError
+from carnet_spec.prose import counted
 
 CONFORM = "carnet.conform"
 """The entry-point group of whoever judges traces."""
@@ -66,7 +67,8 @@ class Plan:
     def announcement(self) -> str:
         """One line on what is going to happen."""
         where = "one process each" if self.processes else "one process"
-        return f"{self.rounds} rounds among {self.holders} holders, key schedule {self.schedule}, {where}"
+        extent = f"{counted(self.rounds, 'round')} among {counted(self.holders, 'holder')}"
+        return f"{extent}, key schedule {self.schedule}, {where}"
 
     @property
     def rerun(self) -> str:

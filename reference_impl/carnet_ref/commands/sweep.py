@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_spec.errors import UsageError
+from carnet_spec.prose import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.sweeping import Outcome
@@ -43,7 +44,8 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
 
     workers = len(os.sched_getaffinity(0)) if jobs is None else jobs
     sweeping.check_extent(configurations, workers)
-    click.echo(f"timing {configurations} configurations in {workers} processes", err=True)
+    extent = f"{counted(configurations, 'configuration')} in {workers:,} process{'' if workers == 1 else 'es'}"
+    click.echo(f"timing {extent}", err=True)
     began = time.monotonic()
     outcomes = list(_with_progress(sweeping.sweep(configurations, seed, workers), configurations, time.monotonic))
     seconds = time.monotonic() - began
@@ -82,7 +84,7 @@ def _with_progress(outcomes: Iterable[Outcome], total: int, clock: Callable[[], 
         yield outcome
         if clock() - said >= HEARTBEAT_SECONDS:
             said = clock()
-            click.echo(f"{done} of {total} configurations", err=True)
+            click.echo(f"{done:,} of {counted(total, 'configuration')}", err=True)
 
 
 def _write(path: Path, outcomes: list[Outcome]) -> None:
@@ -105,13 +107,13 @@ def _write(path: Path, outcomes: list[Outcome]) -> None:
 
 
 def _lines(shown: dict[str, Any]) -> Iterator[str]:
-    yield f"{shown['configurations']} configurations in {shown['seconds']} s"
+    yield f"{counted(shown['configurations'], 'configuration')} in {shown['seconds']} s"
     for one in shown["factors"]:
-        yield (
+        yield from hanging(
             f"{one['name']}: {one['median']:.3g} times as fast (quartiles {one['lower_quartile']:.3g} and "
             f"{one['upper_quartile']:.3g}), faster in {one['above_one']:.1%}"
         )
-    yield f"\nrerun: {shown['rerun']}"
+    yield f"\n{'rerun':<{LABEL_WIDTH}}{shown['rerun']}"
 
 
 def _rerun(configurations: int, seed: int, jobs: int, out: Path | None) -> str:

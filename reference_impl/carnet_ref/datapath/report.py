@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
 from carnet_ref.datapath.tables.model import BoxShare, Cell, Parameter, Table
+from carnet_spec.prose import RULE_WIDTH, counted, hanging, wrapped
+
+GAP = 2
+"""Columns between two columns of a table."""
+NOTE = 6
+"""Columns that a note stands to the right of the row it belongs to."""
 
 
 def quantity(value: float, unit: str) -> str:
@@ -77,36 +83,56 @@ def _box_json(box: BoxShare) -> dict[str, Any]:
 
 def lines(shown: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a table, from the object that ``--json`` prints."""
-    yield f"{shown['title']} ({shown['source']})"
+    yield from hanging(f"{shown['title']} ({shown['source']})")
     yield ""
-    width = max(len(row["name"]) for row in shown["rows"])
-    yield f"{'':{width}}  {'published':>14}  {'reproduced':>14}  {'error':>8}  role"
-    for row in shown["rows"]:
-        published, reproduced = (quantity(row[key], row["unit"]) for key in ("published", "reproduced"))
-        error = f"{round(row['relative_error'], 4) + 0.0:+.1%}"
-        yield f"{row['name']:{width}}  {published:>14}  {reproduced:>14}  {error:>8}  {row['role']}"
-        if row["remark"]:
-            yield f"{'':{width}}  ({row['remark']})"
-    yield from _parameter_lines(shown)
+    yield from _cell_lines(shown["rows"])
+    yield from _parameter_lines(shown["parameters"])
     if shown["box"]:
         yield from _box_lines(shown["box"])
     yield ""
-    yield from (f"* {remark}" for remark in shown["remarks"])
+    for remark in shown["remarks"]:
+        yield from hanging(f"* {remark}")
 
 
-def _parameter_lines(shown: Mapping[str, Any]) -> Iterator[str]:
+def _cell_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the figures of each row in columns; what its name takes beside them, and its remark, goes under them."""
+    figures = [_figures(row) for row in rows]
+    heads = ("published", "reproduced", "error")
+    widths = [max(len(text) for text in column) for column in zip(heads, *figures, strict=True)]
+    role = max(len(row["role"]) for row in rows)
+    room = RULE_WIDTH - sum(width + GAP for width in (*widths, role))
+    name_width = min(room, max(len(row["name"]) for row in rows))
+    yield f"{'':{name_width}}{_columns(heads, widths)}{'':{GAP}}role"
+    for row, texts in zip(rows, figures, strict=True):
+        name, *more = hanging(row["name"], width=name_width)
+        yield f"{name:{name_width}}{_columns(texts, widths)}{'':{GAP}}{row['role']}"
+        yield from more
+        if row["remark"]:
+            yield from wrapped("", f"({row['remark']})", NOTE)
+
+
+def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:
+    published, reproduced = (quantity(row[key], row["unit"]) for key in ("published", "reproduced"))
+    return published, reproduced, f"{round(row['relative_error'], 4) + 0.0:+.1%}"
+
+
+def _columns(texts: Iterable[str], widths: Iterable[int]) -> str:
+    return "".join(f"{'':{GAP}}{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+
+
+def _parameter_lines(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
-    yield f"{sum(1 for one in shown['parameters'] if one['fitted_to'])} fitted parameters, and the others:"
-    width = max(len(one["name"]) for one in shown["parameters"])
-    for one in shown["parameters"]:
+    yield f"{counted(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
+    width = max(len(one["name"]) for one in parameters)
+    for one in parameters:
         standing = f"fitted to {one['fitted_to']}" if one["fitted_to"] else one["standing"]
-        value = quantity(one["value"], one["unit"])
-        yield f"  {one['name']:{width}}  {value:>14}  {standing}: {one['source']}"
+        yield f"  {one['name']:{width}}{'':{GAP}}{quantity(one['value'], one['unit']):>10}"
+        yield from wrapped("", f"{standing}: {one['source']}", NOTE)
 
 
 def _box_lines(box: Mapping[str, Any]) -> Iterator[str]:
     yield ""
-    yield (
+    yield from hanging(
         f"{box['share']:.2%} of the parameter box ({box['meets_all']} of {box['samples']} points) meet all ratios "
         f"within {box['tolerance']:.0%}"
     )

@@ -38,6 +38,25 @@ def test_a_budget_is_never_called_exhaustive() -> None:
     assert ran.json["run"]["verdicts"] == {"HOLDS-TO": 1}
 
 
+def test_one_move_of_the_adversary_is_counted_as_one() -> None:
+    ran = carnet("explore", TOY, "--moves", "1")
+    assert ran.out.count("at most 1 active adversary move\n") == 2
+    assert "1 active adversary moves" not in ran.out
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("explain", "grant"), ("explain", "confidentiality")])
+def test_what_there_is_fits_eighty_columns(arguments: tuple[str, ...]) -> None:
+    lines = carnet(*arguments).out.splitlines()
+    assert [line for line in lines if len(line) > 80 and "carnet " not in line] == []
+
+
+def test_a_long_formula_goes_on_under_its_line() -> None:
+    lines = carnet("explain", "grant").out.splitlines()
+    (position,) = [number for number, line in enumerate(lines) if "¬" in line]
+    assert lines[position].startswith("        require 'counter handed over': ¬consumed(link_h2d, v) ∧")
+    assert lines[position + 1].startswith("          before(u, v) →")
+
+
 def test_list_names_everything_that_other_commands_take() -> None:
     (listed,) = carnet("list", TOY, "--json").json["protocols"]
     assert listed["claims"] == ["secrecy", "punctual"]

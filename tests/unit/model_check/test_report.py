@@ -75,6 +75,13 @@ def test_silence_is_broken_by_a_heartbeat(capsys: pytest.CaptureFixture[str]) ->
     assert spoken.out == ""
 
 
+def test_a_long_line_of_progress_hangs(capsys: pytest.CaptureFixture[str]) -> None:
+    Heartbeat().line("engine-per-holder · collusion: " + "1,234 states, depth 40, " * 4 + "in 1.0 s")
+    first, second = capsys.readouterr().err.splitlines()
+    assert len(first) <= 80
+    assert second.startswith("  ")
+
+
 def test_the_time_left_is_guessed_once_there_is_something_to_go_by() -> None:
     times = iter([0.0, 10.0, 12.0, 20.0, 30.0, 40.0, 41.0])
     pace = Pace(clock=lambda: next(times))

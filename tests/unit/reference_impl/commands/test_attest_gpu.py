@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,21 @@ def test_good_evidence_is_accepted(files: dict[str, str]) -> None:
     result = attest(*usual(files))
     assert result.exit_code == 0
     assert "ACCEPTED" in result.stdout
+
+
+def test_text_fits_eighty_columns_and_says_what_is_not_stated(files: dict[str, str]) -> None:
+    lines = attest(*usual(files)).stdout.splitlines()
+    long = [line for line in lines if len(line) > 80 and len(line.split()) > 3]  # a digest is one word
+    assert long == [lines[-1]]
+    claims = dict(line.split(maxsplit=2)[1:] for line in lines if line.startswith("claim "))
+    assert (claims["mode"], claims["unread_fields"]) == ("not stated", "none")
+    assert found(*usual(files))["claims"]["mode"] is None
+
+
+def test_the_numbers_of_unread_fields_are_listed(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_ref.attestation.nvidia.appraisal.OpaqueType", ())
+    value = [line for line in attest(*usual(files)).stdout.splitlines() if " unread_fields " in line]
+    assert re.search(r"  \d+(, \d+)+$", value[0])
 
 
 def test_the_json_is_one_object_with_the_promised_keys(files: dict[str, str]) -> None:

@@ -28,7 +28,25 @@ def test_the_default_table_is_the_deck_s_with_its_ten_cells_first() -> None:
     lines = ran.out.splitlines()
     assert ran.code == 0
     assert sum(line.startswith(("conventional ", "GPU Travelling ")) for line in lines) == 10
-    assert lines[-1] == "rerun: carnet datapath --table gpu-travelling"
+    assert lines[-1] == "rerun        carnet datapath --table gpu-travelling"
+
+
+@pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity"])
+def test_a_table_fits_eighty_columns_and_loses_no_word(table: str) -> None:
+    ran = carnet("datapath", "--table", table, *FAST)
+    assert [line for line in ran.out.splitlines() if len(line) > 80] == []
+    told = carnet("datapath", "--table", table, *FAST, "--json").json
+    printed = " ".join(ran.out.split())
+    sentences = [row.get("remark", "") for row in told["rows"]]
+    sentences += [one["source"] for one in told.get("parameters", ())]
+    assert [each for each in [*sentences, *told.get("remarks", ())] if each not in printed] == []
+
+
+def test_a_long_name_goes_on_under_its_figures() -> None:
+    lines = carnet("datapath", *FAST).out.splitlines()
+    (position,) = [number for number, line in enumerate(lines) if line.startswith("44 TiB, from the deck's ")]
+    assert lines[position].endswith("  recomputed")
+    assert lines[position + 1] == "  own 7 s per 256 MiB"
 
 
 def test_the_same_seed_prints_the_same_bytes_and_another_other_points() -> None:
@@ -90,14 +108,14 @@ def test_throughput_stands_beside_openssl_speed(monkeypatch: pytest.MonkeyPatch)
     ran = carnet("datapath", "--table", "throughput", "--json")
     assert [row["threads"] for row in ran.json["rows"]] == [1, 2] * 3
     assert all(row["share_of_bare_loop"] > 0 and row["openssl_encrypt"] is None for row in ran.json["rows"])
-    assert (
-        carnet("datapath", "--table", "throughput").out.rstrip().endswith("rerun: carnet datapath --table throughput")
-    )
+    lines = carnet("datapath", "--table", "throughput").out.splitlines()
+    assert lines[-1] == "rerun        carnet datapath --table throughput"
+    assert max(map(len, lines)) <= 80
 
 
 def test_capacity_says_how_to_run_it_again() -> None:
     ran = carnet("datapath", "--table", "capacity", "--dataset", "1 GiB", "--holders", "2")
-    assert ran.out.rstrip().endswith("rerun: carnet datapath --table capacity --dataset '1 GiB' --holders 2")
+    assert ran.out.rstrip().endswith("rerun        carnet datapath --table capacity --dataset '1 GiB' --holders 2")
     assert "rotations forced by the key limit" in ran.out
 
 
@@ -111,9 +129,16 @@ def test_a_sweep_writes_every_outcome_and_is_the_same_on_two_processes(tmp_path:
     assert len(list(csv.DictReader(files[0].read_text().splitlines()))) == 30
 
 
+def test_a_sweep_of_one_counts_one() -> None:
+    ran = carnet("sweep", "--configurations", "1", "--jobs", "1")
+    assert ran.err == "timing 1 configuration in 1 process\n"
+    assert ran.out.startswith("1 configuration in ")
+    assert [line for line in ran.out.splitlines() if len(line) > 80] == []
+
+
 def test_a_sweep_ends_with_the_command_that_repeats_it() -> None:
     ran = carnet("sweep", "--configurations", "3", "--jobs", "1")
-    assert ran.out.rstrip().endswith("rerun: carnet sweep --configurations 3 --seed 1 --jobs 1")
+    assert ran.out.rstrip().endswith("rerun        carnet sweep --configurations 3 --seed 1 --jobs 1")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import shlex
 import socket
 import subprocess
@@ -54,6 +55,14 @@ def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     label, *command = shlex.split(result.stdout.splitlines()[-1])
     assert (label, command) == ("rerun", ["carnet", "run", *SMALL, *given])
     assert "a hand-off " in result.stdout
+
+
+def test_one_round_is_counted_as_one_and_large_numbers_are_grouped() -> None:
+    lines = carnet("--holders", "1", "--rounds", "1").stdout.splitlines()
+    assert lines[0].startswith("1 round among 1 holder, ")
+    assert "hand-offs    1 in 1 round among 1 holder" in lines
+    (cost,) = [line for line in lines if line.startswith("a hand-off ")]
+    assert re.search(r" \d{3},\d{3}\.\d bytes", cost)
 
 
 def test_a_finished_journal_is_not_trained_again(tmp_path: Path) -> None:
