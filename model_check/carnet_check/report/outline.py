@@ -75,6 +75,7 @@ def _defence(source: Source, protocol: Protocol, defence: Defence) -> dict[str, 
         "id": defence.id,
         "title": defence.title,
         "enforced_by": list(_enforced_by(protocol, defence)),
+        "shuts_out": list(_shut_out(source, protocol, defence)),
         "removed": f"carnet attack {source.shown} --without {defence.id}" if removable else "",
     }
 
@@ -83,6 +84,13 @@ def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
     for action in protocol.actions:
         yield from (f"{action.name}: {guard.name}" for guard in action.guards if guard.defence == defence.id)
         yield from (f"{action.name}: {update.name}" for update in action.updates if update.defence == defence.id)
+
+
+def _shut_out(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
+    """Yield the steps that this defence keeps out of the design: no proof uses it by name, for lack of a guard."""
+    if defence.id not in protocol.without:
+        actions = source.family.draft(protocol.variant).actions
+        yield from (action.name for action in actions if action.shortcut_of == defence.id)
 
 
 def _lemma(lemma: Invariant) -> dict[str, Any]:

@@ -75,6 +75,21 @@ def test_a_proof_names_its_lemmas(tmp_path: Path) -> None:
         assert set(row["lemmas"]) == {"lent_keys_are_owned", "known_keys_are_used"}
 
 
+def test_a_report_names_the_defences_that_no_proof_can_name(tmp_path: Path) -> None:
+    carnet("verify", TOY, "--engine", "explicit", "--out", str(tmp_path / "run"))
+    run = read_run(tmp_path / "run")
+    shut_out = {each["id"]: each["shuts_out"] for each in run.spec["variants"][0]["defences"] if each["shuts_out"]}
+    assert shut_out == {"return-checked": ["forget"]}
+    write_html(run, tmp_path / "pages")
+    page = (tmp_path / "pages" / "index.html").read_text()
+    assert "Defences whose guards the proof used" in page
+    assert '<a href="#defence-main-return-checked">return-checked</a> (no forget)</dd>' in page
+    for each in run.spec["variants"][0]["defences"]:  # as an earlier version wrote it
+        del each["shuts_out"]
+    write_html(run, tmp_path / "earlier")
+    assert "(no forget)" not in (tmp_path / "earlier" / "index.html").read_text()
+
+
 def broken(folder: Path, name: str, text: str) -> Path:
     """Return ``folder`` with one file replaced."""
     for file in ("run.json", "spec.json", "verdicts.jsonl", "timings.jsonl"):
