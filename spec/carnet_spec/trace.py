@@ -147,7 +147,7 @@ class Header:
         sizes = _object(fields.get("sizes", {}), "'sizes'")
         for name, size in sizes.items():
             if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-                raise TraceError(f"the size '{name}' is a whole number, not {size!r}")
+                raise TraceError(f"expected the size '{name}' to be a whole number, not {_came(size)}")
         return Header(
             _text(fields, "protocol"),
             _text(fields, "variant"),
@@ -181,25 +181,39 @@ class Event:
         fields = _object(value, "an event")
         clock = fields.get("clock")
         if not isinstance(clock, int) or isinstance(clock, bool) or clock < 0:
-            raise TraceError(f"'clock' is a whole number, not {clock!r}")
+            raise _unexpected(fields, "clock", "a whole number", clock)
         return Event(clock, Step.from_json(fields))
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise TraceError(f"{what} is an object, not {type(value).__name__}")
+        raise TraceError(f"expected {what} to be an object, not {_came(value)}")
     return value
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
-        raise TraceError(f"'{name}' is a text, not {type(value).__name__}")
+        raise _unexpected(fields, name, "a text", value)
     return value
 
 
 def _list(fields: Mapping[str, Any], name: str) -> Sequence[Any]:
     value = fields.get(name)
     if not isinstance(value, list):
-        raise TraceError(f"'{name}' is a list, not {type(value).__name__}")
+        raise _unexpected(fields, name, "a list", value)
     return value
+
+
+def _unexpected(fields: Mapping[str, Any], name: str, expected: str, came: object) -> TraceError:
+    """Say what was expected under a name, and what is there instead, if anything is."""
+    found = f", not {_came(came)}" if name in fields else "; it is missing"
+    return TraceError(f"expected '{name}' to be {expected}{found}")
+
+
+def _came(value: object) -> str:
+    """Say what a JSON value is: a number itself, of anything else the kind."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
+    return kinds.get(type(value), "null")
