@@ -104,6 +104,9 @@ def _added() -> dict[str, Any]:
 
 def _failed(error: BaseException, as_json: bool) -> int:
     """Say what went wrong in one line and return the exit code."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return EXIT_USAGE
     kind, message, code = _described(error)
     if os.environ.get(TRACEBACK):
         import traceback
@@ -141,6 +144,8 @@ def _one_line(text: str) -> str:
 def main() -> None:
     """Carnet: an executable, machine-checked specification of GPU Travelling.
 
-    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command takes --json.
+    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command takes --json; a group,
+    such as attest, leaves that to its commands.
+
     Exit codes: 0 all as expected, 1 violated, 2 usage, 3 unknown, 4 vacuous, 5 internal error, 130 interrupted.
     """

@@ -35,6 +35,20 @@ def test_help_comes_at_once() -> None:
     assert seconds < AT_ONCE
 
 
+@pytest.mark.parametrize("group", [(), ("attest",)])
+def test_a_group_alone_shows_its_help_as_it_is_meant_to_be_read(group: tuple[str, ...]) -> None:
+    ran = carnet(*group)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == carnet(*group, "--help").out
+    assert all(len(line) <= 80 for line in ran.err.splitlines())
+
+
+def test_help_says_who_takes_json() -> None:
+    said = " ".join(carnet("--help").out.split())
+    assert "Every command takes --json; a group, such as attest, leaves that to its commands." in said
+    assert carnet("attest", "--json").code == 2
+
+
 def completed(line: str) -> list[str]:
     """Return what the shell offers where ``line`` ends."""
     words = line.split(" ")
