@@ -215,4 +215,5 @@ def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], se
         artefacts=", ".join(map(str, written)),
         rerun=rerun_command(context),
         seconds=seconds,
+        kept_by="--out DIR",
     )

@@ -96,8 +96,9 @@ def verify(
         announce(line)
     with progress() as shown:
         running.verify(campaign, lambda kind, text: getattr(shown, kind)(text))
-    closing = _closing(context, campaign, out)
-    _keep(campaign, closing, Kept(out, html, junit_file, sarif_file, markdown_file))
+    kept = Kept(out, html, junit_file, sarif_file, markdown_file)
+    closing = _closing(context, campaign, kept)
+    _keep(campaign, closing, kept)
     finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
     return campaign.exit_code
 
@@ -175,7 +176,7 @@ def _as_json(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def _closing(context: click.Context, campaign: Campaign, out: Path | None) -> Closing:
+def _closing(context: click.Context, campaign: Campaign, kept: Kept) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
     from carnet_check.results import by_verdict
 
@@ -194,9 +195,10 @@ def _closing(context: click.Context, campaign: Campaign, out: Path | None) -> Cl
         budget=_budget(campaign),
         profile=f"{campaign.profile.name}; nothing is random, so there is no seed",
         digests=campaign.digests,
-        artefacts=str(out) if out is not None else "",
+        artefacts=", ".join(str(path) for path in kept if path is not None),
         rerun=rerun_command(context),
         seconds=campaign.seconds,
+        kept_by="--out DIR",
     )
 
 

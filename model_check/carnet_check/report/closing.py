@@ -46,6 +46,8 @@ class Closing:
     artefacts: str
     rerun: str
     seconds: float = 0.0
+    kept_by: str = ""
+    """The option that would have kept something, where there is one."""
     versions: Mapping[str, str] = field(default_factory=tool_versions)
 
     def as_json(self) -> dict[str, Any]:
@@ -74,7 +76,7 @@ class Closing:
             "profile": self.profile,
             "versions": " · ".join(f"{name} {version}" for name, version in self.versions.items()),
             "spec digest": digests,
-            "artefacts": self.artefacts or "none kept (--out DIR keeps them)",
+            "artefacts": self.artefacts or (f"none kept ({self.kept_by} keeps them)" if self.kept_by else "none"),
             "time": f"{self.seconds:.1f} s",
         }
         block = ["─" * RULE_WIDTH]

@@ -136,6 +136,23 @@ def test_a_search_that_is_cut_off_is_unknown(monkeypatch: pytest.MonkeyPatch) ->
     assert "stopped by states" in row["detail"]
 
 
+def test_the_closing_block_lists_everything_that_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("verify", TOY, "--engine", "explicit")
+    files = ("--html", "pages", "--junit", "j.xml", "--sarif", "s.json", "--markdown", "m.md")
+    assert "artefacts    none kept (--out DIR keeps them)" in carnet(*asked).out.splitlines()
+    assert "artefacts    pages, j.xml, s.json, m.md" in carnet(*asked, *files).out.splitlines()
+    assert "artefacts    run, pages, j.xml, s.json, m.md" in carnet(*asked, *files, "--out", "run").out.splitlines()
+
+
+@pytest.mark.parametrize("arguments", [("explore", TOY), ("attack", TOY, "--variant", "forgetful")])
+def test_only_commands_with_a_folder_to_keep_things_in_offer_it(arguments: tuple[str, ...]) -> None:
+    offers = "--out DIR" in carnet(arguments[0], "--help").out
+    (line,) = [line for line in carnet(*arguments).out.splitlines() if line.startswith("artefacts ")]
+    assert ("--out DIR" in line) == offers
+    assert "none" in line
+
+
 def artefacts(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
 

@@ -40,9 +40,7 @@ def variant(run: Run, declared: Values) -> dict[str, Any]:
         "claims": claims,
         "others": [row for row in rows if row["kind"] != "claim"],
         "lemmas_used": _used(declared["lemmas"], "name", claims, "lemmas"),
-        "defences_used": [
-            {"shuts_out": (), **each} for each in _used(declared["defences"], "id", claims, "defences")
-        ],
+        "defences_used": [{"shuts_out": (), **each} for each in _used(declared["defences"], "id", claims, "defences")],
     }
 
 
