@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import click
 
 from carnet_check.commands.common import json_option, say
-from carnet_check.commands.listing import attack_command
+from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
 from carnet_check.report.closing import rerun_line
@@ -19,6 +20,9 @@ from carnet_spec.language.printing import show_action, show_axiom, show_goal, sh
 from carnet_spec.prose import hanging, wrapped
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import cited, requirements
+
+_PLACE = re.compile(r"\{(\w+)\}")
+"""Where a sentence about a step has one of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Entry:
 def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
     """Say what ID stands for: its sentence, its source, where it is enforced, how to check it.
 
-    ID names a claim, defence, variant, threat model, assumption, finding, action, goal, lemma or requirement.
+    ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma or requirement.
     """
     sources = [load(name) for name in protocols or REGISTRY]
     every = [entry for source in sources for entry in entries(source)]
@@ -99,6 +103,10 @@ def _designs(source: Source, protocol: Protocol) -> Iterator[Entry]:
         yield _defence(source, protocol, defence)
     for variant in family.variants.values():
         yield _variant(source, variant)
+    for profile in family.profiles.values():
+        check = f"carnet explore {source.shown} --profile {profile.name}"
+        text = sizes(profile) if profile.title else ""
+        yield Entry(profile.name, "profile", family.id, profile.title or sizes(profile), check=check, text=text)
     for finding in family.findings:
         text = f"falls: {finding.claim} under {finding.threat}"
         command = attack_command(family, finding, source.shown)
@@ -176,7 +184,8 @@ def _requirements(source: Source, protocol: Protocol) -> Iterator[Entry]:
 
 def _action(source: Source, action: Action) -> Entry:
     kind = "rule" if action.deduction else "action"
-    sentence = action.says + (f". {action.why}" if action.why else "")
+    says = _PLACE.sub(r"\1", action.says)
+    sentence = f"{says.rstrip('.')}. {action.why}" if action.why else says
     return Entry(
         action.name,
         kind,

@@ -11,7 +11,7 @@ import click
 from carnet_check.commands.common import json_option, say
 from carnet_check.families import Source, load
 from carnet_check.report.closing import rerun_line
-from carnet_spec.language import Family, Finding
+from carnet_spec.language import Family, Finding, Profile
 from carnet_spec.prose import counted, wrapped
 from carnet_spec.protocols.registry import REGISTRY
 
@@ -91,15 +91,21 @@ def _lines(source: Source) -> Iterator[str]:
         yield from _entry(defence.id, defence.title)
     yield "profiles"
     for profile in family.profiles.values():
-        sizes = ", ".join(f"{size} {name}" for name, size in profile.scale.items())
-        budget = "" if profile.budget is None else f"; at most {counted(profile.budget, 'active adversary move')}"
-        yield from _entry(profile.name, profile.title or sizes + budget)
+        yield from _entry(profile.name, profile.title or sizes(profile))
     if family.findings:
         yield "findings"
     for finding in family.findings:
         yield from _entry(finding.id, finding.title)
         yield f"      {attack_command(family, finding, source.shown)}"
     yield ""
+
+
+def sizes(profile: Profile) -> str:
+    """Say how large the instances of a profile are, and how active their adversary."""
+    scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
+    budget = profile.budget
+    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    return "; ".join(filter(None, (scale, moves)))
 
 
 def attack_command(family: Family, finding: Finding, reference: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_check.commands.explain import entries
+from carnet_check.families import load
 from tests.unit.model_check.command import TOY, WIDE, carnet, control
 
 
@@ -75,7 +77,8 @@ IDS = {
     "collusion": ("threat model", "anyone may be corrupt", "--threat collusion"),
     "A1": ("assumption", "The lender is never corrupt", "carnet verify"),
     "one-key": ("finding", "A key lent twice", "carnet attack"),
-    "lend": ("action", "the lender makes {key}", "carnet explore"),
+    "lend": ("action", "the lender makes key", "carnet explore"),
+    "tiny": ("profile", "borrowers 2; unbounded adversary", "--profile tiny"),
     "loan-ends": ("goal", "A loan ends", "carnet verify"),
     "known_keys_are_used": ("lemma", "Nobody knows a key", "induction"),
     "REQ-TOY-1": ("requirement", "", "carnet verify"),
@@ -89,6 +92,27 @@ def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
     (entry,) = [entry for entry in entries if entry["kind"] == kind]
     assert sentence in entry["sentence"]
     assert check in entry["check"]
+
+
+@pytest.mark.parametrize("protocol", [TOY, "gpu-travelling"])
+def test_whatever_is_listed_is_explained(protocol: str) -> None:
+    (listed,) = carnet("list", protocol, "--json").json["protocols"]
+    names = {
+        name for kind in ("claims", "threats", "defences", "variants", "profiles", "goals") for name in listed[kind]
+    }
+    names |= {finding["id"] for finding in listed["findings"]}
+    assert names - {entry.id for entry in entries(load(protocol))} == set()
+
+
+def test_a_step_is_explained_in_sentences_without_places_to_fill_in() -> None:
+    said = " ".join(carnet("explain", "grant").out.split())
+    assert "grants the link to a, over the channel of p, counting from v. Lend the encrypt half" in said
+
+
+def test_the_sizes_of_a_profile_stand_beside_its_title() -> None:
+    lines = carnet("explain", "directed").out.splitlines()
+    assert lines[1] == "  honest parties without data, three rounds"
+    assert "    holders 2, corrupt 0, rounds 3, chunks 0; at most 0 active adversary moves" in lines
 
 
 def test_explain_says_where_a_requirement_is_enforced() -> None:
