@@ -10,7 +10,11 @@ from carnet_check.attacks.narrate import narrate, reason
 from carnet_check.families import load
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Profile
+from carnet_spec.prose import hanging
 from carnet_spec.trace import Step, Trace
+
+WIDTH = 120
+"""Columns that a written test takes at most."""
 
 Steps = Sequence[tuple[str, Mapping[str, str]]]
 """The names of the actions taken, each with the element chosen for each parameter."""
@@ -62,25 +66,26 @@ def stands(
 def as_test(attack: Mapping[str, Any], reference: str) -> str:
     """Write a pytest file that replays ``attack``, a record of one, against the protocol that ``reference`` names."""
     trace, profile = attack["trace"], attack["profile"]
-    steps = "".join(
-        f"    ({event['action']!r}, {event['args']!r}),  # {event['sentence']}\n" for event in attack["events"]
-    )
+    steps = "".join(f"{line}\n" for event in attack["events"] for line in _step(event))
     name = f"{trace['protocol']}_stands_against_an_attack_on_{attack['claim']}".replace("-", "_")
     removed = "Put the defence back by emptying WITHOUT." if attack["removed"] else ""
-    return f'''"""{attack["sentence"]}
+    return f'''"""An attack on {attack["claim"]} of {trace["protocol"]}.
+
+{_prose(attack["sentence"])}
 
 Fails until the defect is gone. {removed or "Repair the design and it passes."} Written by:
-{attack["rerun"]}
+
+{_prose("    " + attack["rerun"])}
 """
 
-from carnet_check.attacks.regression import stands
+from carnet_check.attacks.regression import Steps, stands
 
-WITHOUT = {_written(attack["removed"])}
-STEPS = [
+WITHOUT: list[str] = {_written(attack["removed"])}
+STEPS: Steps = [
 {steps}]
 
 
-def test_{name}():
+def test_{name}() -> None:
     stands(
         {_written(reference)},
         {_written(attack["claim"])},
@@ -88,10 +93,34 @@ def test_{name}():
         threat={_written(attack["threat"]["id"])},
         variant={_written(trace["variant"])},
         without=WITHOUT,
-        scale={_written(profile["scale"])},
+        scale={_mapping(profile["scale"], 8, len("scale=,"))},
         budget={profile["budget"]},
     )
 '''
+
+
+def _step(event: Mapping[str, Any]) -> list[str]:
+    """Write a step, and what it says as a comment before it."""
+    action, args = _written(event["action"]), event["args"]
+    said = hanging(f"    # {event['sentence']}", 0, WIDTH - 2)
+    comment = [said[0], *(f"    # {line.lstrip()}" for line in said[1:])]
+    whole = f"    ({action}, {_written(args)}),"
+    if len(whole) <= WIDTH:
+        return [*comment, whole]
+    return [*comment, "    (", f"        {action},", f"        {_mapping(args, 8, 1)},", "    ),"]
+
+
+def _mapping(value: Mapping[str, Any], margin: int, beside: int) -> str:
+    """Write a mapping on one line if it fits between its margin and what stands beside it, else an entry a line."""
+    line = _written(value)
+    if margin + len(line) + beside <= WIDTH:
+        return line
+    entries = "".join(f"{' ' * margin}    {_written(key)}: {_written(item)},\n" for key, item in value.items())
+    return f"{{\n{entries}{' ' * margin}}}"
+
+
+def _prose(text: str) -> str:
+    return "\n".join(hanging(text, 0, WIDTH))
 
 
 def _written(value: object) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from carnet_check.attacks.regression import Steps, stands
+from carnet_check.attacks.regression import Steps, as_test, stands
 from carnet_check.errors import UsageError
 from carnet_spec.language import SpecificationError
 from tests.unit.model_check.command import TOY, carnet, carnet_once
+
+ROOT = Path(__file__).parents[3]
 
 
 def written(folder: Path) -> Path:
@@ -42,6 +46,28 @@ def test_the_written_test_passes_once_the_defence_is_back(tmp_path: Path) -> Non
     module = module_of(written(tmp_path))
     module.WITHOUT.clear()
     module.test_toy_stands_against_an_attack_on_secrecy()
+
+
+def test_the_written_test_is_as_this_repository_wants_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("ruff", reason="needs the dev extra")
+    record = json.loads(kept(tmp_path, "gpu-travelling", "--variant", "ratchet").read_text())
+    record["profile"]["scale"] = {f"a_size_with_a_long_name_{number}": number for number in range(8)}
+    record["events"][-1]["args"] = {f"a_parameter_with_a_long_name_{number}": "x" for number in range(4)}
+    text = as_test(record, "gpu-travelling")
+    for arguments in (["check"], ["format", "--diff"]):
+        command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", "tests/test_attack.py", "-"]
+        ran = subprocess.run(command, input=text, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout
+    file = tmp_path / "test_attack.py"
+    file.write_text(text, "utf-8")
+    assert len(module_of(file).STEPS) == len(record["events"])
+
+
+def kept(folder: Path, *arguments: str) -> Path:
+    """Return the record of an attack."""
+    carnet("attack", *arguments, "--out", str(folder))
+    (record,) = [file for file in (folder / "attacks").iterdir() if not file.name.endswith(".itf.json")]
+    return record
 
 
 LEND = [("lend", {"to": "borrower2", "key": "k1"})]
