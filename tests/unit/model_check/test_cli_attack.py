@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,16 @@ def test_an_attack_is_told_step_by_step() -> None:
         "This is finding one-key: A key lent twice has two owners",
     ]
     assert [line for line in told if line not in out.splitlines()] == []
+
+
+def test_the_long_title_of_a_finding_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["carnet_check.attacks.hunt"]
+    finding = replace(load(TOY).family.findings[0], title="the lender lends " + "and lends " * 8)
+    monkeypatch.setattr(module, "_finding", lambda *_: finding)
+    lines = carnet("attack", TOY, "--variant", "forgetful").out.splitlines()
+    (position,) = [number for number, line in enumerate(lines) if line.startswith("This is finding one-key: the")]
+    assert lines[position + 1].startswith("  ")
+    assert len(lines[position]) <= 80
 
 
 def test_a_false_claim_is_attacked_without_removing_anything() -> None:

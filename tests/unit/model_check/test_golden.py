@@ -58,12 +58,6 @@ def test_the_text_is_the_kept_one(name: str, golden: SnapshotAssertion, monkeypa
     assert [line for line in text.splitlines() if len(line) > 80 and "carnet " not in line] == []
 
 
-def test_the_title_of_a_finding_is_wrapped() -> None:
-    lines = carnet("attack", "gpu-travelling", "--variant", "ratchet").out.splitlines()
-    first = lines.index("This is finding finding-1: the stock ratchet, and the last holder computes the")
-    assert lines[first + 1] == "  next key"
-
-
 def test_an_attack_on_a_real_protocol_fits_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     ran = carnet(

@@ -50,7 +50,7 @@ def test_the_written_test_passes_once_the_defence_is_back(tmp_path: Path) -> Non
 
 def test_the_written_test_is_as_this_repository_wants_its_own(tmp_path: Path) -> None:
     pytest.importorskip("ruff", reason="needs the dev extra")
-    record = json.loads(kept(tmp_path, "gpu-travelling", "--variant", "ratchet").read_text())
+    record = json.loads(kept(tmp_path, "gpu-travelling", "--without", "mode-check").read_text())
     record["profile"]["scale"] = {f"a_size_with_a_long_name_{number}": number for number in range(8)}
     record["events"][-1]["args"] = {f"a_parameter_with_a_long_name_{number}": "x" for number in range(4)}
     text = as_test(record, "gpu-travelling")
