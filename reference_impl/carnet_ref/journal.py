@@ -10,21 +10,23 @@ Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a re
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
-from carnet_ref.crypto import NONCE_BYTES, AesGcmSiv, AuthenticationError, Random, sha384
+from carnet_ref.crypto import NONCE_BYTES, AesGcmSiv, AuthenticationError, CryptoError, Random, sha384
 from carnet_ref.fields import join, number
 from carnet_spec.errors import CarnetError
 
-_SCHEMA: Final = """
-    CREATE TABLE IF NOT EXISTS entries (
+_TABLE: Final = """CREATE TABLE entries (
         number INTEGER PRIMARY KEY,
         kind TEXT NOT NULL,
         nonce BLOB NOT NULL,
         sealed BLOB NOT NULL
     ) STRICT
+"""
+"""As SQLite keeps it: whatever else a database holds, a trigger or looser columns, is not a journal's."""
+_ENTRIES: Final = """
+    SELECT number, CAST(kind AS BLOB), CAST(nonce AS BLOB), CAST(sealed AS BLOB) FROM entries ORDER BY number
 """
 _APPLICATION: Final = 0x43524E54
 """What tells a journal of Carnet from any other SQLite database: "CRNT"."""
@@ -51,11 +53,13 @@ class Journal:
         self._random = random
         self._owner = owner
         try:
-            self._database = self._opened()
-        except sqlite3.DatabaseError as error:
+            self._database, rows = _opened(path)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise JournalError(f"{path} is no journal that can be used: {error}") from error
-        self._entries = list(self._read())
-        self._chain = self._last_link()
+        self._entries: list[tuple[str, bytes]] = []
+        self._chain = b""
+        for row in rows:
+            self._take(row)
 
     def append(self, kind: str, payload: bytes) -> None:
         """Write an entry, and return once it is on disk.
@@ -67,7 +71,7 @@ class Journal:
         sealed = self._cipher.encrypt(nonce, payload, self._binding(place, kind, self._chain))
         try:
             self._database.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (place, kind, nonce, sealed))
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise JournalError(f"cannot write to the journal {self._path}: {error}") from error
         self._entries.append((kind, payload))
         self._chain = sha384(sealed)
@@ -88,36 +92,41 @@ class Journal:
         """Let go of the file."""
         self._database.close()
 
-    def _opened(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, isolation_level=None, timeout=1.0)
+    def _take(self, row: tuple[int, bytes, bytes, bytes]) -> None:
+        found, kind, nonce, sealed = row
+        place = len(self._entries)
+        try:
+            if found != place or None in row:
+                raise AuthenticationError("entry")
+            name = kind.decode("utf-8")
+            self._entries.append((name, self._cipher.decrypt(nonce, sealed, self._binding(place, name, self._chain))))
+        except (CryptoError, UnicodeDecodeError) as error:
+            self._database.close()
+            why = _FOREIGN if place == 0 else f"entry {place} was changed"
+            raise JournalError(f"the journal {self._path} is refused: {why}") from error
+        self._chain = sha384(sealed)
+
+    def _binding(self, place: int, kind: str, before: bytes) -> bytes:
+        return join(b"carnet journal 1", self._owner, number(place), kind.encode("utf-8"), before)
+
+
+def _opened(path: Path) -> tuple[sqlite3.Connection, list[tuple[int, bytes, bytes, bytes]]]:
+    """Return a journal's database, nobody else's from now on, and its rows."""
+    database = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+    try:
         (application,) = database.execute("PRAGMA application_id").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if tables and application != _APPLICATION:
-            database.close()
-            raise JournalError(f"{self._path} is a database of something else")
+        schema = database.execute("SELECT CAST(sql AS BLOB) FROM sqlite_schema").fetchall()
+        if schema and application != _APPLICATION:
+            raise JournalError(f"{path} is a database of something else")
+        if schema not in ([], [(_TABLE.encode(),)]):
+            raise JournalError(f"the journal {path} is refused: its tables were changed")
         database.execute("PRAGMA locking_mode=EXCLUSIVE")
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=FULL")
         database.execute(f"PRAGMA application_id={_APPLICATION}")
-        database.execute(_SCHEMA)
-        return database
-
-    def _read(self) -> Iterator[tuple[str, bytes]]:
-        self._chain = b""
-        rows = self._database.execute("SELECT number, kind, nonce, sealed FROM entries ORDER BY number").fetchall()
-        for place, (found, kind, nonce, sealed) in enumerate(rows):
-            try:
-                if found != place:
-                    raise AuthenticationError("entry")
-                yield kind, self._cipher.decrypt(nonce, sealed, self._binding(place, kind, self._chain))
-            except AuthenticationError as error:
-                self._database.close()
-                why = _FOREIGN if place == 0 else f"entry {place} was changed"
-                raise JournalError(f"the journal {self._path} is refused: {why}") from error
-            self._chain = sha384(sealed)
-
-    def _last_link(self) -> bytes:
-        return self._chain
-
-    def _binding(self, place: int, kind: str, before: bytes) -> bytes:
-        return join(b"carnet journal 1", self._owner, number(place), kind.encode("utf-8"), before)
+        if not schema:
+            database.execute(_TABLE)
+        return database, database.execute(_ENTRIES).fetchall()
+    except BaseException:
+        database.close()
+        raise

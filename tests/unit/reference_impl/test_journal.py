@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from pathlib import Path
 
@@ -61,6 +62,83 @@ def test_a_changed_journal_is_refused(path: Path, statement: str) -> None:
     altered(path, statement)
     with pytest.raises(JournalError, match="refused"):
         opened(path)
+
+
+LOOSE = (
+    "CREATE TABLE loose (number, kind, nonce, sealed); INSERT INTO loose SELECT * FROM entries;"
+    "DROP TABLE entries; ALTER TABLE loose RENAME TO entries;"
+)
+"""The same entries in a table that takes values of any type."""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "UPDATE entries SET nonce = x'00' WHERE number = 1",
+        "UPDATE entries SET sealed = x'' WHERE number = 1",
+        "UPDATE entries SET kind = cast(x'ff' AS TEXT) WHERE number = 0",
+        LOOSE + "UPDATE entries SET kind = NULL WHERE number = 1",
+        LOOSE + "UPDATE entries SET nonce = 'twelve bytes' WHERE number = 1",
+        LOOSE + "UPDATE entries SET sealed = 5 WHERE number = 1",
+        LOOSE + "UPDATE entries SET number = 'one' WHERE number = 1",
+        "DROP TABLE entries; CREATE TABLE entries (name TEXT)",
+        "ALTER TABLE entries RENAME TO kept; CREATE VIEW entries AS SELECT * FROM kept",
+        "CREATE TRIGGER forgets AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE number = new.number; END",
+        "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = cast(x'ff' AS TEXT)",
+    ],
+    ids=[
+        "short nonce",
+        "nothing sealed",
+        "kind not in UTF-8",
+        "no kind",
+        "a nonce that is text",
+        "a number for what is sealed",
+        "a number that is text",
+        "other columns",
+        "a view",
+        "a trigger",
+        "a schema not in UTF-8",
+    ],
+)
+def test_a_journal_of_any_other_shape_is_refused(path: Path, script: str) -> None:
+    database = sqlite3.connect(path)
+    database.executescript(script)
+    database.close()
+    with pytest.raises(JournalError):
+        opened(path)
+
+
+def test_damage_of_any_kind_is_refused_or_harms_nothing(tmp_path: Path) -> None:
+    """Bytes changed at random: the journal opens with what was written, or less, and goes on, or is refused."""
+    written = opened(tmp_path / "whole")
+    payloads = [bytes([each]) * 300 for each in range(30)]
+    for payload in payloads:
+        written.append("trained", payload)
+    written.close()
+    whole, chance, outcomes = (tmp_path / "whole").read_bytes(), random.Random(3), set()
+    for number in range(150):
+        data = bytearray(whole)
+        for _ in range(chance.choice((1, 3, 20))):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        (tmp_path / f"damaged {number}").write_bytes(data[: chance.choice((len(data), chance.randrange(len(data))))])
+        outcomes.add(_survived(tmp_path / f"damaged {number}", payloads))
+    assert outcomes == {True, False}
+
+
+def _survived(path: Path, payloads: list[bytes]) -> bool:
+    try:
+        journal = opened(path)
+    except JournalError:
+        return False
+    try:
+        found = journal.all("trained")
+        assert found == payloads[: len(found)]
+        journal.append("trained", b"more")
+    except JournalError:
+        return False
+    finally:
+        journal.close()
+    return True
 
 
 def test_entries_cannot_change_places(path: Path) -> None:
