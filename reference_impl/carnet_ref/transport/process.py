@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,7 +45,7 @@ class Assignment:
     folder: str
     trainer: str
     journal: str = ""
-    key: str = ""
+    key: str = field(default="", repr=False)
 
     def made(self) -> Cast:
         """Return the cast."""

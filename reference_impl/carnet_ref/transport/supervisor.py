@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import subprocess
@@ -19,6 +20,8 @@ from carnet_ref.transport.process import Assignment
 from carnet_spec.errors import CarnetError
 
 _POLL_SECONDS = 0.05
+_DONE, _REFUSED, _GAVE_UP = 0, 2, 3
+"""The exit codes of a process that says what came of it; with any other, it died."""
 _PROGRAM = (sys.executable, "-m", "carnet_ref.transport.process")
 
 
@@ -49,21 +52,22 @@ class _Child:
             thread.join()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
 
 
 @dataclass(slots=True)
 class Supervisor:
     """Starts platform, orchestrator and holders, waits for the orchestrator, and ends the others.
 
-    A process that is killed is started again, ``restarts`` times at most for each name. ``folder`` takes traces and
-    what the platform saw, ``journals`` says where each party's journal is.
+    A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
+    the run. ``folder`` takes traces and what the platform saw, ``journals`` says where each party's journal is.
     """
 
     cast: Cast
     folder: Path
     journals: Callable[[str], Path]
-    key: bytes
+    key: bytes = field(repr=False)
     port: int = 0
     restarts: int = 5
     trainer: str = TRAINERS[0]
@@ -76,7 +80,7 @@ class Supervisor:
         """Return what the orchestrator says in the end.
 
         Raises:
-            ProcessError: it gave up, or a process died too often.
+            ProcessError: it gave up or a holder did, or a process died too often.
             RefusedStartError: a process refused to start.
         """
         try:
@@ -88,7 +92,7 @@ class Supervisor:
             self.end()
 
     def begin(self) -> None:
-        """Start everybody."""
+        """Start everybody, the platform first: nobody else before it listens."""
         self._start(PLATFORM)
         for name in (ORCHESTRATOR, *self.cast.holders):
             self._start(name)
@@ -101,22 +105,24 @@ class Supervisor:
             return
 
     def poll(self) -> dict[str, Any] | None:
-        """Start whoever was killed, and return the orchestrator's last words once it has spoken them.
+        """Start again whoever died, and return the orchestrator's last words once it has spoken them.
 
         Raises:
-            ProcessError: the orchestrator gave up, or a process died too often.
+            ProcessError: somebody gave up, or died too often.
+            RefusedStartError: a process refused to go on with what it was given.
         """
         for child in list(self.children.values()):
             code = child.process.poll()
             if code is None:
                 continue
-            if code < 0:
-                self.remark(f"{child.name} was killed")
-                self._start(child.name)
-            elif child.name == ORCHESTRATOR:
-                return self._finished(child)
-            elif code == 2:
-                raise RefusedStartError(self._last_words(child))
+            if code == _REFUSED:
+                raise RefusedStartError(_reason(child))
+            if child.name == ORCHESTRATOR and code in {_DONE, _GAVE_UP}:
+                return _finished(child)
+            if code == _GAVE_UP:
+                raise ProcessError(f"{child.name}: {_reason(child)}")
+            self.remark(f"{child.name} was killed" if code < 0 else f"{child.name} ended with exit code {code}")
+            self._start(child.name)
         return None
 
     def end(self) -> None:
@@ -135,16 +141,30 @@ class Supervisor:
         if name in self.children:
             self.children[name].close()
         child = self.children[name] = self._spawn(name)
-        if name == PLATFORM and not self.port:
-            self.port = self._port_of(child)
+        if name == PLATFORM and not self._listens(child):
+            self.remark(f"{name} died before it listened")
+            self._start(name)
+
+    def _listens(self, child: _Child) -> bool:
+        """Wait until the platform says where it listens, and return whether it did."""
+        said = _words(child)
+        if "failure" in said:
+            raise RefusedStartError(str(said["failure"]))
+        if "port" not in said:
+            child.process.kill()
+            child.process.wait()
+            return False
+        self.port = int(said["port"])
+        return True
 
     def _spawn(self, name: str) -> _Child:
         pipe = subprocess.PIPE
         process = subprocess.Popen(self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         said: queue.Queue[dict[str, Any]] = queue.Queue()
         assert process.stdin is not None
-        process.stdin.write(json.dumps(asdict(self._assignment(name))) + "\n")
-        process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(asdict(self._assignment(name))) + "\n")
+            process.stdin.flush()
         return listening(name, process, said, self.remark)
 
     def _assignment(self, name: str) -> Assignment:
@@ -163,23 +183,6 @@ class Supervisor:
         journal = str(self.journals(name))
         return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex())
 
-    def _port_of(self, child: _Child) -> int:
-        said = _words(child)
-        if "port" not in said:
-            raise RefusedStartError(said.get("failure", "the platform said nothing"))
-        return int(said["port"])
-
-    def _finished(self, child: _Child) -> dict[str, Any]:
-        said = _words(child)
-        if child.process.returncode == 2:
-            raise RefusedStartError(said.get("failure", "the orchestrator said nothing"))
-        if said.get("failure") or "model" not in said:
-            raise ProcessError(said.get("failure") or "the orchestrator ended without a word")
-        return said
-
-    def _last_words(self, child: _Child) -> str:
-        return str(_words(child).get("failure", f"{child.name} said nothing"))
-
 
 def listening(
     name: str, process: subprocess.Popen[str], said: queue.Queue[dict[str, Any]], remark: Callable[[str], None]
@@ -192,6 +195,17 @@ def listening(
     return _Child(name, process, said, (hear, pass_on))
 
 
+def _finished(orchestrator: _Child) -> dict[str, Any]:
+    said = _words(orchestrator)
+    if said.get("failure") or "model" not in said:
+        raise ProcessError(said.get("failure") or "the orchestrator ended without a word")
+    return said
+
+
+def _reason(child: _Child) -> str:
+    return str(_words(child).get("failure", f"{child.name} said nothing"))
+
+
 def _words(child: _Child) -> dict[str, Any]:
     try:
         return child.said.get(timeout=30.0)
@@ -202,7 +216,8 @@ def _words(child: _Child) -> dict[str, Any]:
 def _hear(process: subprocess.Popen[str], said: queue.Queue[dict[str, Any]]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
-        said.put(json.loads(line))
+        with contextlib.suppress(json.JSONDecodeError):  # whoever is killed may leave half a line
+            said.put(json.loads(line))
     said.put({})
 
 
