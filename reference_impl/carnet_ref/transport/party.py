@@ -15,20 +15,23 @@ from carnet_ref.wire import MalformedError
 TICK_SECONDS = 0.25
 
 
-async def take_part(node: Node, first: Iterable[Frame], port: int) -> Ended:
-    """Connect to the platform, and go on until the role is done; a connection that is lost is made again."""
-    writer: asyncio.StreamWriter | None = None
+async def take_part(node: Node, first: Iterable[Frame], port: int, token: str = "") -> Ended:
+    """Connect to the platform, and go on until the role is done; a connection that is lost is made again, soon."""
     pending = list(first)
     lost = False
     while node.ended is None:
         reader, writer = await _connected(port)
-        writer.write(encode_frame(greeting(node.name)))
-        if lost:
-            pending = node.deliver(Frame(PLATFORM, node.name, Kind.FAULT, b""))
-        _send(writer, pending)
-        await _converse(node, reader, writer)
-        pending, lost = [], True
-        writer.close()
+        try:
+            writer.write(encode_frame(greeting(node.name, token)))
+            if lost:
+                pending = node.deliver(Frame(PLATFORM, node.name, Kind.FAULT, b""))
+            _send(writer, pending)
+            await _converse(node, reader, writer)
+        finally:
+            writer.close()
+        if node.ended is None:
+            pending, lost = [], True
+            await asyncio.sleep(TICK_SECONDS)
     return node.ended
 
 

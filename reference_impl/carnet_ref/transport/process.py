@@ -36,7 +36,8 @@ from carnet_spec.errors import CarnetError
 class Assignment:
     """What a process is told to be.
 
-    ``folder`` takes the trace, and what the platform saw; ``journal`` and ``key`` are those of a party.
+    ``folder`` takes the trace, and what the platform saw; ``journal`` and ``key`` are those of a party. By the run's
+    ``token`` its platform knows its parties.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Assignment:
     trainer: str
     journal: str = ""
     key: str = field(default="", repr=False)
+    token: str = ""
 
     def made(self) -> Cast:
         """Return the cast."""
@@ -88,7 +90,7 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
         recorder = Recorder(sink, clock)
         platform = Platform(keep=lambda frame: _write(seen, encode_frame(frame)))
         gpu = Node(GPU, cast.gpu(secrets.token_bytes), recorder, remark=_remark)
-        hub = Hub(platform, gpu, recorder, frozenset({ORCHESTRATOR, *cast.holders}), _remark)
+        hub = Hub(platform, gpu, recorder, frozenset({ORCHESTRATOR, *cast.holders}), _remark, assignment.token)
         server = await hub.listen(assignment.port)
         _say({"port": server.sockets[0].getsockname()[1]})
         async with server:
@@ -106,11 +108,11 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
         if name == ORCHESTRATOR:
             role = cast.orchestrator_from(journal, secrets.token_bytes)
             node = Node(name, role, recorder, journal, _remark)
-            ended = await take_part(node, node.perform(role.begin(time.monotonic())), assignment.port)
+            ended = await take_part(node, node.perform(role.begin(time.monotonic())), assignment.port, assignment.token)
             return {**_outcome(role), "failure": ended.failure}
         holder = cast.holder_from(journal, name, secrets.token_bytes)
         node = Node(name, holder, recorder, journal, _remark)
-        ended = await take_part(node, node.perform(holder.begin(time.monotonic())), assignment.port)
+        ended = await take_part(node, node.perform(holder.begin(time.monotonic())), assignment.port, assignment.token)
         return {"failure": ended.failure}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import secrets
 import subprocess
 import sys
 import threading
@@ -61,7 +62,8 @@ class Supervisor:
     """Starts platform, orchestrator and holders, waits for the orchestrator, and ends the others.
 
     A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
-    the run. ``folder`` takes traces and what the platform saw, ``journals`` says where each party's journal is.
+    the run. ``folder`` takes traces and what the platform saw, ``journals`` says where each party's journal is, and
+    ``token`` is what the platform knows its own parties by.
     """
 
     cast: Cast
@@ -75,6 +77,7 @@ class Supervisor:
     program: tuple[str, ...] = _PROGRAM
     children: dict[str, _Child] = field(default_factory=dict)
     started: dict[str, int] = field(default_factory=dict)
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def run(self) -> dict[str, Any]:
         """Return what the orchestrator says in the end.
@@ -179,9 +182,9 @@ class Supervisor:
             "defences": sorted(self.cast.defences.off),
         }
         if name == PLATFORM:
-            return Assignment(name, self.port, cast, str(self.folder), self.trainer)
+            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token)
         journal = str(self.journals(name))
-        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex())
+        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), self.token)
 
 
 def listening(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,11 @@ from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
 from carnet_ref.recorder import Recorder
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, Frame, Kind
-from carnet_ref.transport.hub import Hub, greeting
+from carnet_ref.roles.messages import GPU, ORCHESTRATOR, Effect, Ended, Event, Frame, Kind
+from carnet_ref.transport.hub import TAKEOVERS, Hub, greeting
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.wire import LARGEST, encode_frame, parse_frame
+from carnet_ref.transport.party import take_part
+from carnet_ref.transport.wire import LARGEST, encode_frame, parse_frame, read_frame
 from carnet_ref.wire import MalformedError
 from tests.fixtures.worlds import draws, world_of
 
@@ -61,6 +64,133 @@ def test_a_peer_that_does_not_belong_is_cut_off(sent: bytes, said: str) -> None:
 
     assert asyncio.run(talk()) == b""
     assert any(said in remark for remark in remarks)
+
+
+@dataclass
+class Meeting:
+    """A hub for alice and anna, and all that is connected to it."""
+
+    port: int
+    told: list[str]
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+    tasks: list[asyncio.Task[Ended]] = field(default_factory=list)
+
+    async def greet(self, name: str, token: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.writers.append(writer)
+        writer.write(encode_frame(greeting(name, token)))
+        return reader, writer
+
+    def take_part(self, role: Counting) -> None:
+        self.tasks.append(asyncio.create_task(take_part(Node("alice", role, Recorder()), [], self.port)))
+
+    async def until(self, happens: Callable[[], bool], anna: asyncio.StreamWriter) -> None:
+        """Let anna talk to alice until something happens."""
+        while not happens():
+            anna.write(encode_frame(Frame("anna", "alice", Kind.CHANNEL, b"hello")))
+            await asyncio.sleep(0.01)
+
+    async def carries(self, anna: asyncio.StreamWriter, alice: asyncio.StreamReader) -> bool:
+        coming = asyncio.ensure_future(read_frame(alice))
+        await self.until(coming.done, anna)
+        frame = coming.result()
+        return frame is not None and frame.body == b"hello"
+
+    def said(self, words: str) -> int:
+        return sum(words in remark for remark in self.told)
+
+
+def meet(talk: Callable[[Meeting], Coroutine[None, None, None]], token: str = "") -> Meeting:
+    """Let parties talk over a hub, and wait until all of them are gone."""
+
+    async def whole() -> Meeting:
+        told: list[str] = []
+        recorder = Recorder()
+        gpu = Node(GPU, CAST.gpu(draws("gpu")), recorder)
+        server = await Hub(Platform(), gpu, recorder, frozenset({"alice", "anna"}), told.append, token).listen(0)
+        async with server:
+            meeting = Meeting(server.sockets[0].getsockname()[1], told)
+            await asyncio.wait_for(talk(meeting), 20)
+            for task in meeting.tasks:
+                task.cancel()
+            for writer in meeting.writers:
+                writer.close()
+            await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+        return meeting
+
+    return asyncio.run(whole())
+
+
+def test_a_party_that_comes_back_is_heard_though_its_old_connection_looks_alive() -> None:
+    async def talk(meeting: Meeting) -> None:
+        _, anna = await meeting.greet("anna")
+        old, _ = await meeting.greet("alice")
+        assert await meeting.carries(anna, old)
+        new, _ = await meeting.greet("alice")
+        while await read_frame(old) is not None:
+            pass
+        assert await meeting.carries(anna, new)
+
+    assert meet(talk).said("alice connected again") == 1
+
+
+def test_a_stray_connection_cuts_nobody_off() -> None:
+    """Whoever lives connects again: a party's name is its own again after a stray came and went."""
+
+    async def talk(meeting: Meeting) -> None:
+        alice = Counting()
+        meeting.take_part(alice)
+        _, anna = await meeting.greet("anna")
+        await meeting.until(lambda: alice.frames > 0, anna)
+        _, stray = await meeting.greet("alice")
+        await meeting.until(lambda: alice.faults > 0, anna)
+        stray.close()
+        before = alice.frames
+        await meeting.until(lambda: alice.frames > before, anna)
+
+    meet(talk)
+
+
+def test_a_connection_of_another_run_is_turned_away() -> None:
+    async def talk(meeting: Meeting) -> None:
+        _, anna = await meeting.greet("anna", "this run")
+        own, _ = await meeting.greet("alice", "this run")
+        assert await meeting.carries(anna, own)
+        stray, _ = await meeting.greet("alice", "another run")
+        assert await stray.read() == b""
+        assert await meeting.carries(anna, own)
+
+    assert meet(talk, "this run").said("turned away 'alice'") == 1
+
+
+def test_two_that_claim_one_name_do_not_take_it_from_each_other_for_ever() -> None:
+    async def talk(meeting: Meeting) -> None:
+        rivals = Counting(), Counting()
+        for role in rivals:
+            meeting.take_part(role)
+        _, anna = await meeting.greet("anna")
+        await meeting.until(lambda: meeting.said("turned away") >= 2, anna)
+        before, away = [role.frames for role in rivals], meeting.said("turned away")
+        await meeting.until(lambda: meeting.said("turned away") >= away + 2, anna)
+        gained = sorted(role.frames - was for role, was in zip(rivals, before, strict=True))
+        assert gained[0] == 0
+        assert gained[1] > 10
+
+    assert meet(talk).said("connected again") == TAKEOVERS
+
+
+class Counting:
+    """A role that counts what it hears."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.faults = 0
+
+    def handle(self, event: Event) -> tuple[object, list[Effect]]:
+        if isinstance(event, Frame):
+            self.frames += event.kind is Kind.CHANNEL
+            self.faults += event.kind is Kind.FAULT
+        return self, []
 
 
 @pytest.mark.parametrize("kind", list(Kind))
