@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from carnet_ref.files import replacing
 from carnet_spec.errors import CarnetError
 from carnet_spec.trace import Event, Header, Step
 
@@ -102,14 +103,9 @@ def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
     Raises:
         TraceFileError: the file could not be written.
     """
-    beside = path if path.exists() and not path.is_file() else path.with_name(f"{path.name}.part")
     try:
-        with beside.open("w", encoding="utf-8") as file:
+        with replacing(path) as file:
             file.write(json.dumps(header.to_json()) + "\n")
             file.writelines(line + "\n" for line in lines)
-        if beside is not path:
-            beside.replace(path)
     except OSError as error:
-        if beside is not path:
-            beside.unlink(missing_ok=True)
         raise TraceFileError(f"cannot write the trace to {path}: {error.strerror}") from error

@@ -6,16 +6,18 @@ import contextlib
 import json
 import secrets
 import shlex
-import shutil
+import signal
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from carnet_ref.crypto import KEY_BYTES
+from carnet_ref.files import check_writable, same
 from carnet_ref.journal import Journal, JournalError
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.parties.cast import Cast, holder_names
@@ -27,7 +29,7 @@ from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
 from carnet_ref.transport.wire import parse_frames
-from carnet_spec.errors import UsageError
+from carnet_spec.errors import CarnetError, UsageError
 from carnet_spec.prose import counted
 
 CONFORM = "carnet.conform"
@@ -139,23 +141,49 @@ def carried_out(plan: Plan, say: Say) -> Result:
     Raises:
         CarnetError: it cannot be carried out, and why.
     """
-    cast, folder = plan.cast, Path(tempfile.mkdtemp(prefix="carnet-run-"))
-    try:
-        if plan.trace is not None:
-            _check_writable(plan.trace)
-        key, began = _key(plan), time.perf_counter()
+    cast = plan.cast
+    _check_files(plan, cast)
+    with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
+        key, began, folder = _key(plan), time.perf_counter(), Path(name)
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, messages = run(plan, cast, key, folder, say)
         seconds = time.perf_counter() - began
         steps, threat = believed(lines)
-        sessions = sum(json.loads(line)["action"] == "open_session" for line in steps)
-        path = plan.trace or folder / "trace"
-        write_trace(path, cast.header(sessions, threat), steps)
-        conforms = _conforms(path)
+        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
+        if plan.trace is not None:
+            write_trace(plan.trace, header, steps)
+        write_trace(folder / "trace", header, steps)
+        conforms = _conforms(folder / "trace")
         losses = tuple(outcome["losses"])
         return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], messages, seconds)
+
+
+class StoppedRunError(CarnetError):
+    """A run was stopped from outside, by Ctrl-C or by SIGTERM."""
+
+    kind = "interrupted"
+    exit_code = 130
+
+
+@contextlib.contextmanager
+def _stoppable(plan: Plan) -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does, and let both say what is left of the run.
+
+    Raises:
+        StoppedRunError: the run was stopped.
+    """
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if in_main_thread else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        left = "the run is not over, and nothing of it is kept"
+        if plan.journal is not None and plan.journal_key is not None:
+            left = f"what was trained is in {plan.journal}, and the same command goes on from there"
+        raise StoppedRunError(f"interrupted: {left}") from None
     finally:
-        shutil.rmtree(folder)
+        if in_main_thread:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _conforms(trace: Path) -> bool | None:
@@ -165,26 +193,38 @@ def _conforms(trace: Path) -> bool | None:
     return None
 
 
-def _check_writable(path: Path) -> None:
-    """Insist that a file can be written before anything is done that would be lost.
+def _check_files(plan: Plan, cast: Cast) -> None:
+    """Insist that every file can be what it is to be, and that none is written over another.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: one cannot, or would be.
     """
-    try:
-        path.open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise UsageError(f"cannot write to {path}: {error.strerror}") from error
+    if plan.journal is not None and not plan.journal.name:
+        raise UsageError(f"--journal needs the name of a file, which '{plan.journal}' has not")
+    journals = [] if plan.journal is None else _all_journals(_journal_of(plan, Path()), cast)
+    for option, path in (("--trace", plan.trace), ("--journal-key", plan.journal_key)):
+        if path is not None and any(same(path, journal) for journal in journals):
+            raise UsageError(f"{option}: '{path}' is a journal of this run")
+    if plan.trace is not None and plan.journal_key is not None and same(plan.trace, plan.journal_key):
+        raise UsageError(f"--trace: '{plan.trace}' is the key of this run's journals")
+    if plan.trace is not None:
+        check_writable(plan.trace)
+
+
+def _all_journals(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
+    """Return where everybody's journal is, and what SQLite keeps beside it."""
+    paths = [journal(name) for name in (ORCHESTRATOR, *cast.holders)]
+    return [path.with_name(path.name + suffix) for path in paths for suffix in ("", "-wal", "-shm", "-journal")]
 
 
 def _key(plan: Plan) -> bytes:
     """Return the key that seals journals, from outside them: from its file, or for this run only."""
     if plan.journal_key is None:
         return secrets.token_bytes(KEY_BYTES)
-    with contextlib.suppress(FileExistsError):
-        plan.journal_key.touch(mode=0o600, exist_ok=False)
-        plan.journal_key.write_text(secrets.token_hex(KEY_BYTES), "ascii")
     try:
+        with contextlib.suppress(FileExistsError):
+            plan.journal_key.touch(mode=0o600, exist_ok=False)
+            plan.journal_key.write_text(secrets.token_hex(KEY_BYTES), "ascii")
         with plan.journal_key.open(encoding="ascii") as file:
             key = bytes.fromhex(file.read(_KEY_CHARACTERS))
     except (OSError, ValueError) as error:

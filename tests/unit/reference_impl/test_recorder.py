@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,29 @@ def test_a_trace_begins_with_its_header(tmp_path: Path) -> None:
     assert Header.from_json(json.loads((tmp_path / "trace").read_text())) == HEADER
     with pytest.raises(TraceFileError, match="cannot write"):
         write_trace(tmp_path / "no" / "trace", HEADER, [])
+
+
+def test_two_traces_written_at_once_to_one_path_are_both_whole(tmp_path: Path) -> None:
+    """Whoever is done last is there, and neither has lines of the other's."""
+    path, meanwhile = tmp_path / "trace", []
+
+    def lines() -> Iterator[str]:
+        yield "{}"
+        write_trace(path, HEADER, ['{"other": 1}'] * 3)
+        meanwhile.append(path.read_text())
+        yield "{}"
+
+    write_trace(path, HEADER, lines())
+    assert [len(text.splitlines()) for text in (*meanwhile, path.read_text())] == [4, 3]
+    assert "other" not in path.read_text()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_regular_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_trace(pipe, HEADER, ["{}"])
+    assert os.read(reader, 1 << 16).endswith(b"\n{}\n")
+    os.close(reader)
+    assert pipe.is_fifo()

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
+from carnet_ref.commands import running
 from carnet_ref.commands.run import SCHEDULES as OFFERED
 from carnet_ref.commands.running import Plan
 from carnet_ref.keys import SCHEDULES
 from carnet_ref.recorder import TraceFileError, write_trace
+from carnet_spec.trace import Header
 from tests.repo.tracked import ROOT
 
 SHAPE = {"holders", "rounds", "handoffs", "bytes_provisioned", "trace", "conforms", "loss"}
@@ -106,6 +111,11 @@ def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
         (("--key-schedule", "inner-key"), "is not one of"),
         (("--trace", "/nowhere/trace"), "cannot write"),
         (("--journal", "/nowhere/journal"), "no journal that can be used"),
+        (("--journal", ""), "--journal needs the name of a file"),
+        (("--journal", "/", "--processes"), "--journal needs the name of a file"),
+        (("--journal-key", "/nowhere/key"), "cannot read a key"),
+        (("--journal-key", ""), "cannot read a key"),
+        (("--trace", ""), "cannot write"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(args: tuple[str, ...], said: str) -> None:
@@ -171,3 +181,109 @@ def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path) -> None:
 def _lines_until_the_disk_is_full() -> Iterator[str]:
     yield "{}"
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_damaged_journal_is_said_at_once(tmp_path: Path) -> None:
+    kept = ("--journal", str(tmp_path / "journal"), "--journal-key", str(tmp_path / "key"))
+    assert carnet(*SMALL, *kept).exit_code == 0
+    (tmp_path / "journal").unlink()
+    whole = (tmp_path / "journal.alice").read_bytes()
+    (tmp_path / "journal.alice").write_bytes(whole.replace(b"accepted", b"\xffccepted"))
+    for processes in ((), ("--processes",)):
+        began = time.monotonic()
+        result = carnet(*SMALL, *kept, *processes)
+        assert result.exit_code == 2
+        assert "journal.alice is refused" in result.stderr
+        assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("option", ["--trace", "--journal-key"])
+@pytest.mark.parametrize("name", ["journal", "journal.alice", "journal-wal", "folder/../journal", "link", "hard link"])
+def test_nothing_is_written_over_a_journal(tmp_path: Path, option: str, name: str) -> None:
+    kept = {"--journal": str(tmp_path / "journal"), "--journal-key": str(tmp_path / "key")}
+    assert carnet(*SMALL, *_words(kept)).exit_code == 0
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("journal")
+    (tmp_path / "hard link").hardlink_to(tmp_path / "journal.anna")
+    before = _contents(tmp_path)
+    result = carnet(*SMALL, *_words({**kept, option: f"{tmp_path}/{name}"}))
+    assert result.exit_code == 2
+    assert "is a journal of this run" in result.stderr
+    assert _contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_trace_is_written_over_the_key(tmp_path: Path, exists: bool) -> None:
+    kept = {"--journal": str(tmp_path / "journal"), "--journal-key": str(tmp_path / "key")}
+    if exists:
+        carnet(*SMALL, *_words(kept))
+    before = _contents(tmp_path)
+    result = carnet(*SMALL, *_words({**kept, "--trace": str(tmp_path / "key")}))
+    assert result.exit_code == 2
+    assert "is the key of this run" in result.stderr
+    assert _contents(tmp_path) == before
+
+
+def _words(options: dict[str, str]) -> list[str]:
+    return [word for option in options.items() for word in option]
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_run_is_judged_by_its_own_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever another run that writes to the same file puts there."""
+    trace = tmp_path / "trace"
+
+    def overwritten(path: Path, header: Header, lines: Iterable[str]) -> None:
+        write_trace(path, header, lines)
+        if path == trace:
+            path.write_text("another run's")
+
+    monkeypatch.setattr(running, "write_trace", overwritten)
+    result = carnet(*SMALL, "--trace", str(trace), "--json")
+    assert json.loads(result.stdout)["conforms"] is True
+    assert trace.read_text() == "another run's"
+
+
+def test_a_trace_that_nobody_keeps_is_judged_all_the_same() -> None:
+    result = carnet(*SMALL, "--trace", "/dev/null", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["conforms"] is True
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("processes", [(), ("--processes",)], ids=["one process", "several"])
+def test_a_run_that_is_stopped_says_what_is_left_and_leaves_nothing_else(
+    given: signal.Signals, processes: tuple[str, ...], tmp_path: Path
+) -> None:
+    kept = ("--journal", str(tmp_path / "journal"), "--journal-key", str(tmp_path / "key"))
+    (tmp_path / "temporary").mkdir()
+    with subprocess.Popen(
+        (*CARNET, "--rounds", "100000", *kept, *processes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    ) as run:
+        assert run.stdout is not None
+        next(line for line in run.stdout if "round 2 of" in line)
+        run.send_signal(given)
+        _, said = run.communicate(timeout=60)
+    assert run.returncode == 130
+    kept_in = f"what was trained is in {tmp_path}/journal, and the same command goes on from there"
+    assert said.splitlines()[-1] == f"carnet: interrupted: {kept_in}"
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_run_without_a_journal_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "_in_one_process", stopped)
+    result = carnet(*SMALL, "--json")
+    assert result.exit_code == 130
+    error = {"kind": "interrupted", "message": "interrupted: the run is not over, and nothing of it is kept"}
+    assert json.loads(result.stdout)["error"] == error
