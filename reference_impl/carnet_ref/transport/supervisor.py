@@ -162,7 +162,8 @@ class Supervisor:
 
     def _spawn(self, name: str) -> _Child:
         pipe = subprocess.PIPE
-        process = subprocess.Popen(self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        # In a group of its own, so that Ctrl-C in a terminal stops the supervisor, which then ends the others.
+        process = subprocess.Popen(self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0)
         said: queue.Queue[dict[str, Any]] = queue.Queue()
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

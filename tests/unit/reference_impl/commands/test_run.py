@@ -259,6 +259,7 @@ def test_a_trace_that_nobody_keeps_is_judged_all_the_same() -> None:
 def test_a_run_that_is_stopped_says_what_is_left_and_leaves_nothing_else(
     given: signal.Signals, processes: tuple[str, ...], tmp_path: Path
 ) -> None:
+    """Stopped as a terminal does it, with a signal to the whole process group."""
     kept = ("--journal", str(tmp_path / "journal"), "--journal-key", str(tmp_path / "key"))
     (tmp_path / "temporary").mkdir()
     with subprocess.Popen(
@@ -267,12 +268,14 @@ def test_a_run_that_is_stopped_says_what_is_left_and_leaves_nothing_else(
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        start_new_session=True,
     ) as run:
         assert run.stdout is not None
         next(line for line in run.stdout if "round 2 of" in line)
-        run.send_signal(given)
-        _, said = run.communicate(timeout=60)
+        os.killpg(run.pid, given)
+        told, said = run.communicate(timeout=60)
     assert run.returncode == 130
+    assert "Traceback" not in told + said
     kept_in = f"what was trained is in {tmp_path}/journal, and the same command goes on from there"
     assert said.splitlines()[-1] == f"carnet: interrupted: {kept_in}"
     assert list((tmp_path / "temporary").iterdir()) == []
