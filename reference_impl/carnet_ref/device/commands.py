@@ -6,7 +6,7 @@ Whoever has the host-to-device half can send every one of them; nothing in a com
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from carnet_ref.fields import join, number, split, to_number
 from carnet_ref.wire import MalformedError
@@ -18,7 +18,7 @@ class Write:
 
     address: int
     chunk: int
-    data: bytes
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Upload:
     """Replace the code, and the model if one is given and there is none yet."""
 
     code: bytes
-    model: bytes
+    model: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class MemoryRead:
     """Code and model as they lie in memory, and how many messages of the epoch asked for were received."""
 
     code: bytes
-    model: bytes
+    model: bytes = field(repr=False)
     received: int
 
 
@@ -88,7 +88,7 @@ class Trained:
     """Training is over: its mean loss, and the model it left."""
 
     loss: float
-    model: bytes
+    model: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -10,9 +10,9 @@ from typing import Protocol
 class Outcome:
     """What one round of training leaves: the next model, the mean loss, and what was derived from data on the way."""
 
-    model: bytes
+    model: bytes = field(repr=False)
     loss: float
-    residue: bytes
+    residue: bytes = field(repr=False)
 
 
 class Trainer(Protocol):

@@ -46,6 +46,21 @@ REPLIES = (Rotated(2, 1), Fenced(), MemoryRead(b"code", b"model", 4), Trained(1.
 IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        Write(0, 1, b"secret"),
+        Upload(b"train\n", b"secret"),
+        MemoryRead(b"train\n", b"secret", 4),
+        Trained(1.5, b"secret"),
+        Outcome(b"secret", 1.5, b"secret"),
+    ],
+    ids=lambda said: type(said).__name__,
+)
+def test_neither_data_nor_model_is_shown(said: object) -> None:
+    assert "secret" not in repr(said)
+
+
 class Counting:
     """A trainer that makes a model of how much data there was."""
 
