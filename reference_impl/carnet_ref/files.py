@@ -19,7 +19,12 @@ def check_writable(path: Path) -> None:
         UsageError: it cannot.
     """
     try:
-        path.open("a", encoding="utf-8").close()
+        if path.exists():
+            path.open("a", encoding="utf-8").close()
+        else:
+            beside = _beside(path)
+            beside.touch(exist_ok=False)
+            beside.unlink()
     except OSError as error:
         raise UsageError(f"cannot write to '{path}': {error.strerror}") from error
 
@@ -37,7 +42,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
-    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    beside = _beside(path)
     try:
         with beside.open("x", encoding="utf-8", newline="") as file:
             yield file
@@ -55,3 +60,7 @@ def same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{secrets.token_hex(8)}.part")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from carnet_ref.files import check_writable, replacing
 from carnet_spec.errors import UsageError
 from carnet_spec.prose import LABEL_WIDTH, counted, hanging
 
@@ -44,7 +45,10 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
 
     workers = len(os.sched_getaffinity(0)) if jobs is None else jobs
     sweeping.check_extent(configurations, workers)
-    extent = f"{counted(configurations, 'configuration')} in {workers:,} process{'' if workers == 1 else 'es'}"
+    if out:
+        check_writable(out)
+    started = sweeping.processes(configurations, workers)
+    extent = f"{counted(configurations, 'configuration')} in {started:,} process{'' if started == 1 else 'es'}"
     click.echo(f"timing {extent}", err=True)
     began = time.monotonic()
     outcomes = list(_with_progress(sweeping.sweep(configurations, seed, workers), configurations, time.monotonic))
@@ -92,16 +96,14 @@ def _write(path: Path, outcomes: list[Outcome]) -> None:
     from carnet_ref.datapath.figures import with_unit
 
     ways = ("conventional", "travelling", "base_path", "fastrack")
-    beside = path.with_name(path.name + ".part")
     try:
-        with beside.open("w", newline="", encoding="utf-8") as file:
+        with replacing(path) as file:
             writer = csv.writer(file)
             names = [with_unit(name) for name, _ in outcomes[0].configuration.values]
             writer.writerow([*names, *(f"{way}_seconds" for way in ways)])
             for one in outcomes:
                 values = [value for _, value in one.configuration.values]
                 writer.writerow([*values, *(getattr(one, way) for way in ways)])
-        beside.replace(path)
     except OSError as error:
         raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 

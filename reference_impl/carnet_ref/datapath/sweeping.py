@@ -110,21 +110,27 @@ def check_extent(count: int, jobs: int) -> None:
         raise QuantityError(f"expected from 1 to {MOST_JOBS} processes, not {jobs}")
 
 
+def processes(count: int, jobs: int) -> int:
+    """Return how many of ``jobs`` processes have something to do: each takes ``CHUNKSIZE`` configurations at a time."""
+    return min(jobs, -(-count // CHUNKSIZE))
+
+
 def sweep(count: int, seed: int, jobs: int) -> Iterator[Outcome]:
-    """Yield the outcome of each of ``count`` configurations, in order, computed by ``jobs`` processes.
+    """Yield the outcome of each of ``count`` configurations, in order, computed by ``jobs`` processes at most.
 
     Raises:
         QuantityError: an insane number of configurations or processes.
     """
     check_extent(count, jobs)
-    if jobs == 1:
+    workers = processes(count, jobs)
+    if workers == 1:
         yield from map(evaluate, configurations(count, seed))
         return
     import multiprocessing
 
     from pebble import ProcessPool
 
-    with ProcessPool(jobs, context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPool(workers, context=multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
 
 

@@ -2,10 +2,14 @@
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from carnet_ref.datapath import sweeping
+from carnet_ref.datapath.quantities import QuantityError
+from carnet_ref.datapath.sweeping import Outcome
 from tests.unit.model_check.command import carnet
 
 FAST = ("--samples", "5")
@@ -122,11 +126,11 @@ def test_capacity_says_how_to_run_it_again() -> None:
 def test_a_sweep_writes_every_outcome_and_is_the_same_on_two_processes(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("one.csv", "two.csv")]
     for jobs, file in zip(("1", "2"), files, strict=True):
-        ran = carnet("sweep", "--configurations", "30", "--jobs", jobs, "--out", str(file), "--json")
+        ran = carnet("sweep", "--configurations", "130", "--jobs", jobs, "--out", str(file), "--json")
         assert ran.code == 0
-        assert json.loads(ran.out)["configurations"] == 30
+        assert json.loads(ran.out)["configurations"] == 130
     assert files[0].read_bytes() == files[1].read_bytes()
-    assert len(list(csv.DictReader(files[0].read_text().splitlines()))) == 30
+    assert len(list(csv.DictReader(files[0].read_text().splitlines()))) == 130
 
 
 def test_a_sweep_of_one_counts_one() -> None:
@@ -150,9 +154,37 @@ def test_a_sweep_ends_with_the_command_that_repeats_it() -> None:
         ["--jobs", "0"],
         ["--jobs", "100000"],
         ["--configurations", "2", "--out", "/nowhere/x.csv"],
+        ["--configurations", "2", "--out", "."],
+        ["--configurations", "2", "--out", "/"],
+        ["--configurations", "2", "--out", ""],
     ],
 )
 def test_a_sweep_of_nothing_or_to_nowhere_is_refused(arguments: list[str]) -> None:
     ran = carnet("sweep", "--jobs", "1", *arguments)
     assert ran.code == 2
     assert not ran.out
+
+
+def test_a_sweep_that_cannot_be_written_is_refused_before_it_is_done() -> None:
+    ran = carnet("sweep", "--configurations", "1000000", "--jobs", "1", "--out", ".")
+    assert ran.code == 2
+    assert "cannot write to '.'" in ran.err
+
+
+def test_a_sweep_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> Iterator[Outcome]:
+        raise QuantityError("no")
+
+    monkeypatch.setattr(sweeping, "sweep", failing)
+    assert carnet("sweep", "--configurations", "2", "--out", str(tmp_path / "x.csv")).code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_more_processes_start_than_have_something_to_do() -> None:
+    assert sweeping.processes(5, 512) == 1
+    assert sweeping.processes(101, 512) == 2
+    assert sweeping.processes(10_000, 4) == 4
+    ran = carnet("sweep", "--configurations", "5", "--jobs", "512", "--json")
+    assert ran.code == 0
+    assert ran.err.endswith("in 1 process\n")
+    assert ran.json["jobs"] == 512
