@@ -66,7 +66,7 @@ def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificat
             warnings.simplefilter("error")  # what `cryptography` will refuse one day is refused today
             certificates = tuple(load())
             for certificate in certificates:
-                _read_everything(certificate)
+                read_everything(certificate)
     except UNREADABLE as error:
         raise MalformedError("certificate chain", "X.509 certificates", _one_line(error)) from None
     if not 1 <= len(certificates) <= LONGEST_PATH:
@@ -74,8 +74,8 @@ def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificat
     return certificates
 
 
-def _read_everything(certificate: x509.Certificate) -> None:
-    """Touch what `cryptography` decodes only when asked, so that errors come now."""
+def read_everything(certificate: x509.Certificate) -> None:
+    """Touch what `cryptography` decodes only when asked, so that errors come now: those in ``UNREADABLE``."""
     _ = (certificate.extensions, certificate.public_key(), certificate.subject, certificate.issuer)
     _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_hash_algorithm)
 
@@ -121,7 +121,7 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
         raise PathError(f"{name(issued)} has the unknown critical extension {unknown[0]}")
     try:
         issued.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         raise PathError(f"{name(issued)} is not issued by {name(issuer)}") from None
 
 

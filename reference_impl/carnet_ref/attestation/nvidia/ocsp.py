@@ -18,7 +18,15 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
-from carnet_ref.attestation.certificate_path import HASHES, UNREADABLE, PathError, check_issued, name, validity
+from carnet_ref.attestation.certificate_path import (
+    HASHES,
+    UNREADABLE,
+    PathError,
+    check_issued,
+    name,
+    read_everything,
+    validity,
+)
 from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
@@ -95,7 +103,7 @@ def _read(response: ocsp.OCSPResponse) -> OcspReply:
     if critical:
         raise ValueError(f"the critical extension {critical[0]}")
     for certificate in response.certificates:
-        _ = (certificate.extensions, certificate.public_key(), certificate.subject)
+        read_everything(certificate)
     return OcspReply(
         single.serial_number,
         single.issuer_name_hash,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -51,6 +53,23 @@ def test_a_reply_with_a_certificate_of_no_known_version_is_signed_by_nobody() ->
     damaged = parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
     with pytest.raises(RevocationError, match="signed neither"):
         check_not_revoked(damaged, MODEL.certificate, ROOT.certificate, AT)
+
+
+def _is_good(data: bytes) -> bool:
+    try:
+        check_not_revoked(parse_ocsp(data), MODEL.certificate, ROOT.certificate, AT)
+    except (MalformedError, RevocationError):
+        return False
+    return True
+
+
+def test_a_reply_with_a_certificate_signed_in_an_unknown_way_is_refused() -> None:
+    answered = ocsp_reply(MODEL, ROOT, issue("Responder", ROOT, ca=False, extensions=[(SIGNING, False)]))
+    ecdsa_with_sha384 = bytes.fromhex("06082a8648ce3d040303")
+    places = [found.start() + 9 for found in re.finditer(re.escape(ecdsa_with_sha384), answered)]
+    assert len(places) == 3  # of the reply, and twice of the certificate
+    for place in places:
+        assert not _is_good(answered[:place] + b"\x5b" + answered[place + 1 :])
 
 
 def test_a_long_reply_is_not_read() -> None:

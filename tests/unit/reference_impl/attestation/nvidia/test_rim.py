@@ -211,6 +211,21 @@ def test_refused_at_its_step(what: str) -> None:
     assert (appraisal.failed_step, reason in appraisal.steps[-1].detail) == (step, True), appraisal.steps[-1]
 
 
+PARTS = [part.tag.rpartition("}")[2] for part in etree.fromstring(GOOD).iterfind(f"{SIGNATURE}//{{*}}*")]
+
+
+@pytest.mark.parametrize("text", [None, "", "!", "AAAA"])
+@pytest.mark.parametrize("place", range(len(PARTS)), ids=PARTS)
+def test_a_signature_of_which_a_part_is_emptied_is_refused(place: int, text: str | None) -> None:
+    root = etree.fromstring(GOOD)
+    part = root.findall(f"{SIGNATURE}//{{*}}*")[place]
+    part.attrib.clear()
+    part[:] = []
+    part.text = text
+    appraisal = appraised(bytes(etree.tostring(root)))
+    assert appraisal.failed_step in ("parse", "chain", "signature")
+
+
 @pytest.mark.parametrize("at", [AT - 365 * DAY, END + DAY])
 def test_a_signer_counts_only_while_its_certificate_is_valid(at: datetime) -> None:
     appraisal = appraise_rim(GOOD, at=at, anchors=W.anchors.of(Role.NVIDIA_RIM))
