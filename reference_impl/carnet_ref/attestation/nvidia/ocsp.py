@@ -23,6 +23,7 @@ from carnet_ref.attestation.certificate_path import (
     UNREADABLE,
     PathError,
     check_issued,
+    check_signer,
     name,
     read_everything,
     validity,
@@ -31,6 +32,7 @@ from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
+OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -143,13 +145,15 @@ def _check_signed(reply: OcspReply, issuer: x509.Certificate, at: datetime) -> N
 
 
 def _may_answer(responder: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool:
+    """Return whether ``issuer`` certified ``responder`` for this by name; any purpose is not enough (RFC 6960)."""
     start, end = validity([responder])
     try:
         check_issued(responder, issuer)
+        check_signer(responder, OCSP_SIGNING)
         usage = responder.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except (PathError, x509.ExtensionNotFound):
         return False
-    return x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING in usage and start <= at <= end
+    return OCSP_SIGNING in usage and start <= at <= end
 
 
 def _has_signed(signer: x509.Certificate, reply: OcspReply) -> bool:

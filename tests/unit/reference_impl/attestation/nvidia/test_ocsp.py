@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.attestation.nvidia.ocsp import LARGEST, RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.wire import MalformedError
-from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, world
+from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, usage, world
 
 W = world()
 ROOT, MODEL, PROVISIONER = W.device.path[:3]
@@ -70,6 +72,23 @@ def test_a_reply_with_a_certificate_signed_in_an_unknown_way_is_refused() -> Non
     assert len(places) == 3  # of the reply, and twice of the certificate
     for place in places:
         assert not _is_good(answered[:place] + b"\x5b" + answered[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("appointed", "how"),
+    [
+        (True, {"ca": False}),
+        (False, {"ca": True}),
+        (False, {"ca": True, "key_usage": usage(signs=True, issues=False)}),
+        (False, {"ca": False, "key_usage": usage(signs=False, issues=False)}),
+    ],
+    ids=["an end entity", "an authority", "an authority that signs", "a key that signs nothing"],
+)
+def test_a_responder_is_an_end_entity_that_signs(appointed: bool, how: dict[str, Any]) -> None:
+    reply = parse_ocsp(ocsp_reply(MODEL, ROOT, issue("Responder", ROOT, **how, extensions=[(SIGNING, True)])))
+    said = contextlib.nullcontext() if appointed else pytest.raises(RevocationError, match="signed neither")
+    with said:
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, AT)
 
 
 def test_a_long_reply_is_not_read() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
@@ -142,6 +143,12 @@ def _signed_by_authority() -> bytes:
     return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), W.rim_root)
 
 
+def _signed_by_responder() -> bytes:
+    purposes = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
+    responder = issue("Test OCSP Responder", W.rim_root, ca=False, extensions=[(purposes, True)])
+    return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), responder)
+
+
 def _other_values() -> bytes:
     return GOOD.replace(VALUE.encode(), bytes(48).hex().encode())
 
@@ -196,6 +203,7 @@ def _signs_another_element() -> bytes:
 REFUSED: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "a signer that nobody vouches for": ("chain", "no trust anchor", _stranger),
     "an authority as signer": ("chain", "signs evidence", _signed_by_authority),
+    "an OCSP responder as signer": ("chain", "OCSPSigning", _signed_by_responder),
     "a changed value": ("signature", "does not verify", _other_values),
     "the signature of another RIM": ("signature", "does not verify", _other_signature),
     "a changed product": ("signature", "does not verify", _swap('product="GH100"', 'product="GB100"')),
