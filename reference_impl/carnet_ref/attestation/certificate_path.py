@@ -125,11 +125,11 @@ def check_path(certificates: Sequence[x509.Certificate], anchors: Sequence[x509.
 
 
 def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate) -> x509.Certificate:
-    """Return the anchor that issued ``issued``."""
+    """Return the anchor that issued ``issued``; a root with a new key keeps its name, so several may have the name."""
     named = [anchor for anchor in anchors if anchor.subject == issued.issuer]
     if not named:
         raise PathError(f"{name(issued)} is issued by {issued.issuer.rfc4514_string()}, which is no trust anchor")
-    return named[0]
+    return next((anchor for anchor in named if _is_issued_by(issued, anchor)), named[0])
 
 
 def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:

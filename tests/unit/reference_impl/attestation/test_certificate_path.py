@@ -133,6 +133,13 @@ def test_a_root_for_something_else_is_no_anchor() -> None:
         check_path(certificates(issue("Leaf", root, ca=False)), certificates(root))
 
 
+def test_of_anchors_with_one_name_the_one_that_issued_counts() -> None:
+    namesakes = certificates(issue("Root", None), ROOT, issue("Root", None))
+    for anchors in (namesakes, namesakes[::-1]):
+        for path in ((LEAF, MIDDLE), (LEAF, MIDDLE, ROOT)):
+            assert check_path(certificates(*path), anchors) == ROOT.certificate
+
+
 def test_nobody_trusted_means_nothing_is() -> None:
     with pytest.raises(PathError):
         check_path(certificates(LEAF, MIDDLE, ROOT), [])
