@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,13 +86,44 @@ def _lines(file: Path) -> Iterator[tuple[int, object]]:
                 number += 1
                 if len(line) == MOST_CHARACTERS:
                     raise UsageError(f"'{file}' is no trace: line {number} does not end")
-                yield number, json.loads(line)
+                yield number, _value(line)
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"'{file}' is no trace: it is not text in UTF-8") from None
-    except (json.JSONDecodeError, RecursionError):
-        raise UsageError(f"'{file}' is no trace: line {number} is not JSON") from None
+    except _LineError as error:
+        raise UsageError(f"'{file}' is no trace: line {number} {error}") from None
+
+
+class _LineError(Exception):
+    """A line that is no JSON to rely on; says what is wrong with it."""
+
+
+def _value(line: str) -> object:
+    """Return the value of one line.
+
+    Raises:
+        _LineError: it is not JSON, or JSON that two readers could take for different things.
+
+    Source: RFC 8259, sections 4 (names that are not unique), 8.2 (halves of characters) and 9 (limits).
+    """
+    try:
+        value = json.loads(line, object_pairs_hook=_without_doubles)
+        if r"\u" in line:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _LineError("has half a character in it") from None
+    except (ValueError, RecursionError):
+        raise _LineError("is not JSON") from None
+    return value
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise _LineError(f"names '{twice}' twice in one object")
+    return fields
 
 
 def _header(lines: Iterator[tuple[int, object]]) -> Header:

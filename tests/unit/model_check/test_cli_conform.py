@@ -93,6 +93,52 @@ def test_what_is_not_json_ends_with_one_line(tmp_path: Path, content: bytes, sai
     assert said in ran.json["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        (1, '"without": []', '"without": ["fence"], "without": []'),
+        (1, '"holders": ', '"holders": 9, "holders": '),
+        (2, '"args": {}', '"args": {"v": "1", "v": "2"}'),
+        (2, '"action": ', '"action": "fly", "action": '),
+    ],
+)
+def test_a_line_that_says_something_twice_ends_with_one_line(tmp_path: Path, line: int, old: str, new: str) -> None:
+    """Another reader might take the first value, where this one would take the last."""
+    lines = [json.dumps(GOOD | {"sizes": {"holders": 2}}), json.dumps(EVENT)]
+    assert old in lines[line - 1]
+    lines[line - 1] = lines[line - 1].replace(old, new)
+    trace = tmp_path / "trace"
+    trace.write_text("\n".join(lines))
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert f"line {line} names" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000])
+@pytest.mark.parametrize("place", ["clock", "sizes"])
+def test_a_number_of_too_many_digits_ends_with_one_line(tmp_path: Path, place: str, number: str) -> None:
+    header = json.dumps(GOOD | {"sizes": {"holders": 7_777}}).replace("7777", number if place == "sizes" else "1")
+    event = json.dumps(EVENT | {"clock": 7_777}).replace("7777", number if place == "clock" else "1")
+    trace = tmp_path / "trace"
+    trace.write_text(f"{header}\n{event}\n")
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert f"line {1 if place == 'sizes' else 2} is not JSON" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"\uDFFF"])
+@pytest.mark.parametrize("place", ["action", "by", "name", "element", "protocol"])
+def test_half_a_character_ends_with_one_line(tmp_path: Path, place: str, half: str) -> None:
+    header = json.dumps(GOOD | ({"protocol": "HALF"} if place == "protocol" else {}))
+    args = {"HALF": "x"} if place == "name" else {"v": "HALF"} if place == "element" else {}
+    event = json.dumps(EVENT | {"args": args} | ({place: "HALF"} if place in EVENT else {}))
+    trace = tmp_path / "trace"
+    trace.write_text(f"{header}\n{event}\n".replace("HALF", half))
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert f"line {1 if place == 'protocol' else 2} has half a character" in ran.json["error"]["message"]
+
+
 def test_a_line_without_an_end_ends_with_one_line() -> None:
     ran = carnet("conform", "/dev/zero", "--json")
     assert ran.code == 2
