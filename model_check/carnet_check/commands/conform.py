@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from carnet_check.commands.common import finish, json_option
+from carnet_check.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.conformance import Conformance
@@ -31,7 +32,8 @@ def conform(context: click.Context, trace: Path, as_json: bool) -> int:
     began = time.monotonic()
     result = follow(trace)
     seconds = time.monotonic() - began
-    finish(as_json, result.to_json(), [] if as_json else _lines(result), _closing(context, result, seconds))
+    lines = [] if as_json else [printable(line) for line in _lines(result)]
+    finish(as_json, result.to_json(), lines, _closing(context, result, seconds))
     return 0 if result.conforms else 1
 
 

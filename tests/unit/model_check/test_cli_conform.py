@@ -139,6 +139,46 @@ def test_half_a_character_ends_with_one_line(tmp_path: Path, place: str, half: s
     assert f"line {1 if place == 'protocol' else 2} has half a character" in ran.json["error"]["message"]
 
 
+ODD = {
+    "an escape sequence": "\x1b[2Jclean\x1b]0;title\x07",
+    "a return": "all is well\r",
+    "another direction": "a\u202eb",
+    "an escape of one character": "\x9b2J",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", ["action", "by", "name", "element"])
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_what_no_terminal_shows_is_shown_escaped(tmp_path: Path, odd: str, place: str, form: tuple[str, ...]) -> None:
+    text = ODD[odd]
+    event = {
+        "clock": 0,
+        "action": text if place == "action" else "fenced",
+        "by": text if place == "by" else "orchestrator",
+        "args": {text: "x"} if place == "name" else {"v": text} if place == "element" else {},
+    }
+    trace = tmp_path / "trace"
+    trace.write_text(json.dumps(GOOD) + "\n" + json.dumps(event) + "\n")
+    ran = carnet("conform", str(trace), *form)
+    assert ran.code == 1
+    shown = ran.out + ran.err
+    assert all(character.isprintable() or character == "\n" for character in shown)
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", ["protocol", "variant", "without", "threat", "sizes", "carnet_trace"])
+def test_odd_characters_in_a_header_are_shown_escaped(tmp_path: Path, odd: str, place: str) -> None:
+    text = ODD[odd]
+    values = {"without": [text], "sizes": {text: 1}}
+    trace = tmp_path / "trace"
+    trace.write_text(json.dumps(GOOD | {place: values.get(place, text)}) + "\n")
+    for form in ((), ("--json",)):
+        ran = carnet("conform", str(trace), *form)
+        assert ran.code == 2
+        assert all(character.isprintable() or character == "\n" for character in ran.out + ran.err)
+
+
 def test_a_line_without_an_end_ends_with_one_line() -> None:
     ran = carnet("conform", "/dev/zero", "--json")
     assert ran.code == 2
