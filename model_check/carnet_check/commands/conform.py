@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from carnet_check.commands.common import finish, json_option
+from carnet_check.commands.completion import PROTOCOL
 from carnet_check.printable import printable
 
 if TYPE_CHECKING:
@@ -19,18 +20,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
+@click.option(
+    "--protocol", "asked", type=PROTOCOL, default="", metavar="PROTOCOL", help="Whose trace it is, if not registered."
+)
 @json_option
 @click.pass_context
-def conform(context: click.Context, trace: Path, as_json: bool) -> int:
+def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> int:
     """Follow TRACE, which roles recorded, and name the first event that the spec does not allow there.
 
     TRACE is a file of JSON values, one a line: a header that names protocol, variant and sizes, then the events.
+    The header names a registered protocol; any other has to be named here too, since to load it is to run its code.
     Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named.
     """
     from carnet_check.conformance import conform as follow
 
     began = time.monotonic()
-    result = follow(trace)
+    result = follow(trace, asked)
     seconds = time.monotonic() - began
     lines = [] if as_json else [printable(line) for line in _lines(result)]
     finish(as_json, result.to_json(), lines, _closing(context, result, seconds))

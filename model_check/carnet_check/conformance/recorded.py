@@ -14,6 +14,7 @@ from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
 from carnet_spec.language import Instance, Profile, Protocol
+from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.trace import Event, Header, TraceError
 
 MOST_CHARACTERS: Final = 1 << 20
@@ -41,10 +42,11 @@ class Conformance:
         return {"conforms": self.conforms, "events": self.events, "first_divergence": where}
 
 
-def conform(file: Path) -> Conformance:
+def conform(file: Path, asked: str = "") -> Conformance:
     """Follow the trace in ``file``, which is read twice: elements are collected first.
 
-    ``events`` counts those up to the divergence, or all.
+    ``events`` counts those up to the divergence, or all. ``asked`` is the protocol whose trace it is, by any reference:
+    the header has to agree. Without it the header names a registered id, as a trace must not say which code to run.
 
     Raises:
         UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist.
@@ -52,7 +54,7 @@ def conform(file: Path) -> Conformance:
     """
     lines = _lines(file)
     header = _header(lines)
-    source = load(header.protocol)
+    source = _source(header, asked)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
     instance = _grown(_instance(source, protocol, header), protocol, _events(lines))
@@ -147,6 +149,17 @@ def _events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
             raise UsageError(f"line {number}: the clock goes back from {clock} to {event.clock}")
         clock = event.clock
         yield event
+
+
+def _source(header: Header, asked: str) -> Source:
+    """Return the protocol that the caller asked for, or the registered one that the header names."""
+    if not asked and header.protocol not in REGISTRY:
+        known = unknown("protocol", header.protocol, "the registry", REGISTRY)
+        raise UsageError(f"line 1: {known}; any other is named on the command line, with --protocol PROTOCOL")
+    source = load(asked or header.protocol)
+    if header.protocol != source.family.id:
+        raise UsageError(f"line 1: the trace is of '{header.protocol}', not of '{source.family.id}'")
+    return source
 
 
 def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:

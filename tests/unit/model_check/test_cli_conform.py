@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from carnet_spec.trace import Header
 from tests.fixtures.rounds import header, honest, write
-from tests.unit.model_check.command import carnet
+from tests.unit.model_check.command import TOY, carnet
 
 FIRST = header(variant="engine-per-holder", threat="hypervisor")
 STEPS = honest(1, routed=False)
@@ -195,3 +196,48 @@ def test_other_packages_find_the_checker_by_its_entry_point(tmp_path: Path) -> N
     (found,) = entry_points(group="carnet.conform")
     verdict = found.load()(write(tmp_path / "trace", FIRST, STEPS))
     assert verdict == {"conforms": True, "events": len(STEPS), "first_divergence": None}
+
+
+NOISY = """
+from pathlib import Path
+
+Path({marker!r}).touch()
+"""
+
+
+@pytest.mark.parametrize("reference", ["{trace}", "{file}", "{file}:FAMILY", "noisy:FAMILY", "os:system", "toy.py"])
+def test_a_trace_never_says_which_code_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str) -> None:
+    """A header is input to be judged; it named files and modules, which were imported."""
+    monkeypatch.chdir(tmp_path)
+    marker, file, trace = tmp_path / "ran", tmp_path / "noisy.py", tmp_path / "trace.py"
+    file.write_text(NOISY.format(marker=str(marker)))
+    asked = GOOD | {"protocol": reference.format(trace=trace, file=file)}
+    trace.write_text(json.dumps(asked) + NOISY.format(marker=str(marker)))
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert "--protocol" in ran.json["error"]["message"]
+    assert not marker.exists()
+
+
+def _toy_trace(folder: Path, protocol: str = "toy") -> str:
+    toy = Header(protocol, "", (), "none", (("borrowers", 2),))
+    return str(_written(folder / "trace", toy.to_json()))
+
+
+def _written(path: Path, *lines: Any) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_the_command_line_may_name_any_protocol(tmp_path: Path) -> None:
+    ran = carnet("conform", _toy_trace(tmp_path), "--protocol", TOY, "--json")
+    assert (ran.code, ran.json["conforms"]) == (0, True)
+    assert f"--protocol {TOY}" in ran.json["run"]["rerun"]
+
+
+def test_the_header_agrees_with_the_protocol_on_the_command_line(tmp_path: Path) -> None:
+    for named in ("gpu-travelling", TOY):
+        ran = carnet("conform", _toy_trace(tmp_path, "toys"), "--protocol", named)
+        assert ran.code == 2
+        assert "the trace is of 'toys'" in ran.err
+    assert carnet("conform", str(_written(tmp_path / "t", GOOD)), "--protocol", "gpu-travelling").code == 0
