@@ -45,14 +45,11 @@ def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> i
 def _lines(result: Conformance) -> Iterator[str]:
     from carnet_spec.prose import wrapped
 
-    header = result.header
-    removed = f" without {', '.join(header.without)}" if header.without else ""
-    threat = f", under {header.threat}" if header.threat else ""
-    yield f"following {header.protocol}, variant {result.protocol.variant}{removed}{threat}"
+    yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""
     found = result.divergence
     if found is None:
-        yield f"CONFORMS: all {result.events:,} events are steps of the spec"
+        yield f"CONFORMS: all {result.events:,} events are steps of the spec{_weakened(result)}"
     else:
         yield f"DIVERGES at event {found.index} (line {found.index + 2})"
         yield from wrapped("  event", f"{found.step} by {found.step.by}", 10)
@@ -60,12 +57,19 @@ def _lines(result: Conformance) -> Iterator[str]:
     yield ""
 
 
+def _weakened(result: Conformance) -> str:
+    """Say which defences the trace was judged without, and under which threat model."""
+    header = result.header
+    removed = f" without {', '.join(header.without)}" if header.without else ""
+    return f"{removed}, under {header.threat}" if header.threat else removed
+
+
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
 
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
-        outcome="the trace is a run of the spec" if result.conforms else "the trace is no run of the spec",
+        outcome=f"the trace is {'a' if result.conforms else 'no'} run of the spec{_weakened(result)}",
         strength=f"this one trace, {result.events:,} events; every guard checked, every deduction taken",
         budget=f"none ({result.events / max(seconds, 1e-9):,.0f} events a second)",
         profile=", ".join(f"{name} {size}" for name, size in result.header.sizes) or "the family's own sizes",

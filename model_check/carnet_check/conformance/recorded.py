@@ -36,10 +36,19 @@ class Conformance:
         return self.divergence is None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values: the verdict, and the design and the instance that it is about."""
         found = self.divergence
         where = None if found is None else {"index": found.index, "event": found.step.to_json(), "why": found.why}
-        return {"conforms": self.conforms, "events": self.events, "first_divergence": where}
+        return {
+            "conforms": self.conforms,
+            "events": self.events,
+            "first_divergence": where,
+            "protocol": self.header.protocol,
+            "variant": self.protocol.variant,
+            "without": list(self.header.without),
+            "threat": self.header.threat,
+            "sizes": dict(self.header.sizes),
+        }
 
 
 def conform(file: Path, asked: str = "") -> Conformance:

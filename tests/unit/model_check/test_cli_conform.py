@@ -195,7 +195,30 @@ def test_a_file_that_does_not_exist_ends_with_one_line(tmp_path: Path) -> None:
 def test_other_packages_find_the_checker_by_its_entry_point(tmp_path: Path) -> None:
     (found,) = entry_points(group="carnet.conform")
     verdict = found.load()(write(tmp_path / "trace", FIRST, STEPS))
-    assert verdict == {"conforms": True, "events": len(STEPS), "first_divergence": None}
+    assert verdict == {
+        "conforms": True,
+        "events": len(STEPS),
+        "first_divergence": None,
+        "protocol": "gpu-travelling",
+        "variant": "engine-per-holder",
+        "without": [],
+        "threat": "hypervisor",
+        "sizes": {"holders": 2, "corrupt": 0, "chunks": 2},
+    }
+
+
+def test_what_was_judged_is_said(tmp_path: Path) -> None:
+    """The same steps under a weaker design are a weaker statement."""
+    weaker = GOOD | {"without": ["fence"], "variant": ""}
+    trace = write(tmp_path / "trace", Header.from_json(weaker), STEPS)
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.json["conforms"]
+    assert (ran.json["without"], ran.json["threat"]) == (["fence"], "hypervisor")
+    assert ran.json["variant"]
+    assert ran.json["run"]["outcome"] == "the trace is a run of the spec without fence, under hypervisor"
+    text = carnet("conform", str(trace)).out
+    assert "without fence, under hypervisor\n" in text
+    assert f"all {len(STEPS)} events are steps of the spec without fence" in text
 
 
 NOISY = """
