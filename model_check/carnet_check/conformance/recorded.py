@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,14 @@ from carnet_spec.trace import Event, Header, TraceError
 
 MOST_CHARACTERS: Final = 1 << 20
 """The longest line that is read; a step takes a few hundred characters."""
+DRAWN_FRESH: Final = frozenset({"rounds", "sessions"})
+"""The sizes that only say how many keys and sessions may be drawn: these have no relations among each other."""
+MOST_DRAWN: Final = 100_000
+"""The largest of those sizes."""
+MOST_OF_ONE: Final = 1_000
+"""The largest of any other size."""
+MOST_TOGETHER: Final = 4_000
+"""How much those others may be when multiplied: tables grow with the square of one, and with the product of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +67,13 @@ def conform(file: Path, asked: str = "") -> Conformance:
     the header has to agree. Without it the header names a registered id, as a trace must not say which code to run.
 
     Raises:
-        UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist.
+        UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist, or
+            for one that is larger than ``MOST_DRAWN``, ``MOST_OF_ONE`` and ``MOST_TOGETHER`` allow.
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
     """
     lines = _lines(file)
     header = _header(lines)
+    _check_sizes(header)
     source = _source(header, asked)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
@@ -158,6 +169,17 @@ def _events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
             raise UsageError(f"line {number}: the clock goes back from {clock} to {event.clock}")
         clock = event.clock
         yield event
+
+
+def _check_sizes(header: Header) -> None:
+    """Refuse an instance that would take minutes or gigabytes to build, before anything of it is built."""
+    for name, size in header.sizes:
+        most = MOST_DRAWN if name in DRAWN_FRESH else MOST_OF_ONE
+        if size > most:
+            raise UsageError(f"line 1: the size '{name}' is above {most:,}, up to which traces are followed")
+    if math.prod(size for name, size in header.sizes if size and name not in DRAWN_FRESH) > MOST_TOGETHER:
+        others = " and ".join(sorted(DRAWN_FRESH))
+        raise UsageError(f"line 1: the sizes other than {others} make more than {MOST_TOGETHER:,} together")
 
 
 def _source(header: Header, asked: str) -> Source:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from carnet_check.families import Source
 from carnet_spec.trace import Header
 from tests.fixtures.rounds import header, honest, write
 from tests.unit.model_check.command import TOY, carnet
@@ -219,6 +221,43 @@ def test_what_was_judged_is_said(tmp_path: Path) -> None:
     text = carnet("conform", str(trace)).out
     assert "without fence, under hypervisor\n" in text
     assert f"all {len(STEPS)} events are steps of the spec without fence" in text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"rounds": 10**6}, "the size 'rounds' is above 100,000"),
+        ({"sessions": 100_001}, "the size 'sessions' is above 100,000"),
+        ({"holders": 10**7}, "the size 'holders' is above 1,000"),
+        ({"slots": 10**4000}, "the size 'slots' is above 1,000"),
+        ({"horses": 1_001}, "the size 'horses' is above 1,000"),
+        (
+            {"holders": 1_000, "chunks": 1_000, "rounds": 1},
+            "the sizes other than rounds and sessions make more than 4,000",
+        ),
+        (
+            {"holders": 41, "fakes": 0, "chunks": 100},
+            "the sizes other than rounds and sessions make more than 4,000 together",
+        ),
+    ],
+)
+def test_an_instance_too_large_to_build_is_refused_before_it_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], said: str
+) -> None:
+    monkeypatch.setattr(Source, "instance", lambda *_: pytest.fail("it was built"))
+    ran = carnet("conform", str(_written(tmp_path / "trace", GOOD | {"sizes": sizes})), "--json")
+    assert ran.code == 2
+    assert f"line 1: {said}" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"rounds": 100_000, "sessions": 100_000}, {"holders": 1_000, "corrupt": 0, "chunks": 4}]
+)
+def test_instances_at_the_bounds_are_built(tmp_path: Path, sizes: dict[str, int]) -> None:
+    trace = write(tmp_path / "trace", Header.from_json(GOOD | {"sizes": dict(FIRST.sizes) | sizes}), STEPS)
+    began = time.monotonic()
+    assert carnet("conform", str(trace), "--json").code in (0, 1)
+    assert time.monotonic() - began < 60
 
 
 NOISY = """
