@@ -94,6 +94,23 @@ def test_a_revocation_list_of_somebody_else_is_refused(name: str) -> None:
     assert appraised(collateral=published(**{name: theirs})).failed_step == "collateral-signature"
 
 
+def test_an_authority_that_may_not_sign_lists_signs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def usage(authority: bool) -> x509.KeyUsage:
+        return x509.KeyUsage(not authority, False, False, False, False, authority, False, False, False)
+
+    monkeypatch.setattr("carnet_ref.attestation.simulated.authority._usage", usage)
+    listless = SimulatedPlatform(b"no lists", NOW)
+    appraisal = appraise_quote(
+        listless.td().quote(bytes(64)),
+        at=NOW,
+        policy=DEFAULT_POLICY,
+        anchors=listless.anchors,
+        collateral=listless.collateral,
+    )
+    assert appraisal.failed_step == "collateral-signature"
+    assert "may not sign revocation lists" in appraisal.steps[-1].detail
+
+
 def test_the_two_revocation_lists_are_not_exchangeable() -> None:
     lists = json.loads(PLATFORM.collateral)
     swapped = published(root_ca_crl=lists["pck_crl"], pck_crl=lists["root_ca_crl"])
