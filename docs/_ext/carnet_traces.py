@@ -32,6 +32,12 @@ see are left out.
 {"clock": 12, "action": "rotate_out", "by": "orchestrator", "args": {"a": "alice", "k": "s5b2b4935/1"}}
 ```
 
+A trace is input to be judged, so it cannot say which code to run: `protocol` is the id of a registered protocol. For
+any other, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
+
+Sizes have bounds, so that no header asks for an instance that takes minutes to build: 100,000 rounds and sessions,
+1,000 of anything else, and 4,000 when those others are multiplied.
+
 `carnet conform TRACE` follows the events one after another. Each has to be a step that the specification allows there;
 the first that is not is named, with the guard that refuses it. Whatever anybody can deduce is deduced after every step.
 Arguments that are missing are searched for. An event costs the same however long the trace: sessions and keys are new

@@ -136,7 +136,9 @@ def _described(error: BaseException) -> tuple[str, str, int]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    from carnet_check.printable import printable
+
+    return printable(" ".join(text.split()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

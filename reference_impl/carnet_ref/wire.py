@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
 ByteOrder = Literal["little", "big"]
@@ -82,3 +83,24 @@ class Reader:
     def malformed(self, expected: str, found: str) -> MalformedError:
         """Return, for the caller to raise, an error at the current place."""
         return MalformedError(self._what, expected, found, self._position)
+
+
+def json_value(text: str | bytes) -> object:
+    """Return the value of a JSON text in which no object has a name twice, since readers differ in which one counts.
+
+    Raises:
+        ValueError: it is no such text, or nested too deeply.
+
+    Source: RFC 8259, section 4.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_without_doubles)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return fields

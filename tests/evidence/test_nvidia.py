@@ -10,7 +10,7 @@ from cryptography import x509
 
 from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.attestation.certificate_path import PathError, check_path, parse_pem_chain
 from carnet_ref.attestation.formats import decode, device_evidence
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.ocsp import check_not_revoked, parse_ocsp
@@ -195,6 +195,12 @@ def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
         assert appraise_rim(case.document, at=case.at, anchors=anchors).failed_step == "chain"
     with pytest.raises(MalformedError, match="certificates of authorities"):
         anchors_from_pem(wrong)
+
+
+def test_an_ocsp_responder_under_the_root_of_rims_is_no_signer_of_rims() -> None:
+    (responder,) = parse_ocsp(decode(read(RIM_OCSP_REPLY), "OCSP reply")).responders
+    with pytest.raises(PathError, match="for OCSPSigning"):
+        check_path([responder], default_anchors().of(Role.NVIDIA_RIM))
 
 
 def test_the_default_anchors_are_the_roots_that_nvidia_and_google_publish() -> None:

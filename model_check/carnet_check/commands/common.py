@@ -95,7 +95,13 @@ def log(text: str) -> None:
 def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
     """Print what came of a command: one JSON object, or lines and the closing block."""
     if as_json:
-        click.echo(json.dumps({**value, "run": closing.as_json()}, ensure_ascii=False, indent=2))
+        click.echo(_json({**value, "run": closing.as_json()}))
         return
     for line in [*lines, *closing.lines()]:
         say(line)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """Write JSON, in ASCII alone if it has characters that a terminal would act on and that JSON does not escape."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return text if text.replace("\n", "").isprintable() else json.dumps(value, indent=2)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from carnet_check.commands.common import finish, json_option
+from carnet_check.commands.completion import PROTOCOL
+from carnet_check.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.conformance import Conformance
@@ -18,34 +20,36 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
+@click.option(
+    "--protocol", "asked", type=PROTOCOL, default="", metavar="PROTOCOL", help="Whose trace it is, if not registered."
+)
 @json_option
 @click.pass_context
-def conform(context: click.Context, trace: Path, as_json: bool) -> int:
+def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> int:
     """Follow TRACE, which roles recorded, and name the first event that the spec does not allow there.
 
     TRACE is a file of JSON values, one a line: a header that names protocol, variant and sizes, then the events.
+    The header names a registered protocol; any other has to be named here too, since to load it is to run its code.
     Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named.
     """
     from carnet_check.conformance import conform as follow
 
     began = time.monotonic()
-    result = follow(trace)
+    result = follow(trace, asked)
     seconds = time.monotonic() - began
-    finish(as_json, result.to_json(), [] if as_json else _lines(result), _closing(context, result, seconds))
+    lines = [] if as_json else [printable(line) for line in _lines(result)]
+    finish(as_json, result.to_json(), lines, _closing(context, result, seconds))
     return 0 if result.conforms else 1
 
 
 def _lines(result: Conformance) -> Iterator[str]:
     from carnet_spec.prose import wrapped
 
-    header = result.header
-    removed = f" without {', '.join(header.without)}" if header.without else ""
-    threat = f", under {header.threat}" if header.threat else ""
-    yield f"following {header.protocol}, variant {result.protocol.variant}{removed}{threat}"
+    yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""
     found = result.divergence
     if found is None:
-        yield f"CONFORMS: all {result.events:,} events are steps of the spec"
+        yield f"CONFORMS: all {result.events:,} events are steps of the spec{_weakened(result)}"
     else:
         yield f"DIVERGES at event {found.index} (line {found.index + 2})"
         yield from wrapped("  event", f"{found.step} by {found.step.by}", 10)
@@ -53,12 +57,19 @@ def _lines(result: Conformance) -> Iterator[str]:
     yield ""
 
 
+def _weakened(result: Conformance) -> str:
+    """Say which defences the trace was judged without, and under which threat model."""
+    header = result.header
+    removed = f" without {', '.join(header.without)}" if header.without else ""
+    return f"{removed}, under {header.threat}" if header.threat else removed
+
+
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
 
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
-        outcome="the trace is a run of the spec" if result.conforms else "the trace is no run of the spec",
+        outcome=f"the trace is {'a' if result.conforms else 'no'} run of the spec{_weakened(result)}",
         strength=f"this one trace, {result.events:,} events; every guard checked, every deduction taken",
         budget=f"none ({result.events / max(seconds, 1e-9):,.0f} events a second)",
         profile=", ".join(f"{name} {size}" for name, size in result.header.sizes) or "the family's own sizes",

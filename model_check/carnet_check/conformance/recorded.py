@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +15,19 @@ from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.families import Source, load, unknown
 from carnet_spec.language import Instance, Profile, Protocol
+from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.trace import Event, Header, TraceError
 
 MOST_CHARACTERS: Final = 1 << 20
 """The longest line that is read; a step takes a few hundred characters."""
+DRAWN_FRESH: Final = frozenset({"rounds", "sessions"})
+"""The sizes that only say how many keys and sessions may be drawn: these have no relations among each other."""
+MOST_DRAWN: Final = 100_000
+"""The largest of those sizes."""
+MOST_OF_ONE: Final = 1_000
+"""The largest of any other size."""
+MOST_TOGETHER: Final = 4_000
+"""How much those others may be when multiplied: tables grow with the square of one, and with the product of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +45,36 @@ class Conformance:
         return self.divergence is None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values: the verdict, and the design and the instance that it is about."""
         found = self.divergence
         where = None if found is None else {"index": found.index, "event": found.step.to_json(), "why": found.why}
-        return {"conforms": self.conforms, "events": self.events, "first_divergence": where}
+        return {
+            "conforms": self.conforms,
+            "events": self.events,
+            "first_divergence": where,
+            "protocol": self.header.protocol,
+            "variant": self.protocol.variant,
+            "without": list(self.header.without),
+            "threat": self.header.threat,
+            "sizes": dict(self.header.sizes),
+        }
 
 
-def conform(file: Path) -> Conformance:
+def conform(file: Path, asked: str = "") -> Conformance:
     """Follow the trace in ``file``, which is read twice: elements are collected first.
 
-    ``events`` counts those up to the divergence, or all.
+    ``events`` counts those up to the divergence, or all. ``asked`` is the protocol whose trace it is, by any reference:
+    the header has to agree. Without it the header names a registered id, as a trace must not say which code to run.
 
     Raises:
-        UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist.
+        UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist, or
+            for one that is larger than ``MOST_DRAWN``, ``MOST_OF_ONE`` and ``MOST_TOGETHER`` allow.
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
     """
     lines = _lines(file)
     header = _header(lines)
-    source = load(header.protocol)
+    _check_sizes(header)
+    source = _source(header, asked)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
     instance = _grown(_instance(source, protocol, header), protocol, _events(lines))
@@ -85,13 +108,44 @@ def _lines(file: Path) -> Iterator[tuple[int, object]]:
                 number += 1
                 if len(line) == MOST_CHARACTERS:
                     raise UsageError(f"'{file}' is no trace: line {number} does not end")
-                yield number, json.loads(line)
+                yield number, _value(line)
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"'{file}' is no trace: it is not text in UTF-8") from None
-    except (json.JSONDecodeError, RecursionError):
-        raise UsageError(f"'{file}' is no trace: line {number} is not JSON") from None
+    except _LineError as error:
+        raise UsageError(f"'{file}' is no trace: line {number} {error}") from None
+
+
+class _LineError(Exception):
+    """A line that is no JSON to rely on; says what is wrong with it."""
+
+
+def _value(line: str) -> object:
+    """Return the value of one line.
+
+    Raises:
+        _LineError: it is not JSON, or JSON that two readers could take for different things.
+
+    Source: RFC 8259, sections 4 (names that are not unique), 8.2 (halves of characters) and 9 (limits).
+    """
+    try:
+        value = json.loads(line, object_pairs_hook=_without_doubles)
+        if r"\u" in line:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _LineError("has half a character in it") from None
+    except (ValueError, RecursionError):
+        raise _LineError("is not JSON") from None
+    return value
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise _LineError(f"names '{twice}' twice in one object")
+    return fields
 
 
 def _header(lines: Iterator[tuple[int, object]]) -> Header:
@@ -115,6 +169,28 @@ def _events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
             raise UsageError(f"line {number}: the clock goes back from {clock} to {event.clock}")
         clock = event.clock
         yield event
+
+
+def _check_sizes(header: Header) -> None:
+    """Refuse an instance that would take minutes or gigabytes to build, before anything of it is built."""
+    for name, size in header.sizes:
+        most = MOST_DRAWN if name in DRAWN_FRESH else MOST_OF_ONE
+        if size > most:
+            raise UsageError(f"line 1: the size '{name}' is above {most:,}, up to which traces are followed")
+    if math.prod(size for name, size in header.sizes if size and name not in DRAWN_FRESH) > MOST_TOGETHER:
+        others = " and ".join(sorted(DRAWN_FRESH))
+        raise UsageError(f"line 1: the sizes other than {others} make more than {MOST_TOGETHER:,} together")
+
+
+def _source(header: Header, asked: str) -> Source:
+    """Return the protocol that the caller asked for, or the registered one that the header names."""
+    if not asked and header.protocol not in REGISTRY:
+        known = unknown("protocol", header.protocol, "the registry", REGISTRY)
+        raise UsageError(f"line 1: {known}; any other is named on the command line, with --protocol PROTOCOL")
+    source = load(asked or header.protocol)
+    if header.protocol != source.family.id:
+        raise UsageError(f"line 1: the trace is of '{header.protocol}', not of '{source.family.id}'")
+    return source
 
 
 def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:

@@ -4,7 +4,15 @@ The links are checked one by one, because the verifier of `cryptography` holds e
 Web: NVIDIA's RIM certificates write dates before 2050 as GeneralizedTime and are refused there. Signatures and names
 are still checked by `cryptography`; the few rules of RFC 5280 that remain are the ones below.
 
-Source: RFC 5280, sections 4.1 and 6.1.
+What a certificate is for, role by role:
+
+* Who signs evidence, RIMs or Intel's collateral is an end entity whose key makes digital signatures. RFC 5280 has no
+  extended key usage for any of these, and genuine certificates list none; one that lists purposes is for those alone,
+  unless any purpose is among them.
+* Who issues such certificates is an authority that may sign certificates, and lists no other purposes either.
+* Who answers OCSP requests for an authority is an end entity, too, and lists that purpose by name.
+
+Source: RFC 5280, sections 4.1, 4.2.1.3, 4.2.1.9, 4.2.1.12 and 6.1.
 """
 
 from __future__ import annotations
@@ -23,6 +31,15 @@ LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
+PURPOSES = {
+    x509.oid.ExtendedKeyUsageOID.SERVER_AUTH: "serverAuth",
+    x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH: "clientAuth",
+    x509.oid.ExtendedKeyUsageOID.CODE_SIGNING: "codeSigning",
+    x509.oid.ExtendedKeyUsageOID.EMAIL_PROTECTION: "emailProtection",
+    x509.oid.ExtendedKeyUsageOID.TIME_STAMPING: "timeStamping",
+    x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING: "OCSPSigning",
+}
+"""Extended key usages by the names that RFC 5280, section 4.2.1.12, gives them; they are only shown."""
 
 UNREADABLE = (
     ValueError,
@@ -66,7 +83,7 @@ def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificat
             warnings.simplefilter("error")  # what `cryptography` will refuse one day is refused today
             certificates = tuple(load())
             for certificate in certificates:
-                _read_everything(certificate)
+                read_everything(certificate)
     except UNREADABLE as error:
         raise MalformedError("certificate chain", "X.509 certificates", _one_line(error)) from None
     if not 1 <= len(certificates) <= LONGEST_PATH:
@@ -74,8 +91,8 @@ def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificat
     return certificates
 
 
-def _read_everything(certificate: x509.Certificate) -> None:
-    """Touch what `cryptography` decodes only when asked, so that errors come now."""
+def read_everything(certificate: x509.Certificate) -> None:
+    """Touch what `cryptography` decodes only when asked, so that errors come now: those in ``UNREADABLE``."""
     _ = (certificate.extensions, certificate.public_key(), certificate.subject, certificate.issuer)
     _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_hash_algorithm)
 
@@ -87,25 +104,32 @@ def _one_line(error: Exception | Warning) -> str:
 def check_path(certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]) -> x509.Certificate:
     """Return the anchor that ``certificates`` lead to, each issued by the next, the last by the anchor or being it.
 
-    The first must be of a key that signs something else than certificates. Validity in time is for the caller to
-    look at: see `validity`.
+    The first must be of an end entity that may sign evidence. Validity in time is for the caller to look at: see
+    `validity`.
 
     Raises:
-        PathError: they lead to none, or a certificate on the way must not issue.
+        PathError: they lead to none, a certificate on the way must not issue, or one is for something else.
     """
-    _check_may_sign(certificates[0])
+    check_signer(certificates[0])
     last = certificates[-1]
-    anchor = next((anchor for anchor in anchors if anchor == last), None)
     above = list(certificates[1:])
-    if anchor is None:
-        anchor = next((anchor for anchor in anchors if anchor.subject == last.issuer), None)
-        if anchor is None:
-            raise PathError(f"{name(last)} is issued by {last.issuer.rfc4514_string()}, which is no trust anchor")
+    if last in anchors:
+        anchor = last
+    else:
+        anchor = _issuer_among(anchors, last)
         above.append(anchor)
     for below, (issued, issuer) in enumerate(zip(certificates, above, strict=False)):
         check_issued(issued, issuer)
         _check_may_issue(issuer, below)
     return anchor
+
+
+def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate) -> x509.Certificate:
+    """Return the anchor that issued ``issued``; a root with a new key keeps its name, so several may have the name."""
+    named = [anchor for anchor in anchors if anchor.subject == issued.issuer]
+    if not named:
+        raise PathError(f"{name(issued)} is issued by {issued.issuer.rfc4514_string()}, which is no trust anchor")
+    return next((anchor for anchor in named if _is_issued_by(issued, anchor)), named[0])
 
 
 def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
@@ -119,20 +143,52 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
     unknown = [e.oid.dotted_string for e in issued.extensions if e.critical and e.oid not in UNDERSTOOD]
     if unknown:
         raise PathError(f"{name(issued)} has the unknown critical extension {unknown[0]}")
+    if not _is_issued_by(issued, issuer):
+        raise PathError(f"{name(issued)} is not issued by {name(issuer)}")
+
+
+def _is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
         issued.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
-        raise PathError(f"{name(issued)} is not issued by {name(issuer)}") from None
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
 
 
-def _check_may_sign(certificate: x509.Certificate) -> None:
-    """Insist that the key at the bottom is one for signing, so that no authority's key passes for it."""
+def check_signer(certificate: x509.Certificate, purpose: x509.ObjectIdentifier | None = None) -> None:
+    """Insist that ``certificate`` is one of an end entity whose key signs, so that no authority's key passes for it.
+
+    Args:
+        certificate: the signer's.
+        purpose: the extended key usage that stands for what was signed; ``None`` where there is none, as for evidence.
+
+    Raises:
+        PathError: it is one of an authority, of a key for something else, or of a key for nobody knows what.
+
+    Source: RFC 5280, sections 4.2.1.3, 4.2.1.9 and 4.2.1.12.
+    """
     try:
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
     except x509.ExtensionNotFound:
         raise PathError(f"{name(certificate)} does not say what its key is for") from None
-    if not usage.digital_signature or usage.key_cert_sign:
+    if not usage.digital_signature or usage.key_cert_sign or is_authority(certificate):
         raise PathError(f"{name(certificate)} is not a certificate of a key that signs evidence")
+    _check_purpose(certificate, purpose)
+
+
+def _check_purpose(certificate: x509.Certificate, purpose: x509.ObjectIdentifier | None) -> None:
+    """Insist that ``certificate`` lists no purposes, or ``purpose`` or any purpose among them."""
+    try:
+        listed = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except x509.ExtensionNotFound:
+        return
+    if not {purpose, x509.oid.ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}.intersection(listed):
+        shown = ", ".join(_purpose_name(each) for each in listed)[:200]
+        raise PathError(f"{name(certificate)} is for {shown}, and for nothing else")
+
+
+def _purpose_name(purpose: x509.ObjectIdentifier) -> str:
+    return PURPOSES.get(purpose, purpose.dotted_string)
 
 
 def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
@@ -144,6 +200,7 @@ def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
         raise PathError(f"{name(issuer)} does not say that it may issue certificates") from None
     if not (constraints.ca and usage.key_cert_sign):
         raise PathError(f"{name(issuer)} may not issue certificates")
+    _check_purpose(issuer, None)
     if constraints.path_length is not None and below > constraints.path_length:
         raise PathError(f"{name(issuer)} may have {constraints.path_length} authorities below it, and has {below}")
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire import MalformedError, json_value
 
 LARGEST = 16 << 20
 PEM = b"-----BEGIN "
@@ -80,9 +79,9 @@ def device_evidence(data: bytes) -> tuple[DeviceEvidence, ...]:
     if len(data) > LARGEST:
         raise MalformedError("evidence bundle", f"at most {LARGEST} bytes", f"{len(data)}")
     try:
-        bundle = json.loads(data)
-    except (ValueError, RecursionError):
-        raise MalformedError("evidence bundle", "JSON", "something else") from None
+        bundle = json_value(data)
+    except ValueError as error:
+        raise MalformedError("evidence bundle", "JSON", " ".join(str(error).split())[:200]) from None
     devices = _service_bundle(bundle) if isinstance(bundle, list) else _verifier_bundle(bundle)
     if not devices:
         raise MalformedError("evidence bundle", "at least one device", "none")

@@ -56,15 +56,20 @@ def instant(text: str | None) -> datetime:
     """Return the time that ``--at`` names; without it, now.
 
     Raises:
-        UsageError: it names none.
+        UsageError: it names none, or one that has no year from 1 to 9999 in UTC.
     """
     if text is None:
         return datetime.now(UTC).replace(microsecond=0)
     try:
         given = datetime.fromisoformat(text)
-    except ValueError:
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise UsageError(f"'{text}' is no time: write it as 2025-08-21T12:00:00Z") from None
-    return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def written(time: datetime) -> str:
+    """Return ``time``, which is in UTC, as ``--at`` takes it."""
+    return time.replace(tzinfo=None).isoformat() + "Z"
 
 
 def anchors_given(path: Path | None) -> Anchors:

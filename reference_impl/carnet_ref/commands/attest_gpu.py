@@ -19,6 +19,7 @@ from carnet_ref.commands.attest_common import (
     readable,
     show,
     unparsable,
+    written,
 )
 from carnet_spec.errors import UsageError
 
@@ -76,7 +77,7 @@ def gpu(
     options += [(option, path) for option, paths in given.items() for path in paths]
     options += [("--trust-anchor", trust_anchor)] if trust_anchor is not None else []
     words = [str(word) for pair in options for word in pair]
-    rerun = ["carnet", "attest", "gpu", str(report), *words, "--at", time.strftime("%Y-%m-%dT%H:%M:%SZ")]
+    rerun = ["carnet", "attest", "gpu", str(report), *words, "--at", written(time)]
     return show(appraisal, time, rerun, as_json)
 
 

@@ -17,6 +17,7 @@ from carnet_ref.commands.attest_common import (
     readable,
     show,
     unparsable,
+    written,
 )
 from carnet_spec.errors import UsageError
 
@@ -81,7 +82,7 @@ def tdx(
         "--trust-anchor": trust_anchor,
     }
     rerun = [str(word) for option, value in words.items() if value is not None for word in (option, value)]
-    rerun = ["carnet", "attest", "tdx", str(quote), *rerun, "--at", time.strftime("%Y-%m-%dT%H:%M:%SZ")]
+    rerun = ["carnet", "attest", "tdx", str(quote), *rerun, "--at", written(time)]
     return show(appraisal, time, rerun, as_json)
 
 

@@ -6,7 +6,7 @@ which elements an action may draw as fresh, and how many active adversary moves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_spec.language.errors import SpecificationError
@@ -58,22 +58,19 @@ class Instance:
         for name, rows in [*self.relations.items(), *((n, frozenset(v)) for n, v in self.functions.items())]:
             if name not in rigid:
                 continue
-            for row in rows:
-                self._check_row(name, row, rigid[name].domain)
+            self._check_rows(name, rows, rigid[name].domain)
         for name, symbol in rigid.items():
             if symbol.is_relation:
                 continue
             table = self.functions.get(name)
             if table is None:
                 raise SpecificationError(f"the instance gives no value to {name}")
-            for value in table.values():
-                self._check_row(name, (value,), (symbol.result,))
+            self._check_rows(name, ((value,) for value in table.values()), (symbol.result,))
         for (action, parameter), pool in self.pools.items():
             for candidate in protocol.actions:
                 for var in candidate.params:
                     if candidate.name == action and var.name == parameter:
-                        for element in pool:
-                            self._check_row(f"the pool of {action}", (element,), (var.sort,))
+                        self._check_rows(f"the pool of {action}", ((element,) for element in pool), (var.sort,))
 
     def _check_elements(self, protocol: Protocol) -> None:
         for sort in protocol.sorts:
@@ -83,11 +80,14 @@ class Instance:
             if len(set(elements)) != len(elements):
                 raise SpecificationError(f"sort {sort.name} names an element twice: {', '.join(elements)}")
 
-    def _check_row(self, name: str, row: Row, sorts: tuple[Sort, ...]) -> None:
-        if not isinstance(row, tuple):
-            raise SpecificationError(f"{name}: a row is a tuple of element names, as ('a',), not {row!r}")
-        if len(row) != len(sorts):
-            raise SpecificationError(f"{name} takes {len(sorts)} arguments, the instance gives {row}")
-        for element, sort in zip(row, sorts, strict=True):
-            if element not in self.of(sort):
-                raise SpecificationError(f"{name}: '{element}' is no element of sort {sort.name}")
+    def _check_rows(self, name: str, rows: Iterable[Row], sorts: tuple[Sort, ...]) -> None:
+        members: dict[Sort, frozenset[str]] = {}
+        for row in rows:
+            if not isinstance(row, tuple):
+                raise SpecificationError(f"{name}: a row is a tuple of element names, as ('a',), not {row!r}")
+            if len(row) != len(sorts):
+                raise SpecificationError(f"{name} takes {len(sorts)} arguments, the instance gives {row}")
+            members = members or {sort: frozenset(self.of(sort)) for sort in sorts}
+            for element, sort in zip(row, sorts, strict=True):
+                if element not in members[sort]:
+                    raise SpecificationError(f"{name}: '{element}' is no element of sort {sort.name}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from carnet_check.families import Source
+from carnet_spec.trace import Header
 from tests.fixtures.rounds import header, honest, write
-from tests.unit.model_check.command import carnet
+from tests.unit.model_check.command import TOY, carnet
 
 FIRST = header(variant="engine-per-holder", threat="hypervisor")
 STEPS = honest(1, routed=False)
@@ -93,6 +96,92 @@ def test_what_is_not_json_ends_with_one_line(tmp_path: Path, content: bytes, sai
     assert said in ran.json["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        (1, '"without": []', '"without": ["fence"], "without": []'),
+        (1, '"holders": ', '"holders": 9, "holders": '),
+        (2, '"args": {}', '"args": {"v": "1", "v": "2"}'),
+        (2, '"action": ', '"action": "fly", "action": '),
+    ],
+)
+def test_a_line_that_says_something_twice_ends_with_one_line(tmp_path: Path, line: int, old: str, new: str) -> None:
+    """Another reader might take the first value, where this one would take the last."""
+    lines = [json.dumps(GOOD | {"sizes": {"holders": 2}}), json.dumps(EVENT)]
+    assert old in lines[line - 1]
+    lines[line - 1] = lines[line - 1].replace(old, new)
+    trace = tmp_path / "trace"
+    trace.write_text("\n".join(lines))
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert f"line {line} names" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000])
+@pytest.mark.parametrize("place", ["clock", "sizes"])
+def test_a_number_of_too_many_digits_ends_with_one_line(tmp_path: Path, place: str, number: str) -> None:
+    header = json.dumps(GOOD | {"sizes": {"holders": 7_777}}).replace("7777", number if place == "sizes" else "1")
+    event = json.dumps(EVENT | {"clock": 7_777}).replace("7777", number if place == "clock" else "1")
+    trace = tmp_path / "trace"
+    trace.write_text(f"{header}\n{event}\n")
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert f"line {1 if place == 'sizes' else 2} is not JSON" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"\uDFFF"])
+@pytest.mark.parametrize("place", ["action", "by", "name", "element", "protocol"])
+def test_half_a_character_ends_with_one_line(tmp_path: Path, place: str, half: str) -> None:
+    header = json.dumps(GOOD | ({"protocol": "HALF"} if place == "protocol" else {}))
+    args = {"HALF": "x"} if place == "name" else {"v": "HALF"} if place == "element" else {}
+    event = json.dumps(EVENT | {"args": args} | ({place: "HALF"} if place in EVENT else {}))
+    trace = tmp_path / "trace"
+    trace.write_text(f"{header}\n{event}\n".replace("HALF", half))
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert f"line {1 if place == 'protocol' else 2} has half a character" in ran.json["error"]["message"]
+
+
+ODD = {
+    "an escape sequence": "\x1b[2Jclean\x1b]0;title\x07",
+    "a return": "all is well\r",
+    "another direction": "a\u202eb",
+    "an escape of one character": "\x9b2J",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", ["action", "by", "name", "element"])
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_what_no_terminal_shows_is_shown_escaped(tmp_path: Path, odd: str, place: str, form: tuple[str, ...]) -> None:
+    text = ODD[odd]
+    event = {
+        "clock": 0,
+        "action": text if place == "action" else "fenced",
+        "by": text if place == "by" else "orchestrator",
+        "args": {text: "x"} if place == "name" else {"v": text} if place == "element" else {},
+    }
+    trace = tmp_path / "trace"
+    trace.write_text(json.dumps(GOOD) + "\n" + json.dumps(event) + "\n")
+    ran = carnet("conform", str(trace), *form)
+    assert ran.code == 1
+    shown = ran.out + ran.err
+    assert all(character.isprintable() or character == "\n" for character in shown)
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", ["protocol", "variant", "without", "threat", "sizes", "carnet_trace"])
+def test_odd_characters_in_a_header_are_shown_escaped(tmp_path: Path, odd: str, place: str) -> None:
+    text = ODD[odd]
+    values = {"without": [text], "sizes": {text: 1}}
+    trace = tmp_path / "trace"
+    trace.write_text(json.dumps(GOOD | {place: values.get(place, text)}) + "\n")
+    for form in ((), ("--json",)):
+        ran = carnet("conform", str(trace), *form)
+        assert ran.code == 2
+        assert all(character.isprintable() or character == "\n" for character in ran.out + ran.err)
+
+
 def test_a_line_without_an_end_ends_with_one_line() -> None:
     ran = carnet("conform", "/dev/zero", "--json")
     assert ran.code == 2
@@ -108,4 +197,109 @@ def test_a_file_that_does_not_exist_ends_with_one_line(tmp_path: Path) -> None:
 def test_other_packages_find_the_checker_by_its_entry_point(tmp_path: Path) -> None:
     (found,) = entry_points(group="carnet.conform")
     verdict = found.load()(write(tmp_path / "trace", FIRST, STEPS))
-    assert verdict == {"conforms": True, "events": len(STEPS), "first_divergence": None}
+    assert verdict == {
+        "conforms": True,
+        "events": len(STEPS),
+        "first_divergence": None,
+        "protocol": "gpu-travelling",
+        "variant": "engine-per-holder",
+        "without": [],
+        "threat": "hypervisor",
+        "sizes": {"holders": 2, "corrupt": 0, "chunks": 2},
+    }
+
+
+def test_what_was_judged_is_said(tmp_path: Path) -> None:
+    """The same steps under a weaker design are a weaker statement."""
+    weaker = GOOD | {"without": ["fence"], "variant": ""}
+    trace = write(tmp_path / "trace", Header.from_json(weaker), STEPS)
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.json["conforms"]
+    assert (ran.json["without"], ran.json["threat"]) == (["fence"], "hypervisor")
+    assert ran.json["variant"]
+    assert ran.json["run"]["outcome"] == "the trace is a run of the spec without fence, under hypervisor"
+    text = carnet("conform", str(trace)).out
+    assert "without fence, under hypervisor\n" in text
+    assert f"all {len(STEPS)} events are steps of the spec without fence" in text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"rounds": 10**6}, "the size 'rounds' is above 100,000"),
+        ({"sessions": 100_001}, "the size 'sessions' is above 100,000"),
+        ({"holders": 10**7}, "the size 'holders' is above 1,000"),
+        ({"slots": 10**4000}, "the size 'slots' is above 1,000"),
+        ({"horses": 1_001}, "the size 'horses' is above 1,000"),
+        (
+            {"holders": 1_000, "chunks": 1_000, "rounds": 1},
+            "the sizes other than rounds and sessions make more than 4,000",
+        ),
+        (
+            {"holders": 41, "fakes": 0, "chunks": 100},
+            "the sizes other than rounds and sessions make more than 4,000 together",
+        ),
+    ],
+)
+def test_an_instance_too_large_to_build_is_refused_before_it_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], said: str
+) -> None:
+    monkeypatch.setattr(Source, "instance", lambda *_: pytest.fail("it was built"))
+    ran = carnet("conform", str(_written(tmp_path / "trace", GOOD | {"sizes": sizes})), "--json")
+    assert ran.code == 2
+    assert f"line 1: {said}" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"rounds": 100_000, "sessions": 100_000}, {"holders": 1_000, "corrupt": 0, "chunks": 4}]
+)
+def test_instances_at_the_bounds_are_built(tmp_path: Path, sizes: dict[str, int]) -> None:
+    trace = write(tmp_path / "trace", Header.from_json(GOOD | {"sizes": dict(FIRST.sizes) | sizes}), STEPS)
+    began = time.monotonic()
+    assert carnet("conform", str(trace), "--json").code in (0, 1)
+    assert time.monotonic() - began < 60
+
+
+NOISY = """
+from pathlib import Path
+
+Path({marker!r}).touch()
+"""
+
+
+@pytest.mark.parametrize("reference", ["{trace}", "{file}", "{file}:FAMILY", "noisy:FAMILY", "os:system", "toy.py"])
+def test_a_trace_never_says_which_code_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str) -> None:
+    """A header is input to be judged; it named files and modules, which were imported."""
+    monkeypatch.chdir(tmp_path)
+    marker, file, trace = tmp_path / "ran", tmp_path / "noisy.py", tmp_path / "trace.py"
+    file.write_text(NOISY.format(marker=str(marker)))
+    asked = GOOD | {"protocol": reference.format(trace=trace, file=file)}
+    trace.write_text(json.dumps(asked) + NOISY.format(marker=str(marker)))
+    ran = carnet("conform", str(trace), "--json")
+    assert ran.code == 2
+    assert "--protocol" in ran.json["error"]["message"]
+    assert not marker.exists()
+
+
+def _toy_trace(folder: Path, protocol: str = "toy") -> str:
+    toy = Header(protocol, "", (), "none", (("borrowers", 2),))
+    return str(_written(folder / "trace", toy.to_json()))
+
+
+def _written(path: Path, *lines: Any) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_the_command_line_may_name_any_protocol(tmp_path: Path) -> None:
+    ran = carnet("conform", _toy_trace(tmp_path), "--protocol", TOY, "--json")
+    assert (ran.code, ran.json["conforms"]) == (0, True)
+    assert f"--protocol {TOY}" in ran.json["run"]["rerun"]
+
+
+def test_the_header_agrees_with_the_protocol_on_the_command_line(tmp_path: Path) -> None:
+    for named in ("gpu-travelling", TOY):
+        ran = carnet("conform", _toy_trace(tmp_path, "toys"), "--protocol", named)
+        assert ran.code == 2
+        assert "the trace is of 'toys'" in ran.err
+    assert carnet("conform", str(_written(tmp_path / "t", GOOD)), "--protocol", "gpu-travelling").code == 0

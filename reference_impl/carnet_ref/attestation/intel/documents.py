@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire import MalformedError, json_value
 
 LARGEST_DOCUMENT: Final = 1 << 20
 
@@ -31,8 +30,8 @@ class Document:
         if len(data) > LARGEST_DOCUMENT:
             raise MalformedError(what, f"at most {LARGEST_DOCUMENT} bytes", f"{len(data)}")
         try:
-            value = json.loads(data.decode("utf-8"), object_pairs_hook=_without_doubles)
-        except (ValueError, RecursionError) as error:
+            value = json_value(data.decode("utf-8"))
+        except ValueError as error:
             raise MalformedError(what, "JSON", " ".join(str(error).split())[:200]) from None
         if not isinstance(value, dict):
             raise MalformedError(what, "a JSON object", type(value).__name__)
@@ -118,10 +117,3 @@ class Document:
 
     def _malformed(self, name: str, expected: str, found: object) -> MalformedError:
         return MalformedError(f"{self._what}: {name}", expected, repr(found)[:80])
-
-
-def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a name comes twice in one object")
-    return fields

@@ -75,8 +75,11 @@ class PlatformAppraisal:
         verify_p256(p256_key(chain[0]), document.signature, document.body, f"the signature of the {what}")
 
     def _check_crl(self, crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> None:
+        """Insist that ``issuer`` signed the whole of its revocation list, and may (RFC 5280, section 6.3.3 (f))."""
         if crl.issuer != issuer.subject:
             raise PathError(f"the revocation list is by {crl.issuer.rfc4514_string()}, not by {name(issuer)}")
+        if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
+            raise PathError(f"{name(issuer)} may not sign revocation lists")
         if any(extension.critical for extension in crl.extensions):
             raise PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
         if not crl.is_signature_valid(p256_key(issuer)):

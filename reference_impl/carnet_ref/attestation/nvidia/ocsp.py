@@ -18,11 +18,21 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
-from carnet_ref.attestation.certificate_path import HASHES, UNREADABLE, PathError, check_issued, name, validity
+from carnet_ref.attestation.certificate_path import (
+    HASHES,
+    UNREADABLE,
+    PathError,
+    check_issued,
+    check_signer,
+    name,
+    read_everything,
+    validity,
+)
 from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
+OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -95,7 +105,7 @@ def _read(response: ocsp.OCSPResponse) -> OcspReply:
     if critical:
         raise ValueError(f"the critical extension {critical[0]}")
     for certificate in response.certificates:
-        _ = (certificate.extensions, certificate.public_key(), certificate.subject)
+        read_everything(certificate)
     return OcspReply(
         single.serial_number,
         single.issuer_name_hash,
@@ -135,13 +145,15 @@ def _check_signed(reply: OcspReply, issuer: x509.Certificate, at: datetime) -> N
 
 
 def _may_answer(responder: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool:
+    """Return whether ``issuer`` certified ``responder`` for this by name; any purpose is not enough (RFC 6960)."""
     start, end = validity([responder])
     try:
         check_issued(responder, issuer)
+        check_signer(responder, OCSP_SIGNING)
         usage = responder.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except (PathError, x509.ExtensionNotFound):
         return False
-    return x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING in usage and start <= at <= end
+    return OCSP_SIGNING in usage and start <= at <= end
 
 
 def _has_signed(signer: x509.Certificate, reply: OcspReply) -> bool:

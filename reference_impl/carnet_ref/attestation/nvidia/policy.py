@@ -7,12 +7,11 @@ will not accept.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 
 from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire import MalformedError, json_value
 
 WHAT = "policy"
 LARGEST = 64 * 1024
@@ -69,9 +68,9 @@ def parse_policy(data: bytes) -> Policy:
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
-        given = json.loads(data)
-    except (ValueError, RecursionError):
-        raise MalformedError(WHAT, "a JSON object", "something else") from None
+        given = json_value(data)
+    except ValueError as error:
+        raise MalformedError(WHAT, "a JSON object", " ".join(str(error).split())[:200]) from None
     if not isinstance(given, dict):
         raise MalformedError(WHAT, "a JSON object", type(given).__name__)
     unknown = sorted(set(given) - set(Policy.__dataclass_fields__))

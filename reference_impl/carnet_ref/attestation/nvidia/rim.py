@@ -229,6 +229,9 @@ def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x50
 def _signature_problem(rim: Rim, within: datetime) -> str | None:
     """Return why the signature does not cover what was read, ``None`` if it does.
 
+    An element without text makes the verifier of `signxml` raise TypeError and the like: they too say that nothing
+    was verified.
+
     Args:
         rim: what was read.
         within: a time at which the signer's certificate is valid; `validity` has been judged before.
@@ -247,7 +250,7 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     )
     try:
         result = XMLVerifier().verify(rim.document, x509_cert=rim.certificates[0], expect_config=expected)
-    except (SignXMLException, InvalidSignature, ValueError, KeyError, etree.LxmlError) as error:
+    except (SignXMLException, InvalidSignature, ValueError, TypeError, KeyError, etree.LxmlError) as error:
         return f"the signature does not verify: {' '.join(str(error).split())[:200].rstrip(': ')}"
     assert isinstance(result, VerifyResult)
     try:

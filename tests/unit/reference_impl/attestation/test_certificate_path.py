@@ -28,6 +28,7 @@ MIDDLE = issue("Middle", ROOT)
 LEAF = issue("Leaf", MIDDLE, ca=False)
 CHAIN = pem([LEAF.certificate, MIDDLE.certificate, ROOT.certificate])
 UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\0")
+Purpose = x509.oid.ExtendedKeyUsageOID
 Path_ = Sequence[x509.Certificate]
 
 
@@ -57,12 +58,38 @@ def _half_an_authority(**half: Any) -> Path_:
     return certificates(issue("Leaf", middle, ca=False), middle)
 
 
+def _for(*purposes: x509.ObjectIdentifier, critical: bool = True) -> dict[str, Any]:
+    return {"extensions": [(x509.ExtendedKeyUsage(purposes), critical)]}
+
+
 WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
     "a root of its own": ("no trust anchor", lambda: certificates(issue("Lonely", None, ca=False))),
     "a namesake of the root": ("not issued by", lambda: certificates(issue("Leaf", issue("Root", None), ca=False))),
     "a link left out": ("not issued by", lambda: certificates(LEAF, ROOT)),
     "the order turned round": ("signs evidence", lambda: certificates(ROOT, MIDDLE, LEAF)),
     "an authority at the bottom": ("signs evidence", lambda: certificates(MIDDLE, ROOT)),
+    "an authority at the bottom whose key signs other things too": (
+        "signs evidence",
+        lambda: certificates(issue("x", ROOT, key_usage=usage(signs=True, issues=False))),
+    ),
+    "a key that answers OCSP requests": (
+        "for OCSPSigning, and for nothing else",
+        lambda: certificates(issue("x", ROOT, ca=False, **_for(Purpose.OCSP_SIGNING))),
+    ),
+    "a key for purposes that are not critical": (
+        "for serverAuth, clientAuth, and for nothing else",
+        lambda: certificates(
+            issue("x", ROOT, ca=False, **_for(Purpose.SERVER_AUTH, Purpose.CLIENT_AUTH, critical=False))
+        ),
+    ),
+    "a key for a purpose that nobody knows": (
+        "for 1.2.3.4, and for nothing else",
+        lambda: certificates(issue("x", ROOT, ca=False, **_for(UNKNOWN.oid))),
+    ),
+    "an authority for something else": (
+        "for codeSigning, and for nothing else",
+        lambda: _half_an_authority(**_for(Purpose.CODE_SIGNING)),
+    ),
     "a leaf as authority": ("may not issue", lambda: certificates(issue("x", LEAF, ca=False), LEAF, MIDDLE)),
     "an authority whose key may not sign certificates": (
         "may not issue",
@@ -92,6 +119,25 @@ def test_a_path_at_its_limit_and_an_unknown_extension_that_is_not_critical_are_a
     assert check_path(_at_the_limit(), certificates(ROOT)) == ROOT.certificate
     harmless = issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, False)])
     assert check_path(certificates(harmless), certificates(ROOT)) == ROOT.certificate
+
+
+def test_a_key_for_any_purpose_may_sign_evidence() -> None:
+    authority = issue("Any", ROOT, **_for(Purpose.ANY_EXTENDED_KEY_USAGE))
+    leaf = issue("Leaf", authority, ca=False, **_for(Purpose.TIME_STAMPING, Purpose.ANY_EXTENDED_KEY_USAGE))
+    assert check_path(certificates(leaf, authority), certificates(ROOT)) == ROOT.certificate
+
+
+def test_a_root_for_something_else_is_no_anchor() -> None:
+    root = issue("Root", None, **_for(Purpose.CODE_SIGNING))
+    with pytest.raises(PathError, match="codeSigning"):
+        check_path(certificates(issue("Leaf", root, ca=False)), certificates(root))
+
+
+def test_of_anchors_with_one_name_the_one_that_issued_counts() -> None:
+    namesakes = certificates(issue("Root", None), ROOT, issue("Root", None))
+    for anchors in (namesakes, namesakes[::-1]):
+        for path in ((LEAF, MIDDLE), (LEAF, MIDDLE, ROOT)):
+            assert check_path(certificates(*path), anchors) == ROOT.certificate
 
 
 def test_nobody_trusted_means_nothing_is() -> None:

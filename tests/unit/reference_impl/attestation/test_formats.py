@@ -76,6 +76,15 @@ def test_another_bundle_is_a_typed_error(what: str) -> None:
         device_evidence(json.dumps(WRONG[what]).encode())
 
 
+@pytest.mark.parametrize("key", ["evidence", "certificate"])
+def test_a_bundle_that_says_something_twice_is_a_typed_error(key: str) -> None:
+    """Another reader might take the first value, where this one would take the last."""
+    bundle = json.dumps([{"evidence": BASE64, "certificate": CHAIN_BASE64}])
+    assert device_evidence(bundle.encode())
+    with pytest.raises(MalformedError, match="comes twice"):
+        device_evidence(bundle.replace("[{", f'[{{"{key}": "AAAA", ').encode())
+
+
 @pytest.mark.parametrize("data", [b"no form at all!", b"AAAA!", b"[", b"{", b"[" * 20_000, b"A" * (LARGEST + 1)])
 def test_other_text_is_a_typed_error(data: bytes) -> None:
     with pytest.raises(MalformedError):

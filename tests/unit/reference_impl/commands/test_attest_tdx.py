@@ -97,6 +97,18 @@ def test_refused_quotes_exit_1_and_name_the_step(files: dict[str, str], words: l
     assert (shown["accepted"], shown["failed_step"], shown["claims"]) == (False, step, {})
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_before_or_after_all_times_ends_with_one_line(files: dict[str, str], time: str) -> None:
+    result = attest(files["quote"], "--at", time)
+    assert result.exit_code == 2
+    assert result.stderr == f"carnet: '{time}' is no time: write it as 2025-08-21T12:00:00Z\n"
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "2026-01-01T12:00:00.250000Z", "9999-12-31T23:59:59Z"])
+def test_any_other_time_is_repeated_as_it_was_given(files: dict[str, str], time: str) -> None:
+    assert shlex.split(found(files["quote"], "--at", time)["rerun"])[-1] == time
+
+
 def test_simulated_quotes_are_refused_with_the_production_root(files: dict[str, str]) -> None:
     assert found(files["quote"], "--at", WHEN)["failed_step"] == "pck-chain"
 

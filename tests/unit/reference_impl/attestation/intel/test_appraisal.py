@@ -17,6 +17,7 @@ from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto import sha256
 from tests.fixtures.simulated_quotes import (
+    CODE_SIGNING,
     NOW,
     PLATFORM,
     QUOTE,
@@ -32,6 +33,11 @@ QE_REPORT = SIGNATURE + 134
 PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
 DAY = timedelta(days=1)
+SGX = next(
+    extension.value
+    for extension in PCK.certificate.extensions
+    if isinstance(extension.value, x509.UnrecognizedExtension) and extension.oid.dotted_string == SGX_EXTENSION
+)
 
 
 def pem(*issued: Issued) -> str:
@@ -116,11 +122,18 @@ def test_the_signer_of_collateral_is_no_platform_though_it_leads_to_the_same_roo
 def test_a_platform_has_a_pck_certificate_of_a_pck_authority(leaf: str, authority: str, step: str) -> None:
     """With the right names the appraisal goes on, and finds that this platform made no such quote."""
     maker = Authority(b"another", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + DAY)
-    extension = PCK.certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(SGX_EXTENSION)).value
-    assert isinstance(extension, x509.UnrecognizedExtension)
     above = maker.issue(authority, ROOT, authority=True, path_length=0)
-    platform = maker.issue(leaf, above, authority=False, extensions=[extension])
+    platform = maker.issue(leaf, above, authority=False, extensions=[SGX])
     assert appraised(with_chain(pem(platform, above, ROOT))).failed_step == step
+
+
+def test_a_platform_s_key_is_for_nothing_else() -> None:
+    """RFC 5280, section 4.2.1.12: whoever lists purposes is for those alone."""
+    maker = Authority(b"another", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + DAY)
+    above = maker.issue("Intel SGX PCK Platform CA", ROOT, authority=True, path_length=0)
+    platform = maker.issue(PCK_CERTIFICATE, above, authority=False, extensions=[SGX, CODE_SIGNING])
+    appraisal = appraised(with_chain(pem(platform, above, ROOT)))
+    assert (appraisal.failed_step, "codeSigning" in appraisal.steps[-1].detail) == ("pck-chain", True)
 
 
 @pytest.mark.parametrize("days", [-1, 3651])

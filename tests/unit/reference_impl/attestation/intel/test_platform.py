@@ -21,7 +21,7 @@ from carnet_ref.attestation.intel.signatures import sign_p256
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
+from tests.fixtures.simulated_quotes import CODE_SIGNING, NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
 
 PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
@@ -55,10 +55,10 @@ def signed_by(signer: Issued, name: str, *chain: Issued) -> dict[str, str]:
     return {f"{name}_signature": sign_p256(signer.key, body).hex(), f"{name}_issuer_chain": pem(signer, *chain)}
 
 
-def another_signer(lasting: timedelta = 3650 * DAY) -> Issued:
+def another_signer(lasting: timedelta = 3650 * DAY, extensions: Sequence[x509.UnrecognizedExtension] = ()) -> Issued:
     """Return a second TCB signing certificate under the platform's root."""
     maker = Authority(b"second signer", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + lasting)
-    return maker.issue(TCB_SIGNING, ROOT, authority=False)
+    return maker.issue(TCB_SIGNING, ROOT, authority=False, extensions=extensions)
 
 
 def test_collateral_of_another_platform_is_refused_naming_both() -> None:
@@ -92,6 +92,23 @@ def test_a_platform_cannot_sign_collateral_for_itself(name: str) -> None:
 def test_a_revocation_list_of_somebody_else_is_refused(name: str) -> None:
     theirs = json.loads(OTHER.collateral)[name]
     assert appraised(collateral=published(**{name: theirs})).failed_step == "collateral-signature"
+
+
+def test_an_authority_that_may_not_sign_lists_signs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def usage(authority: bool) -> x509.KeyUsage:
+        return x509.KeyUsage(not authority, False, False, False, False, authority, False, False, False)
+
+    monkeypatch.setattr("carnet_ref.attestation.simulated.authority._usage", usage)
+    listless = SimulatedPlatform(b"no lists", NOW)
+    appraisal = appraise_quote(
+        listless.td().quote(bytes(64)),
+        at=NOW,
+        policy=DEFAULT_POLICY,
+        anchors=listless.anchors,
+        collateral=listless.collateral,
+    )
+    assert appraisal.failed_step == "collateral-signature"
+    assert "may not sign revocation lists" in appraisal.steps[-1].detail
 
 
 def test_the_two_revocation_lists_are_not_exchangeable() -> None:
@@ -170,6 +187,14 @@ def test_a_policy_may_reject_advisories() -> None:
 def test_a_signer_under_another_root_is_refused_whatever_its_name(name: str) -> None:
     theirs = fields_of(IMPOSTOR.collateral, (name, f"{name}_signature", f"{name}_issuer_chain"))
     assert appraised(collateral=published(**theirs)).failed_step == "collateral-signature"
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_a_certificate_for_something_else_signs_no_collateral(name: str) -> None:
+    """RFC 5280, section 4.2.1.12: whoever lists purposes is for those alone."""
+    signer = another_signer(extensions=[CODE_SIGNING])
+    appraisal = appraised(collateral=published(**signed_by(signer, name, ROOT)))
+    assert (appraisal.failed_step, "codeSigning" in appraisal.steps[-1].detail) == ("collateral-signature", True)
 
 
 @pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from typing import Any
+
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -11,7 +15,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.attestation.nvidia.ocsp import LARGEST, RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.wire import MalformedError
-from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, world
+from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, usage, world
 
 W = world()
 ROOT, MODEL, PROVISIONER = W.device.path[:3]
@@ -51,6 +55,40 @@ def test_a_reply_with_a_certificate_of_no_known_version_is_signed_by_nobody() ->
     damaged = parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
     with pytest.raises(RevocationError, match="signed neither"):
         check_not_revoked(damaged, MODEL.certificate, ROOT.certificate, AT)
+
+
+def _is_good(data: bytes) -> bool:
+    try:
+        check_not_revoked(parse_ocsp(data), MODEL.certificate, ROOT.certificate, AT)
+    except (MalformedError, RevocationError):
+        return False
+    return True
+
+
+def test_a_reply_with_a_certificate_signed_in_an_unknown_way_is_refused() -> None:
+    answered = ocsp_reply(MODEL, ROOT, issue("Responder", ROOT, ca=False, extensions=[(SIGNING, False)]))
+    ecdsa_with_sha384 = bytes.fromhex("06082a8648ce3d040303")
+    places = [found.start() + 9 for found in re.finditer(re.escape(ecdsa_with_sha384), answered)]
+    assert len(places) == 3  # of the reply, and twice of the certificate
+    for place in places:
+        assert not _is_good(answered[:place] + b"\x5b" + answered[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("appointed", "how"),
+    [
+        (True, {"ca": False}),
+        (False, {"ca": True}),
+        (False, {"ca": True, "key_usage": usage(signs=True, issues=False)}),
+        (False, {"ca": False, "key_usage": usage(signs=False, issues=False)}),
+    ],
+    ids=["an end entity", "an authority", "an authority that signs", "a key that signs nothing"],
+)
+def test_a_responder_is_an_end_entity_that_signs(appointed: bool, how: dict[str, Any]) -> None:
+    reply = parse_ocsp(ocsp_reply(MODEL, ROOT, issue("Responder", ROOT, **how, extensions=[(SIGNING, True)])))
+    said = contextlib.nullcontext() if appointed else pytest.raises(RevocationError, match="signed neither")
+    with said:
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, AT)
 
 
 def test_a_long_reply_is_not_read() -> None:

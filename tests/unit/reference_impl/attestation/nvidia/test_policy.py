@@ -46,6 +46,8 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a VBIOS that is no version": (b'{"minimum_vbios": "96.00"}', "a version"),
     "no time to live": (b'{"result_ttl": 0}', "seconds"),
     "a time to live that is no number": (b'{"result_ttl": true}', "seconds"),
+    "a key that comes twice": (b'{"minimum_driver": "999.0", "minimum_driver": null}', "comes twice"),
+    "a list of steps that comes twice": (b'{"require": ["nonce"], "require": ["chain"]}', "comes twice"),
     "too long": (b" " * (LARGEST + 1), "at most"),
     "too deep": (b"[" * 20_000, "a JSON object"),
 }

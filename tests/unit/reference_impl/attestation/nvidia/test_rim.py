@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
@@ -142,6 +143,12 @@ def _signed_by_authority() -> bytes:
     return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), W.rim_root)
 
 
+def _signed_by_responder() -> bytes:
+    purposes = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
+    responder = issue("Test OCSP Responder", W.rim_root, ca=False, extensions=[(purposes, True)])
+    return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), responder)
+
+
 def _other_values() -> bytes:
     return GOOD.replace(VALUE.encode(), bytes(48).hex().encode())
 
@@ -196,6 +203,7 @@ def _signs_another_element() -> bytes:
 REFUSED: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "a signer that nobody vouches for": ("chain", "no trust anchor", _stranger),
     "an authority as signer": ("chain", "signs evidence", _signed_by_authority),
+    "an OCSP responder as signer": ("chain", "OCSPSigning", _signed_by_responder),
     "a changed value": ("signature", "does not verify", _other_values),
     "the signature of another RIM": ("signature", "does not verify", _other_signature),
     "a changed product": ("signature", "does not verify", _swap('product="GH100"', 'product="GB100"')),
@@ -209,6 +217,21 @@ def test_refused_at_its_step(what: str) -> None:
     step, reason, made = REFUSED[what]
     appraisal = appraised(made())
     assert (appraisal.failed_step, reason in appraisal.steps[-1].detail) == (step, True), appraisal.steps[-1]
+
+
+PARTS = [part.tag.rpartition("}")[2] for part in etree.fromstring(GOOD).iterfind(f"{SIGNATURE}//{{*}}*")]
+
+
+@pytest.mark.parametrize("text", [None, "", "!", "AAAA"])
+@pytest.mark.parametrize("place", range(len(PARTS)), ids=PARTS)
+def test_a_signature_of_which_a_part_is_emptied_is_refused(place: int, text: str | None) -> None:
+    root = etree.fromstring(GOOD)
+    part = root.findall(f"{SIGNATURE}//{{*}}*")[place]
+    part.attrib.clear()
+    part[:] = []
+    part.text = text
+    appraisal = appraised(bytes(etree.tostring(root)))
+    assert appraisal.failed_step in ("parse", "chain", "signature")
 
 
 @pytest.mark.parametrize("at", [AT - 365 * DAY, END + DAY])
