@@ -191,6 +191,8 @@ def test_two_active_moves_break_nothing_in_profile_ci() -> None:
     ran = carnet("verify", "gpu-travelling", "--profile", "ci", "--engine", "explicit", "--jobs", "2", "--json")
     rows = ran.json["results"]
     assert ran.code == 0
-    assert {(row["variant"], row["threat"]) for row in rows} == {(v, threat) for v in MAIN for threat in THREATS}
+    pairs = {(row["variant"], row["threat"]) for row in rows}
+    assert pairs >= {(variant, threat) for variant in MAIN for threat in THREATS}
+    assert {variant for variant, _ in pairs} == set(SOURCE.family.with_layers(MAIN))
     found = {(row["verdict"], row["bound"]) for row in rows if row["expected"] != "VIOLATED"}
     assert found == {("HOLDS-TO", 2)}
