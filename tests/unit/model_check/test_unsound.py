@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def test_a_broken_rule_refuses_every_verdict(name: str, engine: str) -> None:
 @pytest.mark.parametrize("command", [["explore"], ["attack", "--variant", "main"]])
 def test_no_other_command_judges_it_either(command: list[str]) -> None:
     ran = carnet(command[0], unsound_draft("a_claim_ahead_of_a_rule"), *command[1:])
+    assert ran.code == 2
+    assert "no verdict would mean anything: monotone" in ran.err
+
+
+def test_no_trace_is_held_to_it(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    header = {"carnet_trace": 1, "protocol": "leaking", "variant": "main", "without": [], "threat": "somebody"}
+    trace.write_text(json.dumps({**header, "sizes": {}}) + "\n", encoding="utf-8")
+    ran = carnet("conform", str(trace), "--protocol", unsound_draft("a_claim_ahead_of_a_rule"))
     assert ran.code == 2
     assert "no verdict would mean anything: monotone" in ran.err
 

@@ -15,7 +15,10 @@ from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.training.texts import text_of
 from carnet_ref.wire import MalformedError
 
-needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None,
+    reason="PyTorch is not installed: it is large, so only the extra 'train' brings it",
+)
 
 
 def test_the_command_knows_every_trainer() -> None:
