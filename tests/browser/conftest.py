@@ -53,7 +53,7 @@ def browser() -> Iterator[Browser]:
 def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the documentation, but for its longest pages, which look like the others; CI builds all of it."""
     if util.find_spec("sphinx_test_reports") is None:
-        pytest.skip("needs the docs extra, with which CI runs it")
+        pytest.skip("needs the docs extra, which the install of CONTRIBUTING.md brings")
     alone = "PYTEST_XDIST_WORKER" not in os.environ
     folder = (tmp_path_factory.mktemp("one") if alone else tmp_path_factory.getbasetemp().parent) / "documentation"
     with folder.with_suffix(".lock").open("w") as lock:
