@@ -26,6 +26,7 @@ from . import api
 from .assurance import assurance, cases, places, refuse_gaps
 from .junit import JUNIT, read
 from .markdown import contents, label, page
+from .mended import FAULTS, marks, mended, read_faults
 from .protocols import ProtocolPages
 from .verdicts import verdicts
 
@@ -58,7 +59,10 @@ def _write(app: _Sphinx) -> None:
     found = cases(families, pages(), ran, places(families, results.values()), complete=True)
     refuse_gaps(found)
     write(root / api.FOLDER, api.api(root.parent))
-    write(root / FOLDER, specification(families, pages(), results, rounds) | assurance(families, found, attacks, ran))
+    answered = (root.parent / "SECURITY.md").read_text("utf-8")
+    faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
+    specified = specification(families, pages(), results, rounds)
+    write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults)
 
 
 def _recorded(folder: Path) -> dict[str, Any]:

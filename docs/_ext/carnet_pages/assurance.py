@@ -131,7 +131,7 @@ def assurance(
             "against it, and what all of it rests on. A requirement without a sentence, an obligation, a test that "
             "passed or an enforcing place ends the build of these pages.",
             _matrix(found),
-            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\n```",
+            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\nassurance/mended\n```",
         ),
         "assurance/requirements.md": page("# Requirements, and what there is for each", *map(_need, found)),
         "assurance/evidence.md": page(

@@ -1,0 +1,100 @@
+"""The faults that were found in Carnet itself, each with the tests that would notice if it came back."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from carnet_spec.language import SpecificationError
+
+from .markdown import code, page, prose, table
+
+FAULTS = "assurance/faults.toml"
+"""Beside ``conf.py``."""
+MARK = "mends"
+"""A test carries ``@pytest.mark.mends("R1")`` when it failed before that fault was mended."""
+ANSWERED = "low"
+"""The class whose faults may be answered in SECURITY.md where no test can hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that was wrong, in words."""
+
+    id: str
+    weight: str
+    was: str
+
+
+def read_faults(path: Path) -> tuple[Fault, ...]:
+    """Return the faults that a file lists, in its order."""
+    listed = tomllib.loads(path.read_text("utf-8"))["fault"]
+    return tuple(Fault(fault["id"], fault["class"], fault["was"]) for fault in listed)
+
+
+def marks(tests: Path) -> dict[str, list[str]]:
+    """Return, for each id that tests below a folder say they mend, the tests, by path and name."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(tests.rglob("test_*.py")):
+        for name, id in _marked(ast.parse(path.read_text("utf-8"))):
+            found.setdefault(id, []).append(f"{path.relative_to(tests.parent).as_posix()}::{name}")
+    return found
+
+
+def _marked(module: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for decorator in node.decorator_list:
+                yield from ((node.name, id) for id in _ids(decorator))
+
+
+def _ids(decorator: ast.expr) -> Iterator[str]:
+    if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr == MARK:
+        for argument in decorator.args:
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                yield argument.value
+
+
+def gaps(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str) -> list[str]:
+    """Return what is wrong with the list: a fault that no test holds, a mark of no fault.
+
+    ``answered`` is the text that may answer faults of the lowest class instead, by their ids.
+    """
+    known = {fault.id for fault in faults}
+    unheld = [
+        fault.id
+        for fault in faults
+        if fault.id not in held and not (fault.weight == ANSWERED and f"**{fault.id}**" in answered)
+    ]
+    return [
+        *(f"fault {id}: no test is marked as mending it" for id in unheld),
+        *(
+            f"{tests[0]}: marked as mending {id}, which no fault is called"
+            for id, tests in held.items()
+            if id not in known
+        ),
+    ]
+
+
+def mended(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str) -> str:
+    """Return the page.
+
+    Raises:
+        SpecificationError: a fault has no test, or a test names no fault.
+    """
+    wrong = gaps(faults, held, answered)
+    if wrong:
+        raise SpecificationError("\n".join(["the list of mended faults has gaps:", *wrong]))
+    rows = [
+        (fault.id, fault.weight, prose(fault.was), "<br>".join(map(code, held.get(fault.id, ()))) or "SECURITY.md")
+        for fault in faults
+    ]
+    return page(
+        "# Faults found in Carnet, and mended",
+        "Readers and attackers made Carnet say what is wrong, or opened what should be shut. Each fault is a test that "
+        "failed before it was mended and passes now; this table is made from the marks of the tests.",
+        table(("id", "class", "what was wrong", "tests that hold it mended"), rows),
+    )
