@@ -33,6 +33,7 @@ from carnet_spec.language import (
     SpecificationError,
     Variant,
 )
+from carnet_spec.language.layers import departures
 from carnet_spec.language.lints import unsound
 from carnet_spec.protocols.registry import REGISTRY
 
@@ -77,11 +78,18 @@ class Source:
         """
         protocol = self.protocol(variant)
         with _blamed_on_the_specification(self.reference):
-            broken = unsound(protocol)
+            broken = [str(complaint) for complaint in unsound(protocol)]
+            broken += [f"layer: {why}" for why in self._departures(protocol)]
         if broken:
             more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
             raise InvalidSpecificationError(f"{protocol.variant}: no verdict would mean anything: {broken[0]}{more}")
         return protocol
+
+    def _departures(self, protocol: Protocol) -> Iterator[str]:
+        """Yield what makes a layer more than one over its design."""
+        below = self.family.variants[protocol.variant].over if protocol.variant in self.family.variants else ""
+        if below:
+            yield from departures(protocol, self.protocol(below))
 
     def layered(self) -> list[Protocol]:
         """Return the first main variant, and the layers over it."""

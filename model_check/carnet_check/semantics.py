@@ -3,10 +3,11 @@
 This is the judge. Every counterexample of every engine is replayed here before it is shown, so nothing here is clever
 and the compiled explorer, which is written from the same definitions, takes nothing from here but the first state:
 
-* A **state** gives a value to every mutable symbol. Relations start empty and functions at the first element of their
-  sort, unless the protocol says otherwise.
+* A **state** gives a value to every mutable symbol. Relations start empty, unless the protocol says otherwise. A
+  function without an initial value starts with the values that the instance names, or at the first element of its sort.
 * An **action** is enabled for an assignment of its parameters if all its guards hold. A parameter that is drawn fresh
-  is the least element of its pool that is unused and that no earlier parameter of the same step drew.
+  is an element of its pool that is unused and that no earlier parameter of the same step drew: the least one, where
+  unused elements are alike.
 * **Firing** it evaluates arguments, conditions and values of all updates in the state *before* the step; updates of
   one symbol compose in the order they are written; whatever is not mentioned stays as it was.
 * **Deductions** only insert, and their premises are monotone in what deductions insert, so all of them can be taken
@@ -29,13 +30,13 @@ from carnet_spec.language import (
     Invariant,
     Protocol,
     Row,
-    Sort,
     SpecificationError,
     Symbol,
     Term,
     Update,
 )
 from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.freshness import told_apart
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -136,6 +137,7 @@ class Interpreter:
         self.protocol = protocol
         self.instance = instance
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
+        self._told_apart = told_apart(protocol, instance)
         self._rules = [action for action in protocol.actions if action.deduction]
         self._steps = [action for action in protocol.actions if not action.deduction]
         self._checks = {action.name: _checks(action) for action in protocol.actions}
@@ -158,7 +160,7 @@ class Interpreter:
                     env = {var.name: at for var, at in zip(given[symbol].params, row, strict=True)}
                     table[row] = self._value(given[symbol].value, nothing, env)
                 else:
-                    table[row] = False if symbol.is_relation else self._first(symbol.result)
+                    table[row] = False if symbol.is_relation else self._first(symbol, row)
             if symbol.is_relation:
                 relations[symbol.name] = frozenset(row for row in table if table[row])
             else:
@@ -330,7 +332,7 @@ class Interpreter:
         drawn = {chosen.get(other.name) for other in action.fresh if other.sort == var.sort}
         used = state.relations[used_symbol(var.sort).name]
         unused = [element for element in pool if (element,) not in used and element not in drawn]
-        return unused[:1]
+        return unused if var.sort in self._told_apart else unused[:1]
 
     def _affordable(self, action: Action, state: State) -> bool:
         budget = self.instance.budget
@@ -390,11 +392,11 @@ class Interpreter:
     def _rows(self, symbol: Symbol) -> Iterator[Row]:
         return itertools.product(*(self.instance.of(sort) for sort in symbol.domain))
 
-    def _first(self, sort: Sort) -> str:
-        elements = self.instance.of(sort)
+    def _first(self, symbol: Symbol, row: Row) -> str:
+        elements = self.instance.of(symbol.result)
         if not elements:
-            raise SpecificationError(f"the instance has no element of sort {sort.name}")
-        return elements[0]
+            raise SpecificationError(f"the instance has no element of sort {symbol.result.name}")
+        return self.instance.first.get(symbol.name, {}).get(row, elements[0])
 
     def _check_arguments(self, action: Action, env: Env) -> None:
         if set(env) != {var.name for var in action.params}:

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.semantics import Interpreter, State
-from carnet_check.symbolic.precondition import PARAMETER, SWITCH, after_updates, stand_in, with_constants
+from carnet_check.symbolic.made import Purpose, stand_in, switch
+from carnet_check.symbolic.precondition import after_updates, with_constants
 from carnet_check.symbolic.structure import Structure
 from carnet_spec.language import Action, Draft, Effect, Instance, Protocol, Symbol, Term, Update
 from carnet_spec.language.terms import TRUE, Equal, Exists, Forall, Var
@@ -53,7 +54,7 @@ class Case:
         """The interpreter, with the constants that stand for parameters given their values."""
         functions = dict(self.instance.functions)
         for param in self.action.params:
-            functions[stand_in(PARAMETER, param).symbol.name] = {(): self.env[param.name]}
+            functions[stand_in(Purpose.PARAMETER, param).symbol.name] = {(): self.env[param.name]}
         return Interpreter(self.protocol, replace(self.instance, functions=functions))
 
     def after(self) -> State:
@@ -117,7 +118,7 @@ def test_the_precondition_holds_before_exactly_if_the_formula_holds_after(case: 
 def test_a_switch_that_is_off_is_an_update_that_does_not_happen(case: Case, on: bool) -> None:
     switched = after_updates(with_constants(case.action).updates, switches=True)(case.formula)
     judge = case.judge()
-    flags = {SWITCH + update.name: frozenset({()} if on else ()) for update in case.action.updates}
+    flags = {switch(update).symbol.name: frozenset({()} if on else ()) for update in case.action.updates}
     told = replace(judge.instance, relations={**judge.instance.relations, **flags})
     kept = tuple(update for update in case.action.updates if on or update.defence is None)
     after = judge.fire(case.before, replace(case.action, updates=kept), case.env)
@@ -139,7 +140,7 @@ def test_finite_structures_agree_with_the_judge(case: Case) -> None:
 def _structure(case: Case) -> Structure:
     told = case.judge().instance
     rigid = [symbol for symbol in SYMBOLS if not symbol.mutable]
-    rigid += [stand_in(PARAMETER, param).symbol for param in case.action.params]
+    rigid += [stand_in(Purpose.PARAMETER, param).symbol for param in case.action.params]
     relations = {symbol: case.before.relations[symbol.name] for symbol in RELATIONS}
     functions = {symbol: case.before.functions[symbol.name] for symbol in FUNCTIONS}
     for symbol in rigid:

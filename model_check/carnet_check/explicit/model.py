@@ -14,6 +14,7 @@ from carnet_check.explicit.saturation import Rule, Saturation, Writes
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Invariant, Row, Term, Update
 from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.freshness import told_apart
 from carnet_spec.language.lints.polarity import signed_symbols
 from carnet_spec.language.terms import Var, symbols_of
 
@@ -73,6 +74,7 @@ class _Builder:
         self, interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], *, reduce: bool
     ) -> None:
         protocol, self.instance = interpreter.protocol, interpreter.instance
+        self.told_apart = told_apart(protocol, self.instance)
         self.layout = Layout(protocol, self.instance, interpreter.start())
         self.folding = Folding(self.instance)
         self.queries = Queries(self.layout, self.folding)
@@ -173,7 +175,7 @@ class _Builder:
             if var in action.fresh:
                 earlier = [other for other in action.params[:position] if other in action.fresh]
                 after = tuple(other.name for other in earlier if other.sort == var.sort)
-                choices[var.name] = Draw(used_symbol(var.sort), pool, after)
+                choices[var.name] = Draw(used_symbol(var.sort), pool, after, var.sort in self.told_apart)
             else:
                 choices[var.name] = pool
         return choices

@@ -39,7 +39,7 @@ Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The one element of ``pool`` that comes first among those for which a relation does not hold.
+    """The element of ``pool`` that comes first among those for which a relation does not hold, or ``each`` of them.
 
     ``after`` are variables drawn earlier, whose elements do not count.
     """
@@ -47,6 +47,7 @@ class Draw:
     used: Symbol
     pool: Row
     after: tuple[str, ...] = ()
+    each: bool = False
 
 
 Domain = Row | Draw
@@ -71,7 +72,7 @@ class Queries:
         self.layout = layout
         self.folding = folding
         self.instance = layout.instance
-        self.namespace: dict[str, Any] = {"first_unused": first_unused}
+        self.namespace: dict[str, Any] = {"unused": unused}
         self._known_as: dict[tuple[str, str], str] = {}
         self._helpers: Lines = []
         self._count = 0
@@ -158,7 +159,7 @@ class Queries:
         return _tuple(self.individual(arg, names) for arg in args)
 
     def fresh_name(self, prefix: str) -> str:
-        """Return a Python name that was never used."""
+        """Return a Python name that was never used: the number alone tells it from all others."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -167,8 +168,10 @@ class Queries:
     def named(self, what: str, symbol: str, value: object) -> str:
         """Return the name by which generated code refers to something about a symbol."""
         if (what, symbol) not in self._known_as:
-            readable = "".join(letter if letter.isalnum() else "_" for letter in f"{what}_{symbol}")
-            self._known_as[what, symbol] = self.fresh_name(readable)
+            readable = "".join(
+                letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{what}_{symbol}"
+            )
+            self._known_as[what, symbol] = f"{self.fresh_name('n')}_{readable}"
             self.namespace[self._known_as[what, symbol]] = value
         return self._known_as[what, symbol]
 
@@ -216,7 +219,9 @@ class Queries:
         elif domains.keys().isdisjoint(domain.after):
             drawn = _tuple(names[other] for other in domain.after)
             given = f"s, {self._masks(domain.used)}, {self._first(domain.used)}, {domain.pool!r}, {drawn}"
-            yield _Loop(1, {name: chosen}, [f"for {chosen} in first_unused({given}):"])
+            many = "" if domain.each else "[:1]"
+            cost = len(domain.pool) if domain.each else 1
+            yield _Loop(cost, {name: chosen}, [f"for {chosen} in unused({given}){many}:"])
 
     def _over_test(self, test: Condition, domains: Mapping[str, Domain], names: Names) -> Iterator[_Loop]:
         match test.term:
@@ -284,15 +289,11 @@ def _is_known(term: Term, names: Names) -> bool:
     return all(var.name in names for var in free_variables(term))
 
 
-def first_unused(
-    s: int, masks: Mapping[Row, int], first: frozenset[Row], pool: Row, drawn: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the least element of the pool that is neither used nor drawn, or nothing."""
-    for element in pool:
-        used = (not s & masks[element,]) == ((element,) in first)
-        if not used and element not in drawn:
-            return (element,)
-    return ()
+def unused(s: int, masks: Mapping[Row, int], first: frozenset[Row], pool: Row, drawn: Sequence[str]) -> tuple[str, ...]:
+    """Return the elements of the pool that are neither used nor drawn, in order."""
+    return tuple(
+        element for element in pool if (not s & masks[element,]) != ((element,) in first) and element not in drawn
+    )
 
 
 def _tuple(parts: Iterable[str]) -> str:

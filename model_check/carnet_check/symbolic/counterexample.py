@@ -18,7 +18,8 @@ from carnet_check.symbolic.obligations import (
     instance_of,
     obligations,
 )
-from carnet_check.symbolic.precondition import PARAMETER, SKOLEM, SWITCH, stand_in, with_constants
+from carnet_check.symbolic.made import Made, Purpose, stand_in
+from carnet_check.symbolic.precondition import with_constants
 from carnet_check.symbolic.smtlib import problem, quoted, sort_name, symbol_name
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT
 from carnet_check.symbolic.structure import Row, Structure
@@ -159,7 +160,7 @@ class _FewFacts:
         self._solver = solver
         self._context = solver.ctx
         self._sizes = sizes
-        self._symbols = [symbol for symbol in symbols if not symbol.name.startswith(SWITCH)]
+        self._symbols = [symbol for symbol in symbols if not _is_switch(symbol)]
         self._declared = {str(decl.name()): decl for decl in _declarations(solver)}
         self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
         self._symbols = [symbol for symbol in self._symbols if symbol not in self._indifferent]
@@ -275,14 +276,17 @@ def _declarations(solver: Any) -> Iterator[Any]:
 
 
 def _naming_order(symbol: Symbol) -> tuple[int, str]:
-    for order, prefix in enumerate((PARAMETER, SKOLEM)):
-        if symbol.name.startswith(prefix):
-            return order + 1, symbol.name
+    if isinstance(symbol, Made):
+        return (1 if symbol.purpose is Purpose.PARAMETER else 2), symbol.name
     return (3 if symbol.mutable else 0), symbol.name
 
 
+def _is_switch(symbol: Symbol) -> bool:
+    return isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH
+
+
 def _bare(symbol: Symbol) -> str:
-    return symbol.name.removeprefix(PARAMETER).removeprefix(SKOLEM).partition(".")[0]
+    return symbol.name.split(".")[1] if isinstance(symbol, Made) else symbol.name
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:
@@ -302,16 +306,16 @@ def _lines(found: Counterexample) -> Iterator[str]:
     invariant = obligation.invariant
     yield f"  invariant  {show(invariant.body)}"
     if invariant.params:
-        yield f"       with  {_values(before, SKOLEM, invariant.params)}"
+        yield f"       with  {_values(before, Purpose.SKOLEM, invariant.params)}"
     if obligation.action is not None:
-        yield f"  step       {obligation.action.name}({_values(before, PARAMETER, obligation.action.params)})"
+        yield f"  step       {obligation.action.name}({_values(before, Purpose.PARAMETER, obligation.action.params)})"
     near = _spoken_of(obligation)
     for title, listed in _state(before, near):
         if listed:
             yield from _paragraph(title, listed)
     if obligation.action is not None:
         yield from _paragraph("changes", list(_changes(before, after)) or ["nothing"])
-    env = {param: _value(after, SKOLEM, param) for param in invariant.params}
+    env = {param: _value(after, Purpose.SKOLEM, param) for param in invariant.params}
     for part in after.false_parts(invariant.body, env):
         yield f"  fails      {show(part)}"
 
@@ -321,14 +325,14 @@ def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
     return frozenset(symbol for term in terms for symbol in symbols_of(term))
 
 
-def _values(structure: Structure, prefix: str, params: Iterable[Var]) -> str:
-    values = ((param.name, _value(structure, prefix, param)) for param in params)
+def _values(structure: Structure, purpose: Purpose, params: Iterable[Var]) -> str:
+    values = ((param.name, _value(structure, purpose, param)) for param in params)
     return ", ".join(name if name == value else f"{name} = {value}" for name, value in values)
 
 
-def _value(structure: Structure, prefix: str, param: Var) -> str:
+def _value(structure: Structure, purpose: Purpose, param: Var) -> str:
     """Return the element that a parameter stands for; any will do where nothing depends on it."""
-    symbol = stand_in(prefix, param).symbol
+    symbol = stand_in(purpose, param).symbol
     return structure.functions[symbol][()] if symbol in structure.functions else structure.of(param.sort)[0]
 
 
@@ -340,12 +344,12 @@ def _state(structure: Structure, near: frozenset[Symbol]) -> Iterator[tuple[str,
     for symbol, table in structure.functions.items():
         for row, value in sorted(table.items()):
             said = _fact(symbol, row)
-            if said == value or symbol.name.startswith("$"):
+            if said == value or isinstance(symbol, Made):
                 continue
             place = beside if symbol not in near else before if symbol.mutable else fixed
             place.append(f"{said} = {value}")
     for symbol, rows in structure.relations.items():
-        if not symbol.name.startswith("$"):
+        if not isinstance(symbol, Made):
             (before if symbol.mutable else fixed).extend(_fact(symbol, row) for row in sorted(rows))
     yield from (("before", before), ("fixed", fixed), ("beside", beside))
 

@@ -19,15 +19,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from carnet_check.symbolic.precondition import (
-    PARAMETER,
-    SKOLEM,
-    after_updates,
-    at_start,
-    stand_in,
-    switch,
-    with_constants,
-)
+from carnet_check.symbolic.made import Purpose, stand_in, switch
+from carnet_check.symbolic.precondition import after_updates, at_start, with_constants
 from carnet_check.symbolic.simplify import simplified
 from carnet_check.symbolic.smtlib import Declarations, Statement, script, statement
 from carnet_spec.language import Action, Invariant, Protocol, SpecificationError, Symbol, Term, Threat
@@ -43,7 +36,7 @@ from carnet_spec.language.terms import (
 )
 
 GOAL = "goal"
-FRESH_VALUES_DIFFER = "guard:fresh values differ"
+FRESH_VALUES_DIFFER = "fresh:values differ"
 
 
 @dataclass(frozen=True)
@@ -244,12 +237,12 @@ def _steps(system: System, action: Action) -> Iterator[Obligation]:
 
 def _fresh_values_differ(action: Action) -> Term:
     """Two values that one step draws fresh are not the same."""
-    drawn = [stand_in(PARAMETER, var) for var in action.fresh]
+    drawn = [stand_in(Purpose.PARAMETER, var) for var in action.fresh]
     pairs = itertools.combinations(drawn, 2)
     return conjunction(tuple(negation(Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b)))
 
 
 def instance_of(invariant: Invariant) -> Term:
     """Return the invariant at arbitrary constants."""
-    values: dict[Var, Term] = {param: stand_in(SKOLEM, param) for param in invariant.params}
+    values: dict[Var, Term] = {param: stand_in(Purpose.SKOLEM, param) for param in invariant.params}
     return simplified(substitute(invariant.body, values))

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from carnet_check.symbolic.made import Purpose, stand_in, switch
 from carnet_check.symbolic.simplify import both, choose, either, equal, simplified
 from carnet_spec.language import Action, Effect, Initial, SpecificationError, Symbol, Update
 from carnet_spec.language.terms import (
-    BOOL,
     FALSE,
     Apply,
-    Kind,
     Term,
     Var,
     negation,
@@ -25,32 +24,11 @@ from carnet_spec.language.terms import (
     symbols_of,
 )
 
-PARAMETER = "$par."
-"""Begins the name of the constant that stands for a parameter of an action."""
-SKOLEM = "$any."
-"""Begins the name of the constant that stands for a parameter of an invariant that is to be refuted."""
-SWITCH = "$on."
-"""Begins the name of the switch of an update that belongs to a defence."""
-
-
-def stand_in(prefix: str, var: Var) -> Apply:
-    """Return the constant that stands for ``var``: an arbitrary element of its sort.
-
-    Its name ends in the sort's, because actions share declarations and not the sorts of their parameters.
-    """
-    name = f"{prefix}{var.name}.{var.sort.name}"
-    return Apply(Symbol(name, (), var.sort, Kind.TRUTH, mutable=False), ())
-
-
-def switch(update: Update) -> Apply:
-    """Return the flag that says whether ``update`` takes place."""
-    return Apply(Symbol(SWITCH + update.name, (), BOOL, Kind.TRUTH, mutable=False), ())
-
 
 @lru_cache(maxsize=1024)
 def with_constants(action: Action) -> Action:
     """Replace the parameters of ``action`` by constants, so that no quantifier can capture them."""
-    values: dict[Var, Term] = {param: stand_in(PARAMETER, param) for param in action.params}
+    values: dict[Var, Term] = {param: stand_in(Purpose.PARAMETER, param) for param in action.params}
 
     def ground(term: Term) -> Term:
         return simplified(substitute(term, values))
@@ -91,13 +69,11 @@ def after_updates(updates: Iterable[Update], *, switches: bool = False) -> Calla
 
 def _changed(update: Update, args: tuple[Term, ...], before: Term, switches: bool) -> Term:
     """Return the value at ``args`` after ``update``, which was ``before`` until then."""
-    matched: dict[Var, Term] = {}
-    equalities: list[Term] = []
-    for pattern, arg in zip(update.args, args, strict=True):
-        if isinstance(pattern, Var) and pattern in update.each:
-            matched[pattern] = arg
-        else:
-            equalities.append(equal(arg, pattern))
+    places = tuple(zip(update.args, args, strict=True))
+    matched: dict[Var, Term] = {
+        pattern: arg for pattern, arg in places if isinstance(pattern, Var) and pattern in update.each
+    }
+    equalities = [equal(arg, substitute(pattern, matched)) for pattern, arg in places if pattern not in matched]
     test = both(*equalities, simplified(substitute(update.when, matched)))
     if switches and update.defence is not None:
         test = both(test, switch(update))

@@ -2,8 +2,9 @@
 
 Names carry what they are: ``now.`` begins a symbol that steps change, ``rigid.`` one that never changes, ``par.`` a
 parameter of the action, ``any.`` a parameter of the refuted invariant, ``on.`` the switch of an update, ``sort.``,
-``enum.`` and ``v.`` a sort, a member of an enumeration and a bound variable. So no name of a specification can clash
-with a word of SMT-LIB, and a model can be read back.
+``enum.`` and ``v.`` a sort, a member of an enumeration and a bound variable, which ends in the name of its sort. So no
+name of a specification can clash with a word of SMT-LIB or with a name that the prover makes, two variables of one name
+and different sorts stay two, and a model can be read back.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from carnet_check.symbolic.made import Made
 from carnet_spec.language import Sort, SpecificationError, Symbol
 from carnet_spec.language.terms import (
     BOOL,
@@ -52,8 +54,8 @@ def quoted(name: str) -> str:
 
 def symbol_name(symbol: Symbol) -> str:
     """Return the SMT-LIB name of ``symbol``, unquoted."""
-    if symbol.name.startswith("$"):
-        return symbol.name[1:]
+    if isinstance(symbol, Made):
+        return symbol.name.removeprefix("$")
     return ("now." if symbol.mutable else "rigid.") + symbol.name
 
 
@@ -70,8 +72,8 @@ def member_name(term: Member) -> str:
 def text(term: Term) -> str:  # noqa: PLR0912 # one case for each kind of term
     """Return ``term`` in SMT-LIB 2."""
     match term:
-        case Var(name, _):
-            return quoted("v." + name)
+        case Var(name, sort):
+            return quoted(f"v.{name}.{sort.name}")
         case Member():
             return quoted(member_name(term))
         case Truth(value):

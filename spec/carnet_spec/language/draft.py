@@ -143,15 +143,15 @@ class Draft:
     ) -> Callable[[Callable[..., None]], Action]:
         """Trace the decorated function on top of the action called ``name``: what that action does stays as it is.
 
-        Parameters of the same name and sort are shared; the others are new. What the draft's actions change before the
-        first addition, neither additions nor later actions may change: without them every run is a run of the draft.
+        Parameters of the same name and sort are shared; the others are new. What the draft speaks of before the first
+        addition, neither additions nor later actions may change: without them every run is a run of the draft.
         ``says`` and ``source`` are appended to the action's own.
 
         Raises:
             SpecificationError: there is no such action, or the addition changes what it must not.
         """
         if not self._below:
-            self._below = frozenset(update.symbol for action in self._actions for update in action.updates)
+            self._below = frozenset(self.whole().symbols)
 
         def trace(function: Callable[..., None]) -> Action:
             place, base = self._place_of(name)
@@ -293,6 +293,8 @@ class Draft:
             raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
         if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
             raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {given!r}")
+        if symbol in self._below:
+            raise SpecificationError(f"a layer cannot say how {symbol.name} begins, which is below it")
         self._initial.append(Initial(symbol, tuple(_variable(param) for param in params), given.term))
 
     # -- the protocol ---------------------------------------------------------------------------------------------

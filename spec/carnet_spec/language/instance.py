@@ -24,8 +24,9 @@ class Instance:
     Attributes:
         elements: names of the elements of each uninterpreted sort.
         relations: for each rigid relation, the rows for which it holds; absent ones hold nowhere.
-        functions: for each rigid function or constant, its value at each row (the empty row for a constant). What
-            changes and has no initial value starts at the first element of its sort.
+        functions: for each rigid function or constant, its value at each row (the empty row for a constant).
+        first: for a variable or function that changes and has no initial value, the values that it starts with; where
+            nothing is said it starts at the first element of its sort.
         pools: for an action and one of its fresh parameters, the elements it may draw, in order; by default all.
         budget: how many active adversary moves are allowed; ``None`` is no bound.
         describes: the size in words, printed beside every verdict.
@@ -34,6 +35,7 @@ class Instance:
     elements: Mapping[str, Row]
     relations: Mapping[str, frozenset[Row]] = field(default_factory=dict)
     functions: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
+    first: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
     pools: Mapping[tuple[str, str], Row] = field(default_factory=dict)
     budget: int | None = None
     describes: str = ""
@@ -66,11 +68,21 @@ class Instance:
             if table is None:
                 raise SpecificationError(f"the instance gives no value to {name}")
             self._check_rows(name, ((value,) for value in table.values()), (symbol.result,))
+        self._check_first(protocol)
         for (action, parameter), pool in self.pools.items():
             for candidate in protocol.actions:
                 for var in candidate.params:
                     if candidate.name == action and var.name == parameter:
                         self._check_rows(f"the pool of {action}", ((element,) for element in pool), (var.sort,))
+
+    def _check_first(self, protocol: Protocol) -> None:
+        given = {initial.symbol.name for initial in protocol.initial}
+        free = {s.name: s for s in protocol.symbols if s.mutable and not s.is_relation and s.name not in given}
+        for name, table in self.first.items():
+            if name not in free:
+                raise SpecificationError(f"the instance gives a first value to {name}, which is not free to have one")
+            self._check_rows(name, table, free[name].domain)
+            self._check_rows(name, ((value,) for value in table.values()), (free[name].result,))
 
     def _check_elements(self, protocol: Protocol) -> None:
         for sort in protocol.sorts:

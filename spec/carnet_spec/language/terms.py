@@ -264,6 +264,29 @@ def free_variables(term: Term) -> frozenset[Var]:
             return frozenset().union(*(free_variables(child) for child in children(term)))
 
 
+def variables_in(term: Term) -> frozenset[Var]:
+    """Return the variables that occur in ``term`` or are bound in it."""
+    found: set[Var] = set()
+    for sub in subterms(term):
+        match sub:
+            case Var():
+                found.add(sub)
+            case Forall(bound, _) | Exists(bound, _):
+                found.update(bound)
+    return frozenset(found)
+
+
+def hidden_variables(term: Term) -> frozenset[Var]:
+    """Return the variables that ``term`` reads inside a quantifier over another variable of the same name."""
+    found: set[Var] = set()
+    for sub in subterms(term):
+        if isinstance(sub, Forall | Exists):
+            names = {var.name for var in sub.bound}
+            found.update(var for var in free_variables(sub) if var.name in names)
+            found.update(var for var in sub.bound if sum(other.name == var.name for other in sub.bound) > 1)
+    return frozenset(found)
+
+
 def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
     """Return ``term`` with ``change`` applied to each direct subterm."""
     match term:

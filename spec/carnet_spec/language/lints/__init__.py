@@ -16,6 +16,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
 from carnet_spec.language.lints.common import Found, at, one_of
+from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.lints.initialisation import early_reads
 from carnet_spec.language.lints.polarity import hasty_reads
 from carnet_spec.language.lints.shape import (
@@ -38,11 +39,14 @@ from carnet_spec.language.lints.visibility import (
 )
 from carnet_spec.language.lints.wording import (
     claims,
+    fairness,
+    judged,
     labels,
     message,
     names,
     sentence,
     source,
+    spelling,
     threats,
 )
 from carnet_spec.language.protocol import Protocol
@@ -220,6 +224,12 @@ SOUNDNESS = frozenset(
     {
         "labels",
         "names",
+        "spelling",
+        "judged",
+        "fairness",
+        "visibility",
+        "own-state",
+        "ghosts",
         "scope",
         "axioms",
         "initial",
@@ -227,17 +237,25 @@ SOUNDNESS = frozenset(
         "insert-only",
         "monotone",
         "written-before-read",
+        "conflicts",
     }
 )
-"""The rules that engines rely on: where one is broken, a verdict may be wrong, so there is none."""
+"""The rules without which a verdict may be wrong, or about nothing that parties could do, so that there is none.
+
+Engines rely on most of them. The others say what a verdict would be about: a claim that somebody judges, fairness of
+actions that exist, and honest parties that decide by what they can see.
+"""
 RULES: dict[str, _Rule] = {
     "labels": labels,
     "names": names,
+    "spelling": spelling,
     "sentence": sentence,
     "source": source,
     "message": message,
     "claims": claims,
+    "judged": judged,
     "threats": threats,
+    "fairness": fairness,
     "visibility": visibility,
     "own-state": own_state,
     "own-writes": own_writes,
@@ -255,7 +273,7 @@ RULES: dict[str, _Rule] = {
     "stratified": _stratified,
 }
 """Rules about each part by itself: they hold of a draft if they hold of all it may contain."""
-_RESOLVED: dict[str, _Rule] = {"written-before-read": _written_before_read}
+_RESOLVED: dict[str, _Rule] = {"conflicts": conflicts, "written-before-read": _written_before_read}
 """Rules about what can happen, which depend on the defences that are in place."""
 _WHOLE: dict[str, _Rule] = {"idle-defences": idle_defences}
 """Rules about a whole draft: a protocol does not show what its removed parts are."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from carnet_spec.language.actions import Action, Guard, Update
-from carnet_spec.language.terms import Symbol, Term, Var, free_variables
+from carnet_spec.language.terms import Symbol, Term, Var, free_variables, hidden_variables
 
 Found = Iterator[tuple[str, str]]
 """Where something is wrong, and what to do."""
@@ -46,7 +46,9 @@ def one_of(names: Iterable[str]) -> str:
 
 
 def strangers(where: str, term: Term, known: Iterable[Var]) -> Found:
-    """Complain about variables of ``term`` that are not ``known``."""
+    """Complain about variables of ``term`` that are not ``known``, and about those that hide another."""
+    for var in sorted(hidden_variables(term), key=lambda var: var.name):
+        yield where, f"reads {var.name} where a quantifier over another sort uses the same name: rename one"
     for var in sorted(free_variables(term) - set(known), key=lambda var: var.name):
         yield (
             where,

@@ -8,7 +8,9 @@ was ever inserted into it. On that small graph a greatest fixpoint finds what mu
 * whenever the enumerations have given values, and
 * whenever a relation holds of anything,
 
-and an action may read what must have been written where its guards can hold. Functions are followed
+and an action may read what must have been written where its guards can hold. What a variable or function has as its
+value says something only once it is known by itself to be written before it is read; else two that vouch for each other
+would both be believed. Functions are followed
 for one fixed but arbitrary argument, together with the relations that hold of it and the variables
 that name it: that covers what each agent keeps, and what is recorded about each key.
 """
@@ -74,7 +76,13 @@ def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
     given = {initial.symbol for initial in protocol.initial}
     unset = [symbol for symbol in protocol.symbols if symbol.mutable and not symbol.is_relation and symbol not in given]
     domains = dict.fromkeys(symbol.domain for symbol in unset)
-    found = [read for domain in domains for read in _Analysis(protocol, domain, unset).early()]
+    trusted: frozenset[Symbol] = frozenset()
+    while True:
+        found = [read for domain in domains for read in _Analysis(protocol, domain, unset, trusted).early()]
+        written = frozenset(unset).difference(read.symbol for read in found)
+        if not found or written == trusted:
+            break
+        trusted = written
     order = [action.name for action in protocol.actions]
     return tuple(sorted(dict.fromkeys(found), key=lambda read: order.index(read.action)))
 
@@ -177,8 +185,11 @@ class _Edge:
 class _Analysis:
     """Follows the functions of one domain (the empty one: variables) for one fixed argument."""
 
-    def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol]) -> None:
+    def __init__(
+        self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol], trusted: frozenset[Symbol]
+    ) -> None:
         self.protocol = protocol
+        self.arbitrary = frozenset(unset) - trusted
         self.domain = domain
         self.tracked: _Written = frozenset(symbol.name for symbol in unset if symbol.domain == domain)
         self.cases = [case for action in protocol.actions for case in self._cases(action)]
@@ -396,7 +407,7 @@ class _Analysis:
     def _named(self, term: Term) -> _Written:
         """Return what must have been written for ``term`` to have the fixed argument as its value."""
         match term:
-            case Apply(symbol) if symbol.mutable and len(self.domain) == 1:
+            case Apply(symbol) if symbol.mutable and len(self.domain) == 1 and symbol not in self.arbitrary:
                 return self.facts.get((symbol.name, _AS_VALUE), self.tracked)
             case _:
                 return frozenset()

@@ -7,8 +7,10 @@ import string
 
 from carnet_spec.language.actions import Action, Effect
 from carnet_spec.language.lints.common import Found, at, one_of, repeated
-from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import Kind
+from carnet_spec.language.protocol import Protocol, terms_of_action
+from carnet_spec.language.terms import Kind, variables_in
+
+_WORD = re.compile(r"[^\W\d][\w-]*")
 
 
 def labels(protocol: Protocol) -> Found:
@@ -36,10 +38,35 @@ def names(protocol: Protocol) -> Found:
         "threat models": [threat.id for threat in protocol.threats],
         "defences": [defence.id for defence in protocol.defences],
         "assumptions": [assumption.id for assumption in protocol.assumptions],
+        "symbols": [symbol.name for symbol in protocol.symbols],
+        "sorts": [sort.name for sort in protocol.sorts],
+        **{f"members of {sort.name}": list(sort.members or ()) for sort in protocol.sorts},
+        **{f"parameters of {action.name}": [var.name for var in action.params] for action in protocol.actions},
+        **{f"parameters of {each.name}": [var.name for var in each.params] for each in protocol.invariants},
+        **{f"parameters of {goal.name}": [var.name for var in goal.params] for goal in protocol.goals},
     }
     for what, names in spaces.items():
         for name in repeated(names):
             yield protocol.id, f"two {what} are called '{name}': rename one"
+
+
+def spelling(protocol: Protocol) -> Found:
+    """Symbols, sorts, members and variables are called by words, so that no engine can take one for its own."""
+    terms = [term for action in protocol.actions for term in terms_of_action(action)]
+    terms += [each.body for each in (*protocol.invariants, *protocol.goals)]
+    terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
+    terms += [initial.value for initial in protocol.initial]
+    bound = {var.name for term in terms for var in variables_in(term)}
+    called = {
+        "symbol": {symbol.name for symbol in protocol.symbols},
+        "sort": {sort.name for sort in protocol.sorts},
+        "member": {member for sort in protocol.sorts for member in sort.members or ()},
+        "variable": {name.rpartition(".")[0] if re.search(r"\.\d+$", name) else name for name in bound},
+    }
+    for what, found in called.items():
+        for name in sorted(found):
+            if not _WORD.fullmatch(name):
+                yield f"{what} {name!r}", "has a name that is no word: use letters, digits, - and _, a letter first"
 
 
 def sentence(protocol: Protocol) -> Found:
@@ -85,6 +112,22 @@ def message(protocol: Protocol) -> Found:
                 yield at(action), "'message' must read 'sender -> receiver: text'"
         elif sends and action.by.honest and not action.deduction:
             yield at(action), "sends a message: say so in message='sender -> receiver: text'"
+
+
+def judged(protocol: Protocol) -> Found:
+    """Where there are threat models, every claim is judged under one of them."""
+    for claim in protocol.claims:
+        if protocol.threats and not claim.under and not claim.fails_under:
+            yield f"claim {claim.name}", "is claimed under no threat model, so nobody judges it: name some in 'under'"
+
+
+def fairness(protocol: Protocol) -> Found:
+    """What is taken fairly is an action."""
+    known = {action.name for action in protocol.actions}
+    for live in protocol.liveness:
+        for name in live.fair:
+            if name not in known:
+                yield f"liveness {live.name}", f"asks for fairness of '{name}', which is no action: {one_of(known)}"
 
 
 def claims(protocol: Protocol) -> Found:

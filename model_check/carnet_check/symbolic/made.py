@@ -1,0 +1,49 @@
+"""Symbols that the prover makes: no specification can write one.
+
+A symbol of a specification is a :class:`~carnet_spec.language.terms.Symbol`. What stands for a parameter or switches an
+update is a :class:`Made`, which equals no symbol of a specification whatever that one is called, and which is written
+out under a name of a space of its own. It is shown with a ``$`` in front, which no name in a specification has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from carnet_spec.language import Sort, Symbol, Update
+from carnet_spec.language.terms import BOOL, Apply, Kind, Var
+
+
+class Purpose(Enum):
+    """What a made symbol is for; the value begins its name in a proof obligation's text."""
+
+    PARAMETER = "par"
+    """Stands for a parameter of an action."""
+    SKOLEM = "any"
+    """Stands for a parameter of an invariant that is to be refuted."""
+    SWITCH = "on"
+    """Says whether an update that belongs to a defence takes place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Symbol):
+    """A rigid symbol without arguments that the prover made for a ``purpose``."""
+
+    purpose: Purpose = Purpose.PARAMETER
+
+
+def stand_in(purpose: Purpose, var: Var) -> Apply:
+    """Return the constant that stands for ``var``: an arbitrary element of its sort.
+
+    Its name ends in the sort's, because actions share declarations and not the sorts of their parameters.
+    """
+    return _made(f"{var.name}.{var.sort.name}", var.sort, purpose)
+
+
+def switch(update: Update) -> Apply:
+    """Return the flag that says whether ``update`` takes place."""
+    return _made(update.name, BOOL, Purpose.SWITCH)
+
+
+def _made(name: str, result: Sort, purpose: Purpose) -> Apply:
+    return Apply(Made(f"${purpose.value}.{name}", (), result, Kind.TRUTH, mutable=False, purpose=purpose), ())

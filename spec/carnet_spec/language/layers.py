@@ -1,0 +1,51 @@
+"""Layers: a design with more said about it, from which what was there before can be read off again.
+
+What is claimed of a design holds in a layer over it if every run of the layer, with the layer's own symbols left out,
+is a run of the design. That is so if each step of the layer is a step of the design with guards and updates added, or
+changes nothing that the design knows of, and if the design's symbols begin as they did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from carnet_spec.language.actions import Action, Guard, Update
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import Symbol
+
+
+def departures(layer: Protocol, design: Protocol) -> Iterator[str]:
+    """Yield each way in which ``layer`` is more than a layer over ``design``; nothing, if it is one."""
+    known = frozenset(design.symbols)
+    plain = {action.name: action for action in design.actions}
+    for action in layer.actions:
+        below = plain.get(action.name)
+        if below is None:
+            yield from (f"{action.name} is new and changes {name}" for name in _changed(action.updates, known))
+        else:
+            yield from _departures(action, below, known)
+    kept = {action.name for action in layer.actions}
+    yield from (f"{name} is gone" for name in plain if name not in kept)
+    ours = {initial for initial in layer.initial if initial.symbol in known}
+    for initial in ours.symmetric_difference(design.initial):
+        yield f"{initial.symbol.name} begins otherwise"
+    yield from (f"axiom '{axiom.name}' is gone" for axiom in design.axioms if axiom not in layer.axioms)
+
+
+def _departures(action: Action, below: Action, known: frozenset[Symbol]) -> Iterator[str]:
+    if action.by != below.by or action.deduction != below.deduction:
+        yield f"{action.name} is taken by another party, or in another way"
+    if action.params[: len(below.params)] != below.params:
+        yield f"{action.name} has other parameters"
+    yield from (f"{action.name} lacks {_what(part)}" for part in below.guards if part not in action.guards)
+    yield from (f"{action.name} lacks {_what(part)}" for part in below.updates if part not in action.updates)
+    added = [update for update in action.updates if update not in below.updates]
+    yield from (f"{action.name} also changes {name}" for name in _changed(added, known))
+
+
+def _changed(updates: list[Update] | tuple[Update, ...], known: frozenset[Symbol]) -> list[str]:
+    return sorted({update.symbol.name for update in updates if update.symbol in known})
+
+
+def _what(part: Guard | Update) -> str:
+    return f"{'guard' if isinstance(part, Guard) else 'update'} '{part.name}'"

@@ -1,0 +1,87 @@
+"""No step changes one place in two ways.
+
+Updates of one symbol apply in the order in which they are written, which is plain where a narrow one follows a sweep:
+first nobody is in the slot, then somebody is. Where neither is a sweep of the other the last one would win in silence,
+so what is not seen to be apart is refused: two updates are apart if an argument of theirs differs, or if they cannot
+both happen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from carnet_spec.language.actions import Action, Effect, Update
+from carnet_spec.language.lints.common import Found, at
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import And, Equal, Implies, Member, Not, Or, Term, Var, negation, sort_of
+
+
+def conflicts(protocol: Protocol) -> Found:
+    """Yield the pairs of updates of one step that may disagree about one place."""
+    for action in protocol.actions:
+        for first, second in itertools.combinations(action.updates, 2):
+            if first.symbol == second.symbol and _disagree(first, second) and not _apart(action, first, second):
+                yield (
+                    at(action, second),
+                    f"may undo what update '{first.name}' makes of {first.symbol.name}: say in a guard or in 'when' "
+                    "that the two never meet, or let a sweep over 'each' come first",
+                )
+
+
+def _disagree(first: Update, second: Update) -> bool:
+    """Whether the two make different things of a place, the second being no exception to a wider first."""
+    exception = len(second.each) < len(first.each)
+    if first.effect is Effect.ASSIGN:
+        return first.value != second.value and not exception
+    return first.effect is not second.effect and not exception
+
+
+def _apart(action: Action, first: Update, second: Update) -> bool:
+    """Whether the two are seen never to change one place in one step."""
+    known = [fact for guard in action.guards for fact in _facts(guard.formula)]
+    ours, theirs = set(_facts(first.when)), set(_facts(second.when))
+    if any(_contradict(one, other) for one in (*known, *ours) for other in theirs | ours):
+        return True
+    facts = {*known, *ours, *theirs}
+    pairs = zip(first.args, second.args, strict=True)
+    return any(_differ(action, facts, one, other) for one, other in pairs)
+
+
+def _facts(term: Term) -> Iterator[Term]:
+    """Yield what has to be true for ``term`` to be, as far as it can be read off."""
+    match term:
+        case And(parts):
+            for part in parts:
+                yield from _facts(part)
+        case Not(Or(parts)):
+            for part in parts:
+                yield from _facts(negation(part))
+        case Not(Implies(premise, conclusion)):
+            yield from _facts(premise)
+            yield from _facts(negation(conclusion))
+        case _:
+            yield term
+
+
+def _contradict(one: Term, other: Term) -> bool:
+    if one == negation(other):
+        return True
+    values = [(place, value) for fact in (one, other) for place, value in _value_of(fact)]
+    return any(p == q and v != w for (p, v), (q, w) in itertools.combinations(values, 2))
+
+
+def _value_of(fact: Term) -> Iterator[tuple[Term, Member]]:
+    """Yield the member that a fact says a term is equal to."""
+    match fact:
+        case Equal(Member() as value, place) | Equal(place, Member() as value):
+            yield place, value
+
+
+def _differ(action: Action, facts: set[Term], one: Term, other: Term) -> bool:
+    if isinstance(one, Member) and isinstance(other, Member):
+        return one != other
+    drawn = [var for var in (one, other) if isinstance(var, Var) and var in action.fresh]
+    if len(drawn) == 2 and one != other and sort_of(one) == sort_of(other):
+        return True
+    return negation(Equal(one, other)) in facts or negation(Equal(other, one)) in facts
