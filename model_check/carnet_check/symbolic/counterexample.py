@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.errors import EngineError
+from carnet_check.symbolic.made import Made, Purpose, stand_in
 from carnet_check.symbolic.obligations import (
     Obligation,
     instance_of,
     obligations,
 )
-from carnet_check.symbolic.made import Made, Purpose, stand_in
 from carnet_check.symbolic.precondition import with_constants
 from carnet_check.symbolic.smtlib import problem, quoted, sort_name, symbol_name
 from carnet_check.symbolic.solving import DEFAULT_RLIMIT

@@ -6,7 +6,7 @@ them. ``draft.protocol(without=…)`` resolves it into an immutable protocol val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ from carnet_spec.language.protocol import (
     listed,
     terms_of_action,
 )
-from carnet_spec.language.terms import Apply, Role, Sort, Symbol, Term, Var, sort_of, subterms
+from carnet_spec.language.terms import Apply, Role, Sort, Symbol, Term, Var, sort_of, subterms, symbols_of
 
 _Part = TypeVar("_Part", Guard, Update)
 
@@ -151,7 +151,7 @@ class Draft:
             SpecificationError: there is no such action, or the addition changes what it must not.
         """
         if not self._below:
-            self._below = frozenset(self.whole().symbols)
+            self._below = frozenset(self._spoken_of())
 
         def trace(function: Callable[..., None]) -> Action:
             place, base = self._place_of(name)
@@ -187,6 +187,16 @@ class Draft:
             if action.name == name:
                 return place, action
         raise SpecificationError(f"no action '{name}' to add to; known: {listed(a.name for a in self._actions)}")
+
+    def _spoken_of(self) -> Iterator[Symbol]:
+        """Yield the symbols that actions read or change, and those that are claimed or asked about."""
+        for action in self._actions:
+            yield from (update.symbol for update in action.updates)
+            for term in terms_of_action(action):
+                yield from symbols_of(term)
+        stated = (claim.invariant.body for claim in self._claims if claim.invariant is not None)
+        for term in (*stated, *(lemma.body for lemma in self._lemmas), *(goal.body for goal in self._goals)):
+            yield from symbols_of(term)
 
     def _refuse_below(self, name: str, updates: tuple[Update, ...]) -> None:
         for update in updates:

@@ -26,10 +26,9 @@ from carnet_spec.language import (
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
 from carnet_spec.protocols.registry import REGISTRY
 from tests.fixtures import toy
+from tests.unit.spec import lint_rows, verdict_rows
 from tests.unit.spec.lint_rows import (
-    COMPLAINTS,
     DECLARED,
-    PASSES,
     Part,
     act,
     given,
@@ -40,6 +39,9 @@ from tests.unit.spec.lint_rows import (
     writes_theirs,
 )
 from tests.unit.spec.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
+
+COMPLAINTS = lint_rows.COMPLAINTS | verdict_rows.COMPLAINTS
+PASSES = lint_rows.PASSES | verdict_rows.PASSES
 
 
 @pytest.mark.parametrize("row", COMPLAINTS)

@@ -269,11 +269,12 @@ RULES: dict[str, _Rule] = {
     "interchangeable": interchangeable,
     "insert-only": insert_only,
     "defences": defences,
+    "conflicts": conflicts,
     "monotone": hasty_reads,
     "stratified": _stratified,
 }
 """Rules about each part by itself: they hold of a draft if they hold of all it may contain."""
-_RESOLVED: dict[str, _Rule] = {"conflicts": conflicts, "written-before-read": _written_before_read}
+_RESOLVED: dict[str, _Rule] = {"written-before-read": _written_before_read}
 """Rules about what can happen, which depend on the defences that are in place."""
 _WHOLE: dict[str, _Rule] = {"idle-defences": idle_defences}
 """Rules about a whole draft: a protocol does not show what its removed parts are."""

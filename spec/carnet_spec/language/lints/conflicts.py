@@ -24,8 +24,8 @@ def conflicts(protocol: Protocol) -> Found:
             if first.symbol == second.symbol and _disagree(first, second) and not _apart(action, first, second):
                 yield (
                     at(action, second),
-                    f"may undo what update '{first.name}' makes of {first.symbol.name}: say in a guard or in 'when' "
-                    "that the two never meet, or let a sweep over 'each' come first",
+                    f"may undo what update '{first.name}' makes of {first.symbol.name}: require that their arguments "
+                    "differ, let their conditions exclude each other, or let a sweep over 'each' come first",
                 )
 
 
@@ -39,6 +39,8 @@ def _disagree(first: Update, second: Update) -> bool:
 
 def _apart(action: Action, first: Update, second: Update) -> bool:
     """Whether the two are seen never to change one place in one step."""
+    if _never_together(first, second) or _never_together(second, first):
+        return True
     known = [fact for guard in action.guards for fact in _facts(guard.formula)]
     ours, theirs = set(_facts(first.when)), set(_facts(second.when))
     if any(_contradict(one, other) for one in (*known, *ours) for other in theirs | ours):
@@ -46,6 +48,11 @@ def _apart(action: Action, first: Update, second: Update) -> bool:
     facts = {*known, *ours, *theirs}
     pairs = zip(first.args, second.args, strict=True)
     return any(_differ(action, facts, one, other) for one, other in pairs)
+
+
+def _never_together(first: Update, second: Update) -> bool:
+    """Whether one is there only with a defence, and the other only without it."""
+    return first.defence is not None and first.defence == second.unless
 
 
 def _facts(term: Term) -> Iterator[Term]:

@@ -75,10 +75,10 @@ def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
     """Return what ``protocol`` may read before it is written, in the order of its actions."""
     given = {initial.symbol for initial in protocol.initial}
     unset = [symbol for symbol in protocol.symbols if symbol.mutable and not symbol.is_relation and symbol not in given]
-    domains = dict.fromkeys(symbol.domain for symbol in unset)
+    analyses = [_Analysis(protocol, domain, unset) for domain in dict.fromkeys(symbol.domain for symbol in unset)]
     trusted: frozenset[Symbol] = frozenset()
     while True:
-        found = [read for domain in domains for read in _Analysis(protocol, domain, unset, trusted).early()]
+        found = [read for analysis in analyses for read in analysis.early(trusted)]
         written = frozenset(unset).difference(read.symbol for read in found)
         if not found or written == trusted:
             break
@@ -185,11 +185,10 @@ class _Edge:
 class _Analysis:
     """Follows the functions of one domain (the empty one: variables) for one fixed argument."""
 
-    def __init__(
-        self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol], trusted: frozenset[Symbol]
-    ) -> None:
+    def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol]) -> None:
         self.protocol = protocol
-        self.arbitrary = frozenset(unset) - trusted
+        self.unset = frozenset(unset)
+        self.arbitrary = self.unset
         self.domain = domain
         self.tracked: _Written = frozenset(symbol.name for symbol in unset if symbol.domain == domain)
         self.cases = [case for action in protocol.actions for case in self._cases(action)]
@@ -206,12 +205,15 @@ class _Analysis:
         except _TooManyNodesError:
             self.cells = {}
             self.edges = self._reachable()
-        self.at = {edge.source: self.tracked for edge in self.edges}
-        self.facts: dict[_Fact, _Written] = {}
-        self._solve()
+        self._known_facts: dict[tuple[frozenset[_Row], int], tuple[Apply, list[_Fact]]] = {}
 
-    def early(self) -> Iterator[EarlyRead]:
-        """Yield each read that some reachable node does not guarantee."""
+    def early(self, trusted: frozenset[Symbol]) -> Iterator[EarlyRead]:
+        """Yield each read that some reachable node does not guarantee.
+
+        The values of those ``trusted`` were written, wherever they are read.
+        """
+        self.arbitrary = self.unset - trusted
+        self._solve()
         reads = {case: self._relevant(case) for case in self.cases}
         for edge in self.edges:
             for read, written in reads[edge.case]:
@@ -372,6 +374,8 @@ class _Analysis:
 
     def _solve(self) -> None:
         """Start from "everything was written" and take away until nothing changes any more."""
+        self.at = {edge.source: self.tracked for edge in self.edges}
+        self.facts: dict[_Fact, _Written] = {}
         for node in self.first:
             self.at[node] = frozenset()
         for initial in self.protocol.initial:
@@ -423,12 +427,22 @@ class _Analysis:
                 return self._implied(case.outside(bound), body)
             case Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
                 return self._named(left) | self._named(right)
-            case Apply(symbol, args) if symbol.mutable and symbol.is_relation:
-                starts = [start for start, row in self._windows(symbol, args) if row in case.rows]
-                facts = [(symbol.name, start) for start in (_ANYWHERE, *starts)]
+            case Apply(symbol, _) if symbol.mutable and symbol.is_relation:
+                facts = self._facts_of(case, term)
                 return frozenset().union(*(self.facts.get(fact, self.tracked) for fact in facts))
             case _:
                 return frozenset()
+
+    def _facts_of(self, case: _Case, term: Apply) -> list[_Fact]:
+        """Return what a relation's holding says, at the fixed argument and anywhere.
+
+        Terms are slow to compare, so an answer is kept by the term itself, which is kept beside it.
+        """
+        key = (case.rows, id(term))
+        if key not in self._known_facts:
+            starts = [start for start, row in self._windows(term.symbol, term.args) if row in case.rows]
+            self._known_facts[key] = (term, [(term.symbol.name, start) for start in (_ANYWHERE, *starts)])
+        return self._known_facts[key][1]
 
 
 def _equated(action: Action) -> Callable[[_Row], frozenset[_Row]]:

@@ -1,0 +1,85 @@
+"""What the lints complain about without which a verdict would be wrong or empty: named rows, as in ``lint_rows``."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Kind, Step, constant, flag, relation
+from tests.unit.spec.lint_rows import Part, act, claim, pass_on, secret
+from tests.unit.spec.vocabulary import PARTY, Agent, Key, Phase, boss, enrolled, owner, phase, ready
+
+at = relation("at", Agent, kind=Kind.STATE, of=PARTY)
+
+
+def _live(*fair: str) -> Part:
+    return lambda draft: draft.eventually("live", ready, ready, sentence="It comes.", fair=fair)
+
+
+def _odd_constant(draft: Draft) -> None:
+    draft.axiom("odd", constant("the boss", Agent) == boss)
+
+
+def _moves(step: Step, a: Agent, b: Agent) -> None:
+    step.remove(at(a))
+    step.insert(at(b))
+
+
+def _moves_elsewhere(step: Step, a: Agent, b: Agent) -> None:
+    step.require("another", a != b)
+    _moves(step, a, b)
+
+
+def _moves_one_of_two(step: Step, a: Agent, b: Agent) -> None:
+    step.remove(at(a), when=ready)
+    step.insert(at(b), when=~ready)
+
+
+def _sweeps_first(step: Step, b: Agent) -> None:
+    step.remove(at(step.each(Agent)), name="sweep")
+    step.insert(at(b))
+
+
+def _sweeps_last(step: Step, b: Agent) -> None:
+    step.insert(at(b))
+    step.remove(at(step.each(Agent)), name="sweep")
+
+
+def _two_values(step: Step, k: Key, a: Agent) -> None:
+    step.set(owner(k), a)
+    step.set(owner(k), boss, name="again")
+
+
+def _two_drawn(step: Step, k: Key, j: Key, a: Agent) -> None:
+    step.fresh(k)
+    step.fresh(j)
+    step.set(owner(k), a)
+    step.set(owner(j), boss, name="the other")
+
+
+def _two_phases(step: Step, a: Agent) -> None:
+    step.insert(at(a), when=phase == Phase.START)
+    step.remove(at(a), when=phase == Phase.END)
+
+
+COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
+    "a claim under nothing": ("judged", (claim(secret, under=()),), "nobody judges it"),
+    "fairness of what does not exist": ("fairness", (act(pass_on), _live("pass_by")), "'pass_by', which is no action"),
+    "a symbol of two words": ("spelling", (_odd_constant,), "symbol 'the boss'"),
+    "a symbol like a switch": (
+        "spelling",
+        (lambda d: d.axiom("odd", flag("$on.insert paid", of=PARTY)),),
+        "symbol '$on.insert paid'",
+    ),
+    "a move that may stay": ("conflicts", (act(_moves),), "may undo what update 'remove at' makes of at"),
+    "a sweep after": ("conflicts", (act(_sweeps_last),), "update 'sweep'"),
+    "two values": ("conflicts", (act(_two_values),), "makes of owner"),
+}
+
+PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
+    "a claim that is to fall": ("judged", (claim(secret, under=(), fails_under=("any",)),)),
+    "fairness of an action": ("fairness", (act(pass_on), _live("pass_on"))),
+    "words": ("spelling", (act(pass_on), lambda d: d.axiom("even", enrolled(boss)))),
+    "a move elsewhere": ("conflicts", (act(_moves_elsewhere),)),
+    "one of two changes": ("conflicts", (act(_moves_one_of_two),)),
+    "a sweep before": ("conflicts", (act(_sweeps_first),)),
+    "drawn values differ": ("conflicts", (act(_two_drawn),)),
+    "two phases": ("conflicts", (act(_two_phases),)),
+}
