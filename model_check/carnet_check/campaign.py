@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,7 @@ def _proof_row(campaign: Campaign, plan: Plan, proof: ClaimProof, threat: Threat
         expected=Verdict.PROVED,
         detail=detail,
         seconds=seconds,
-        assumptions=_resting_on(plan.protocol, proof.assumptions),
+        assumptions=plan.protocol.resting_on(proof.assumptions),
         defences=proof.defences,
         lemmas=proof.lemmas,
     )
@@ -203,18 +203,12 @@ def _within(goal: Goal, profile: Profile) -> bool:
     return goal.rounds <= profile.scale.get("rounds", goal.rounds)
 
 
-def _resting_on(protocol: Protocol, used: Iterable[str]) -> tuple[str, ...]:
-    """Return the assumptions built into every step, and those among ``used``, in the order they are declared."""
-    stated = set(used)
-    return tuple(each.id for each in protocol.assumptions if each.built_in or each.id in stated)
-
-
 def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
     task = found.search
     if task.directed and not found.problems:
         return
     plan = next(plan for plan in campaign.plans if plan.protocol.variant == task.variant)
-    assumptions = _resting_on(plan.protocol, (axiom.assumption for axiom in plan.protocol.axioms))
+    assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
     for claim in task.claims or task.goals:
         verdict, bound = _verdict(found, claim)
         trace = found.violations.get(claim)
@@ -231,7 +225,7 @@ def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
             verdict=verdict,
             expected=Verdict.VIOLATED if plan.falls(claim, task.threat) else holds,
             bound=bound,
-            detail="; ".join(found.problems) or steps + _extent(campaign, found),
+            detail="; ".join(found.problems) or steps + _extent(campaign, found, claim),
             seconds=found.seconds,
             assumptions=assumptions,
             kind=Kind.GOAL if task.directed else Kind.CLAIM,
@@ -239,9 +233,11 @@ def _judged(campaign: Campaign, found: Found) -> Iterator[Result]:
         )
 
 
-def _extent(campaign: Campaign, found: Found) -> str:
+def _extent(campaign: Campaign, found: Found, claim: str) -> str:
     size = f"{campaign.profile.name}: {found.describes}" if found.describes else campaign.profile.name
-    return f"{size}; {found.covered}"
+    extra = found.extra_states.get(claim, 0)
+    more = f", and {extra:,} from other first values" if extra else ""
+    return "; ".join(filter(None, (size, found.covered + more, found.left_out.get(claim, ""))))
 
 
 def _verdict(found: Found, claim: str) -> tuple[Verdict, int | None]:
@@ -250,11 +246,12 @@ def _verdict(found: Found, claim: str) -> tuple[Verdict, int | None]:
         return Verdict.ERROR, None
     if claim in found.violations:
         return Verdict.VIOLATED, None
-    if not found.complete:
-        return Verdict.UNKNOWN, found.states
+    states = found.states + found.extra_states.get(claim, 0)
+    if not found.complete or claim in found.left_out:
+        return Verdict.UNKNOWN, states
     if found.budget is not None:
         return Verdict.HOLDS_TO, found.budget
-    return Verdict.EXHAUSTED, found.states
+    return Verdict.EXHAUSTED, states
 
 
 # -- in which order it is told --------------------------------------------------------------------

@@ -7,15 +7,16 @@ unless there is nothing to remove or its guards contradict one another.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from carnet_check.planning import EXPLICIT, Campaign, GoalOutcome, Plan
+from carnet_check.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, PREMISE, Found, moves, premises_of
-from carnet_check.vacuity import satisfiable
-from carnet_spec.language import Action, Claim, Goal, Threat
-from carnet_spec.language.terms import TRUE, conjunction
+from carnet_check.vacuity import possible, satisfiable, taking
+from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
+from carnet_spec.language.terms import TRUE
 
 ANY_THREAT = "any"
 HONEST_RUN = "none"
@@ -79,7 +80,7 @@ def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, cam
         )
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
-    return marked
+    return [*marked, *check.liveness()]
 
 
 def _called(premise: Goal) -> str:
@@ -94,6 +95,7 @@ class _Check:
         self.protocol = plan.protocol
         self.evidence = evidence or Evidence()
         self.campaign = campaign
+        self._possible: dict[str, tuple[Action, ...]] = {}
         self.expected = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
 
     # -- premises ---------------------------------------------------------------------------------
@@ -129,22 +131,35 @@ class _Check:
         if self.evidence.reached(premise.name):
             return ""
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
-        if any(satisfiable(self.protocol, threat, premise, self._taken()) for threat in threats):
+        if any(self._may_happen(premise, threat) for threat in threats):
             if self.evidence.broad:
                 self.note(f"{_called(premise)} of {claim.name} is met in no state of this profile, though it can be")
             return ""
         return f"{_called(premise)} never holds, so the claim says nothing"
 
-    def _taken(self) -> tuple[Action, ...]:
-        """Return the actions that can be taken, as far as an exhaustive exploration shows."""
-        if not self.evidence.broad or not self.evidence.exhaustive:
-            return self.protocol.actions
-        return tuple(action for action in self.protocol.actions if self.evidence.fired(action.name))
+    def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
+        """Whether some instance, of whatever size, may reach ``what``: if not, that is established."""
+        return satisfiable(self.protocol, threat, what, self._takeable(threat))
+
+    def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
+        key = threat.id if threat else ""
+        if key not in self._possible:
+            self._possible[key] = possible(self.protocol, threat)
+        return self._possible[key]
+
+    def _models(self) -> list[Threat | None]:
+        """Return the threat models that were asked for."""
+        return [None if threat == NO_THREAT else threat for threat in self.plan.threats]
+
+    def _never_taken(self, action: Action) -> bool:
+        return all(action not in self._takeable(threat) for threat in self._models())
 
     # -- goals ------------------------------------------------------------------------------------
 
     def goals(self) -> Iterator[Result]:
         """Record which goals were reached, and yield a row for each that was not."""
+        if not self.protocol.goals:
+            self.note("no goal is stated, so nothing says that what is claimed is claimed of anything that happens")
         for goal in self.protocol.goals:
             found = self.evidence.reached(goal.name)
             self.campaign.goals.append(self._goal_outcome(goal, found))
@@ -153,9 +168,10 @@ class _Check:
             tried = [search for search in self.evidence.searches if goal.name in search.search.goals]
             if any(search.problems for search in tried):
                 continue
-            exhaustive = all(search.exhaustive for search in tried)
-            detail = f"not reached ({'; '.join(search.covered for search in tried) or 'not tried'}): {goal.sentence}"
-            yield self._row(Kind.GOAL, goal.name, ANY_THREAT, exhaustive, detail)
+            never = not any(self._may_happen(goal, threat) for threat in self._models())
+            tried_in = "; ".join(search.covered for search in tried) or "not tried"
+            detail = f"{'never' if never else 'not'} reached ({tried_in}): {goal.sentence}"
+            yield self._row(Kind.GOAL, goal.name, ANY_THREAT, never, detail)
 
     def _goal_outcome(self, goal: Goal, found: Found | None) -> GoalOutcome:
         variant = self.protocol.variant
@@ -173,6 +189,43 @@ class _Check:
             directed=found.search.directed,
         )
 
+    # -- liveness ---------------------------------------------------------------------------------
+
+    def liveness(self) -> Iterator[Result]:
+        """Yield a row for each liveness property, unless something else was asked for."""
+        if self.campaign.request.claims or not self.protocol.liveness:
+            return
+        if INDUCTION not in self.campaign.engines:
+            names = ", ".join(live.name for live in self.protocol.liveness)
+            self.note(f"liveness is checked by induction alone, so nobody looked at {names}")
+            return
+        for live in self.protocol.liveness:
+            yield self._lively(live)
+
+    def _lively(self, live: Eventually) -> Result:
+        from carnet_check.symbolic.liveness import by_fairness
+
+        began = time.monotonic()
+        outcome = by_fairness(self.protocol, live)
+        verdict = Verdict.PROVED if outcome.proved else Verdict.UNKNOWN
+        detail = f"by weak fairness of {outcome.fair}" if outcome.proved else "; ".join(outcome.open)
+        trigger = Goal(live.name, (), live.trigger, live.sentence)
+        if not any(self._may_happen(trigger, threat) for threat in self._models()):
+            verdict, detail = Verdict.VACUOUS, "what it waits after never happens"
+        return Result(
+            protocol=self.campaign.request.source.family.id,
+            variant=self.protocol.variant,
+            claim=live.name,
+            threat=ANY_THREAT,
+            engine=INDUCTION,
+            verdict=verdict,
+            expected=Verdict.PROVED,
+            detail=f"{live.sentence} ({detail})",
+            seconds=time.monotonic() - began,
+            assumptions=self.protocol.resting_on(axiom.states for axiom in self.protocol.axioms),
+            kind=Kind.LIVENESS,
+        )
+
     # -- steps ------------------------------------------------------------------------------------
 
     def actions(self) -> Iterator[Result]:
@@ -183,11 +236,11 @@ class _Check:
             what = "rule" if action.deduction else "action"
             if action.by.honest:
                 detail = f"no run takes this {what} of the {action.by.name}"
-                yield self._row(Kind.ACTION, action.name, ANY_THREAT, self.evidence.exhaustive, detail)
+                yield self._row(Kind.ACTION, action.name, ANY_THREAT, self._never_taken(action), detail)
             elif self.plan.every_threat:
                 why = self._hopeless(action)
                 if why:
-                    yield self._row(Kind.ACTION, action.name, ANY_THREAT, True, why)
+                    yield self._row(Kind.ACTION, action.name, ANY_THREAT, self._never_taken(action), why)
                 else:
                     stopped.append(action.name)
         layer = self.campaign.request.source.family.variants[self.protocol.variant].over
@@ -196,8 +249,7 @@ class _Check:
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
-        guards = Goal(action.name, action.params, conjunction(tuple(g.formula for g in action.guards)), "")
-        if not satisfiable(self.protocol, None, guards, None):
+        if not satisfiable(self.protocol, None, taking(action), None):
             return "its guards contradict one another"
         family = self.campaign.request.source.family
         nothing_to_remove = not self.protocol.defences and len(family.variants) == 1
@@ -214,7 +266,9 @@ class _Check:
                 continue
             if not any(found.fired.get(action.name, 0) for action in active):
                 detail = "the adversary never takes a step"
-                yield self._row(Kind.THREAT, "adversary", found.search.threat, found.exhaustive, detail)
+                model = next(m for m in self._models() if m is not None and m.id == found.search.threat)
+                never = not any(action in self._takeable(model) for action in active)
+                yield self._row(Kind.THREAT, "adversary", found.search.threat, never, detail)
 
     # -- rows -------------------------------------------------------------------------------------
 

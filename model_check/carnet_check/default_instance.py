@@ -42,7 +42,7 @@ def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     Raises:
         UsageError: the scale names no sort of the protocol, or no instance of that size satisfies the axioms.
     """
-    elements = _elements(protocol, scale)
+    elements = elements_of(protocol, scale)
     axioms = [*protocol.axioms]
     for model in protocol.threats:
         if model.id == threat:
@@ -52,7 +52,12 @@ def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     return Instance(elements, relations, functions, describes=sizes)
 
 
-def _elements(protocol: Protocol, scale: Scale) -> dict[str, Row]:
+def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:
+    """Return the elements of each sort: its constants, and as many beside them as the scale says.
+
+    Raises:
+        UsageError: the scale names no sort of the protocol.
+    """
     sorts = [sort for sort in protocol.sorts if not sort.is_enumeration]
     known = {sort.name for sort in sorts}
     for name in scale:

@@ -23,13 +23,13 @@ from typing import Any
 
 from carnet_check.default_instance import EACH, default_instance
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
+from carnet_check.interrupts import no_longer_than
 from carnet_spec.language import (
     Draft,
     Family,
     Instance,
     Profile,
     Protocol,
-    Scale,
     SpecificationError,
     Variant,
 )
@@ -38,6 +38,8 @@ from carnet_spec.language.lints import unsound
 from carnet_spec.protocols.registry import REGISTRY
 
 DEFAULT_VARIANT = "main"
+MOST_SECONDS = 120
+"""How long a specification may take to be imported, and to be built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,11 @@ class Source:
         except Exception as error:
             raise _broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
+
+    @property
+    def instances_are_made(self) -> bool:
+        """Whether the checker makes the instances, because nobody gave any."""
+        return self.family.instance is default_instance
 
     def profile(self, name: str) -> Profile:
         """Return a profile by name.
@@ -206,7 +213,7 @@ def _importing(shown: str, folder: str) -> Iterator[None]:
     """Run foreign module code: beside its neighbours, off standard output, its errors in one line."""
     sys.path.insert(0, folder)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
             yield
     except CarnetError:
         raise
@@ -230,7 +237,7 @@ def _importing(shown: str, folder: str) -> Iterator[None]:
 def _blamed_on_the_specification(shown: str) -> Iterator[None]:
     """Turn whatever goes wrong while a specification is traced into one line that says where."""
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"building '{shown}'"):
             yield
     except CarnetError:
         raise
@@ -329,14 +336,11 @@ def _wrapped(function: Callable[..., Any], made: Draft) -> Family:
         assert isinstance(result, Draft)
         return result
 
-    def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-        return default_instance(protocol, threat, scale)
-
     return Family(
         id=made.id,
         title=made.title,
         draft=draft,
-        instance=instance,
+        instance=default_instance,
         variants={DEFAULT_VARIANT: Variant(DEFAULT_VARIANT, "as written")},
         main=(DEFAULT_VARIANT,),
         profiles={

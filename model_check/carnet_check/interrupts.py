@@ -1,11 +1,15 @@
-"""Ctrl-C belongs to the process that a person started: its workers never see it, and are stopped by it."""
+"""What interrupts work: Ctrl-C, which belongs to the process that a person started, and a limit of time."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from types import FrameType
+
+from carnet_check.errors import UsageError
 
 
 @contextmanager
@@ -20,3 +24,26 @@ def held_back() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def no_longer_than(seconds: float, what: str) -> Iterator[None]:
+    """End foreign code that goes on for too long; other threads than the first have no limit.
+
+    Raises:
+        UsageError: the time was over.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def over(_signal: int, _frame: FrameType | None) -> None:
+        raise UsageError(f"{what} took more than {seconds:g} s: a specification is read, not waited for")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,8 @@ from carnet_check.families import Source, unknown
 from carnet_check.results import Result, by_verdict, exit_code
 from carnet_check.searches import NO_THREAT, Found, violated_axioms
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Claim, Profile, Protocol, Threat
+from carnet_spec.language import Claim, Instance, Profile, Protocol, Threat
 from carnet_spec.language.lints import Level, lint
-from carnet_spec.language.lints.initialisation import claims_that_read_early
 from carnet_spec.prose import counted
 
 EXPLICIT = "explicit"
@@ -88,6 +87,15 @@ class Campaign:
     searches: list[Found] = field(default_factory=list)
     seconds: float = 0.0
 
+    def instance_of(self, row: Result) -> Instance:
+        """Return the instance in which the violation was found that a row reports."""
+        found = (
+            each.instances[row.claim]
+            for each in self.searches
+            if (each.search.variant, each.search.threat) == (row.variant, row.threat) and row.claim in each.instances
+        )
+        return next(found)
+
     @property
     def exit_code(self) -> int:
         """What the command exits with."""
@@ -138,8 +146,6 @@ def planned(request: Request) -> Campaign:
     _refuse_empty(campaign)
     _refuse_instances(campaign)
     campaign.notes += [note for plan in plans for note in _complaints(plan.protocol)]
-    if INDUCTION not in engines:
-        campaign.notes += [note for plan in plans for note in _first_values(plan)]
     return campaign
 
 
@@ -223,17 +229,6 @@ def _refuse_instances(campaign: Campaign) -> None:
                 wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
                 if wrong:
                     raise InvalidSpecificationError(f"profile {campaign.profile.name}: {'; '.join(wrong)}")
-
-
-def _first_values(plan: Plan) -> Iterator[str]:
-    """Yield what explorations take for granted and only induction does not."""
-    judged = {claim.name for claim, _ in plan.pairs}
-    early = {(read.action, read.symbol.name) for read in claims_that_read_early(plan.protocol) if read.action in judged}
-    for claim, symbol in sorted(early):
-        yield (
-            f"{plan.protocol.variant}: {claim} may read {symbol} before it is written: explored from the first "
-            "element of its sort only, where induction covers all"
-        )
 
 
 def _complaints(protocol: Protocol) -> list[str]:

@@ -27,12 +27,13 @@ class Verdict(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a row speaks about; everything but claims appears only when something is wrong with it."""
+    """What a row speaks about; goals, actions and threat models appear only when something is wrong with them."""
 
     CLAIM = "claim"
     GOAL = "goal"
     ACTION = "action"
     THREAT = "threat"
+    LIVENESS = "liveness"
 
 
 STRENGTH = {

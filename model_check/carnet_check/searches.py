@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check import families
 from carnet_check.explicit import Exploration, explore
+from carnet_check.scope import Scope, scope_of
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol, Threat
 from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunction
@@ -72,6 +73,14 @@ class Found:
     goals: Mapping[str, Trace]
     fired: Mapping[str, int]
     reduction: Mapping[str, int] = field(default_factory=dict)
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+    """Where each violation was found and each goal reached."""
+    extra_states: Mapping[str, int] = field(default_factory=dict)
+    """For a claim that needed more instances than the others, the states of those."""
+    fixes: Mapping[str, str] = field(default_factory=dict)
+    """Which meaning was explored of what axioms leave open."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """For a claim that was not explored in all that it speaks of, why."""
     problems: tuple[str, ...] = ()
     """What is wrong with the instance or the engine; anything here is an error, not a verdict."""
 
@@ -84,8 +93,17 @@ class Found:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether every reachable state of the instance was seen."""
+        """Whether every reachable state of the instances was seen."""
         return self.complete and self.budget is None
+
+
+def fixed(searches: Iterable[Found]) -> str:
+    """Say which meanings were explored of what axioms leave open; nothing where all of them were."""
+    told: dict[str, dict[str, None]] = {}
+    for found in searches:
+        for what, meaning in found.fixes.items():
+            told.setdefault(what, {})[meaning] = None
+    return "; ".join(f"{what}: {' or '.join(meanings)}" for what, meanings in told.items())
 
 
 Watch = Callable[[int, int], None]
@@ -98,8 +116,61 @@ def search(task: Search, watch: Watch | None = None) -> Found:
     protocol = source.protocol(task.variant, task.without)
     if task.digest and protocol.digest != task.digest:
         return failed(task, [f"the specification changed while it was checked: it was {task.digest[:16]}"])
-    instance = source.instance(protocol, task.threat, task.profile)
-    return search_in(task, protocol, instance, watch)
+    scope = scope_of(source, protocol, task.threat, task.profile, task.claims)
+    return search_scope(task, protocol, scope, watch)
+
+
+def search_scope(task: Search, protocol: Protocol, scope: Scope, watch: Watch | None = None) -> Found:
+    """Run ``task`` over every instance of ``scope``, and put together what was found."""
+    (first, _), *others = scope.instances
+    found = replace(
+        search_in(task, protocol, first, watch), describes=scope.describes, fixes=scope.fixes, left_out=scope.left_out
+    )
+    for instance, claims in () if task.directed else others:
+        if not found.complete or found.problems or (task.stop_at_first and found.violations):
+            break
+        open_claims = tuple(name for name in claims or task.claims if name not in found.violations)
+        part = replace(task, claims=open_claims, goals=_left(task.goals, found.goals), caps=_rest(task.caps, found))
+        if claims is None or open_claims:
+            found = _together(found, search_in(part, protocol, instance, watch), claims)
+    return found
+
+
+def _left(goals: Iterable[str], reached: Mapping[str, Trace]) -> tuple[str, ...]:
+    return tuple(name for name in goals if name not in reached)
+
+
+def _rest(caps: Caps, found: Found) -> Caps:
+    """Return what is left of the states that a search may find."""
+    return caps if caps.states is None else replace(caps, states=max(1, caps.states - found.states))
+
+
+def _together(found: Found, more: Found, claims: tuple[str, ...] | None) -> Found:
+    """Put what one more instance showed beside what the others did; it was explored for ``claims``, or for all."""
+    extra = (
+        found.extra_states
+        if claims is None
+        else {
+            **found.extra_states,
+            **{name: found.extra_states.get(name, 0) + more.states for name in claims},
+        }
+    )
+    return replace(
+        found,
+        states=found.states + (more.states if claims is None else 0),
+        transitions=found.transitions + (more.transitions if claims is None else 0),
+        depth=max(found.depth, more.depth),
+        complete=found.complete and more.complete,
+        stopped_by=found.stopped_by or more.stopped_by,
+        seconds=found.seconds + more.seconds,
+        peak_memory_bytes=max(found.peak_memory_bytes, more.peak_memory_bytes),
+        violations={**more.violations, **found.violations},
+        goals={**more.goals, **found.goals},
+        fired={name: count + more.fired.get(name, 0) for name, count in found.fired.items()},
+        instances={**more.instances, **found.instances},
+        extra_states=extra,
+        problems=found.problems + more.problems,
+    )
 
 
 def search_in(task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None) -> Found:
@@ -227,6 +298,7 @@ def _found(task: Search, judge: Interpreter, explored: Exploration, invariants: 
         goals=dict(explored.goals),
         fired=dict(explored.fired),
         reduction=dict(explored.reduction),
+        instances=dict.fromkeys((*explored.violations, *explored.goals), judge.instance),
         problems=tuple(_unreproduced(judge, named, explored.violations)),
     )
 

@@ -1,8 +1,9 @@
-"""Whether a premise can hold at all: the solver's answer, where no explored state gave one.
+"""Whether something can happen at all, in an instance of any size: the solver's answer.
 
 What is asked is weaker than reachability and stronger than mere consistency with the axioms: relations that no step
 inserts are as they were at first, and a variable over an enumeration holds a member that it was given at first or that
-some step assigns.
+some step assigns. Only steps count that can be taken themselves, which is found out step by step from the first state
+on. So "never" is established for every instance, while "perhaps" says nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +24,28 @@ from carnet_spec.language.terms import (
     Member,
     Term,
     Var,
+    conjunction,
     disjunction,
 )
+
+
+def possible(protocol: Protocol, threat: Threat | None) -> tuple[Action, ...]:
+    """Return the actions that may ever be taken; the others never are, in no instance."""
+    found: tuple[Action, ...] = ()
+    while True:
+        more = tuple(
+            action
+            for action in protocol.actions
+            if action in found or satisfiable(protocol, threat, taking(action), found)
+        )
+        if more == found:
+            return found
+        found = more
+
+
+def taking(action: Action) -> Goal:
+    """Return what must be reached for ``action`` to be taken."""
+    return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
 
 
 def satisfiable(protocol: Protocol, threat: Threat | None, premise: Goal, taken: Sequence[Action] | None) -> bool:

@@ -15,7 +15,8 @@ from carnet_check.attacks.narrate import silent
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.families import Source, unknown
 from carnet_check.results import Verdict
-from carnet_check.searches import NO_THREAT, Caps, Found, Search, search_in
+from carnet_check.scope import scope_of
+from carnet_check.searches import NO_THREAT, Caps, Found, Search, search_scope
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Finding, Profile, Protocol, Threat
 from carnet_spec.prose import counted
@@ -102,12 +103,12 @@ def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Sa
             if why:
                 return Hunt(target, Verdict.PROVED, _only(target), why, stages=tuple(stages))
             continue
-        found, judge = _search(target, profile, caps, progress)
+        found = _search(target, profile, caps, progress)
         stages.append(found)
         if found.problems:
             raise EngineError("; ".join(found.problems))
         if found.violations:
-            return _shown(target, judge, profile, stages)
+            return _shown(target, profile, stages)
         if found.stopped_by == "interrupt":
             raise KeyboardInterrupt
     covered = "; ".join(f"{found.search.profile.name}: {found.covered}" for found in stages)
@@ -211,8 +212,8 @@ def _stages(target: Quarry) -> tuple[Profile, ...]:
     return family.hunts or tuple(family.profiles.values())
 
 
-def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> tuple[Found, Interpreter]:
-    instance = target.source.instance(target.protocol, target.threat.id, profile)
+def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Found:
+    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     task = Search(
         reference=target.source.reference,
         variant=target.protocol.variant,
@@ -224,21 +225,21 @@ def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> tupl
         caps=caps,
     )
     moves = "" if profile.budget is None else f", at most {counted(profile.budget, 'active adversary move')}"
-    progress(f"searching {profile.name}: {instance.describes}{moves}")
+    progress(f"searching {profile.name}: {scope.describes}{moves}")
 
     def watch(states: int, depth: int) -> None:
         progress(f"searching {profile.name}: {states:,} states, depth {depth}")
 
-    found = search_in(task, target.protocol, instance, watch)
-    return found, Interpreter(target.protocol, instance)
+    return search_scope(task, target.protocol, scope, watch)
 
 
-def _shown(target: Quarry, judge: Interpreter, profile: Profile, stages: list[Found]) -> Hunt:
+def _shown(target: Quarry, profile: Profile, stages: list[Found]) -> Hunt:
     """Minimise the shortest violation and replay it, which is what makes it an attack."""
     violations = stages[-1].violations
     order = {name: place for place, name in enumerate(target.claims)}
     claim = min(violations, key=lambda name: (len(violations[name].steps), order[name]))
     invariant = target.protocol.claim(claim).checked
+    judge = Interpreter(target.protocol, stages[-1].instances[claim])
     trace = minimise(judge, invariant, violations[claim])
     states = judge.replay(trace)
     if judge.holds(invariant.formula, states[-1]):

@@ -66,14 +66,15 @@ def explore(
     from carnet_check.attacks.hunt import quarry
     from carnet_check.families import load
     from carnet_check.report.progress import progress
-    from carnet_check.searches import Caps, Search, search_in
+    from carnet_check.scope import scope_of
+    from carnet_check.searches import Caps, Search, search_scope
 
     given = sizes_given(holders, rounds, sizes)
     source = load(protocol)
     profile = source.profile(profile_name)
     profile = replace(profile, scale={**profile.scale, **given}, budget=profile.budget if moves is None else moves)
     target = quarry(source, variant=variant, threat=threat, every_claim=True)
-    instance = source.instance(target.protocol, target.threat.id, profile)
+    scope = scope_of(source, target.protocol, target.threat.id, profile, target.claims)
     task = Search(
         reference=source.reference,
         variant=target.protocol.variant,
@@ -84,11 +85,11 @@ def explore(
         caps=Caps(states=max_states),
         reduction=not no_reduction,
     )
-    for line in _intention(target, instance.describes, profile):
+    for line in _intention(target, scope.describes, profile):
         (log if as_json else say)(line)
     with progress() as shown:
-        found = search_in(
-            task, target.protocol, instance, lambda states, depth: shown.status(f"{states:,} states, depth {depth}")
+        found = search_scope(
+            task, target.protocol, scope, lambda states, depth: shown.status(f"{states:,} states, depth {depth}")
         )
     if found.problems:
         from carnet_check.errors import EngineError
@@ -171,6 +172,7 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
 
 def _closing(context: click.Context, target: Quarry, found: Found) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.searches import fixed
 
     fallen = set(found.violations)
     word = "UNKNOWN" if not found.complete else "EXHAUSTED" if found.budget is None else "HOLDS-TO"
@@ -179,7 +181,7 @@ def _closing(context: click.Context, target: Quarry, found: Found) -> Closing:
     return Closing(
         verdicts={name: count for name, count in counts.items() if count},
         outcome="every reachable state seen" if found.exhaustive else found.covered,
-        strength=f"explicit: {found.describes}",
+        strength=f"explicit: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
         budget="no cap on states" if found.search.caps.states is None else f"{found.search.caps.states:,} states",
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
         digests={protocol.variant: protocol.digest},

@@ -179,6 +179,7 @@ def _as_json(campaign: Campaign) -> dict[str, Any]:
 def _closing(context: click.Context, campaign: Campaign, kept: Kept) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
     from carnet_check.results import by_verdict
+    from carnet_check.searches import fixed
 
     strength = []
     if INDUCTION in campaign.engines:
@@ -188,6 +189,9 @@ def _closing(context: click.Context, campaign: Campaign, kept: Kept) -> Closing:
         strength.append(
             "explicit: " + ("; ".join(sizes) or "the instances of the profile") + ", " + _adversary(campaign)
         )
+        fixes = fixed(campaign.searches)
+        if fixes:
+            strength.append(f"these instances fix {fixes}")
     return Closing(
         verdicts=by_verdict(campaign.results),
         outcome="every verdict as expected" if campaign.exit_code == 0 else _worst(campaign),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
+from carnet_check.report.words import resting
 from carnet_check.results import Result, Verdict
 
 _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
@@ -59,7 +60,7 @@ def _facts(row: Result) -> Iterator[str]:
     yield f"verdict: {row.shown}"
     yield f"expected: {row.expected}"
     yield f"detail: {row.detail}"
-    yield f"assumptions: {' '.join(row.assumptions) or 'none'}"
+    yield f"assumptions: {resting(row.assumptions)}"
 
 
 def _clean(text: str) -> str:

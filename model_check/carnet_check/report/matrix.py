@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from carnet_check.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
+from carnet_check.report.words import resting
 from carnet_check.results import Kind, Result, Verdict
 from carnet_spec.prose import RULE_WIDTH, counted, wrapped
 
@@ -23,7 +24,7 @@ def matrices(campaign: Campaign, width: int = 80) -> list[str]:
     for plan in campaign.plans:
         rows = [row for row in campaign.results if row.variant == plan.protocol.variant]
         lines += [*_title(campaign, plan), *_table(plan, rows, width), ""]
-        lines += [*_assumptions(plan, rows), *_goals(campaign, plan), *_unexpected(rows)]
+        lines += [*_assumptions(plan, rows), *_goals(campaign, plan), *_liveness(rows), *_unexpected(rows)]
     if campaign.declared:
         lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
     for note in campaign.notes:
@@ -112,16 +113,20 @@ def _assumptions(plan: Plan, rows: Sequence[Result]) -> list[str]:
         indent = max(len(claim) for claim in used) + 4
         lines.append("assumptions that the proofs rest on")
         for claim, ids in used.items():
-            lines += wrapped(f"  {claim}", " ".join(_sorted(ids)) or "none", indent)
+            lines += wrapped(f"  {claim}", resting(ids), indent)
     explored = {id for row in rows if row.engine == EXPLICIT for id in row.assumptions}
     if explored:
-        lines += wrapped("explored instances take for granted ", " ".join(_sorted(explored)), 36)
+        lines += wrapped("explored instances take for granted ", resting(explored), 36)
     return [*lines, ""] if lines else []
 
 
-def _sorted(ids: Iterable[str]) -> list[str]:
-    """Sort A2 before A10."""
-    return sorted(ids, key=lambda id: (id.rstrip("0123456789"), len(id), id))
+def _liveness(rows: Sequence[Result]) -> list[str]:
+    """Say what happens in the end, and by whose fairness."""
+    lines = []
+    for row in rows:
+        if row.kind is Kind.LIVENESS:
+            lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", 19)
+    return ["liveness (what happens in the end)", *lines, ""] if lines else []
 
 
 def _goals(campaign: Campaign, plan: Plan) -> list[str]:

@@ -46,7 +46,12 @@ def _variant(source: Source, plan: Plan) -> dict[str, Any]:
             _claim(source, protocol, claim) for claim in {claim.name: claim for claim, _ in plan.pairs}.values()
         ],
         "assumptions": [
-            {"id": each.id, "sentence": each.sentence, "built_in": each.built_in} for each in protocol.assumptions
+            *({"id": a.id, "sentence": a.sentence, "built_in": a.built_in} for a in protocol.assumptions),
+            *(
+                {"id": axiom.states, "sentence": axiom.says or show_axiom(axiom), "built_in": False}
+                for axiom in protocol.axioms
+                if not axiom.assumption
+            ),
         ],
         "defences": [_defence(source, protocol, defence) for defence in protocol.defences],
         "lemmas": [_lemma(lemma) for lemma in protocol.lemmas],

@@ -46,7 +46,7 @@ def attack_of(campaign: Campaign, row: Result) -> Attack:
     """
     plan = next(plan for plan in campaign.plans if plan.protocol.variant == row.variant)
     protocol, source = plan.protocol, campaign.request.source
-    judge = Interpreter(protocol, source.instance(protocol, row.threat, campaign.profile))
+    judge = Interpreter(protocol, campaign.instance_of(row))
     claim = protocol.claim(row.claim)
     found = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps)
     trace = minimise(judge, claim.checked, found)

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from carnet_check.semantics import State
 from carnet_spec.language import Instance, Kind, Protocol, Symbol
+from carnet_spec.language.protocol import UNNAMED
 from carnet_spec.language.terms import BOOL
 
 Env = Mapping[str, str]
@@ -62,3 +63,14 @@ def _way(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
     words = [name.split("_") for name in alike]
     shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False)))
     return " ".join(symbol.name.split("_")[shared:])
+
+
+def resting(assumptions: Iterable[str]) -> str:
+    """Write what verdicts rest on: assumptions by their ids, A2 before A10, then axioms that name none."""
+    listed = set(assumptions)
+    axioms = sorted(name.removeprefix(UNNAMED) for name in listed if name.startswith(UNNAMED))
+    ids = sorted(listed - {UNNAMED + name for name in axioms}, key=lambda id: (id.rstrip("0123456789"), len(id), id))
+    said = [" ".join(ids)] if ids else []
+    if axioms:
+        said.append(f"{'axiom' if len(axioms) == 1 else 'axioms'} {', '.join(axioms)}")
+    return " · ".join(said) or "none"

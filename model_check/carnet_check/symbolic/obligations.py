@@ -216,7 +216,7 @@ def _steps(system: System, action: Action) -> Iterator[Obligation]:
     ground = with_constants(action)
     changed = {update.symbol for update in ground.updates}
     guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}
-    if (differ := _fresh_values_differ(action)) != TRUE:
+    if (differ := fresh_values_differ(action)) != TRUE:
         guards[FRESH_VALUES_DIFFER] = differ
     for invariant in system.invariants:
         touched = changed & system.symbols(invariant)
@@ -235,7 +235,7 @@ def _steps(system: System, action: Action) -> Iterator[Obligation]:
         )
 
 
-def _fresh_values_differ(action: Action) -> Term:
+def fresh_values_differ(action: Action) -> Term:
     """Two values that one step draws fresh are not the same."""
     drawn = [stand_in(Purpose.PARAMETER, var) for var in action.fresh]
     pairs = itertools.combinations(drawn, 2)

@@ -120,8 +120,9 @@ class ProofResult:
         return answer is not None and answer.outcome is Outcome.PROVED
 
     def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
-        stated = {axiom.name: axiom.assumption for axiom in self.protocol.axioms}
-        return tuple(sorted({stated[name] for name in axioms if stated.get(name)}))
+        """Return what axioms state: the assumptions they name, and by their own names those that name none."""
+        stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
+        return tuple(sorted({stated[name] for name in axioms if name in stated}))
 
     def _defences(self, obligation: Obligation) -> set[str]:
         of_defences = obligation.of_defences

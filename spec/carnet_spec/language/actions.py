@@ -8,13 +8,14 @@ mentioned stays as it was; updates of one symbol apply in the order they are wri
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from carnet_spec.language.errors import MisuseError
 from carnet_spec.language.expressions import Expression, Formula, Individual, formula_term, used_symbol
 from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
+from carnet_spec.language.tracing import said_twice
 
 
 class GuardKind(Enum):
@@ -253,6 +254,23 @@ class Step:
         if any(other.name == guard.name for other in self.guards):
             raise MisuseError(f"{self.action}: two guards are called '{guard.name}': give one a name of its own")
         self.guards.append(guard)
+
+
+def traced(function: Callable[..., None], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
+    """Call ``function`` with a step that ``begin`` returns, and return it with what was recorded.
+
+    Raises:
+        MisuseError: the function does anything else, or something else when it is called again.
+    """
+    steps: list[Step] = []
+
+    def say() -> tuple[object, ...]:
+        steps.append(begin())
+        function(steps[-1], *params)
+        return (tuple(steps[-1].guards), tuple(steps[-1].updates), steps[-1].acting)
+
+    said_twice(function, say)
+    return steps[0]
 
 
 def _condition(when: Formula | None) -> Term:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from carnet_spec.language.actions import Action, Guard, Step, Update
+from carnet_spec.language.actions import Action, Guard, Step, Update, traced
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
@@ -36,6 +36,7 @@ from carnet_spec.language.protocol import (
     terms_of_action,
 )
 from carnet_spec.language.terms import Apply, Role, Sort, Symbol, Term, Var, sort_of, subterms, symbols_of
+from carnet_spec.language.tracing import said_twice
 
 _Part = TypeVar("_Part", Guard, Update)
 
@@ -112,8 +113,7 @@ class Draft:
                     f"{function.__name__}: a cost counts active moves, and {cost} is less than none"
                 )
             params = parameters(function, skip=1)
-            step = Step(function.__name__, params, by, deduction)
-            function(step, *params)
+            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction))
             action = Action(
                 name=function.__name__,
                 by=by,
@@ -163,8 +163,8 @@ class Draft:
                 raise SpecificationError(
                     f"{name}: there is a {listed(clashes)} already: call the new parameter otherwise"
                 )
-            step = Step(name, params, base.by, base.deduction, taken=every | {param.name for param in base.params})
-            function(step, *params)
+            taken = every | {param.name for param in base.params}
+            step = traced(function, params, lambda: Step(name, params, base.by, base.deduction, taken=taken))
             self._refuse_below(name, tuple(step.updates))
             more = (enforces,) if isinstance(enforces, str) else enforces
             action = replace(
@@ -363,7 +363,7 @@ def _variable(param: Individual) -> Var:
 
 def _invariant(function: Callable[..., Formula], name: str) -> Invariant:
     params = parameters(function)
-    body = formula_term(function(*params), f"the body of {name}")
+    body = said_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
     says = " ".join((function.__doc__ or "").split())
     return Invariant(name, tuple(_variable(param) for param in params), body, says)
 

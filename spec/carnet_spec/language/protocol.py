@@ -30,6 +30,10 @@ class Assumption:
     built_in: bool = False
 
 
+UNNAMED = "axiom: "
+"""Begins what is listed for an axiom that names no assumption."""
+
+
 @dataclass(frozen=True, slots=True)
 class Axiom:
     """A formula over rigid symbols that is assumed, and the assumption it states."""
@@ -38,6 +42,11 @@ class Axiom:
     formula: Term
     assumption: str = ""
     says: str = ""
+
+    @property
+    def states(self) -> str:
+        """The assumption that it states; one that names none is listed by its own name."""
+        return self.assumption or UNNAMED + self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +181,15 @@ class Protocol:
             if threat.id == id:
                 return threat
         raise SpecificationError(f"no threat model '{id}' in {self.id}; known: {listed(t.id for t in self.threats)}")
+
+    def resting_on(self, used: Iterable[str]) -> tuple[str, ...]:
+        """Return the assumptions built into every step, and those among ``used``, as they are declared.
+
+        Axioms that name no assumption come last, in their own order.
+        """
+        stated = set(used)
+        named = [each.id for each in self.assumptions if each.built_in or each.id in stated]
+        return (*named, *(axiom.states for axiom in self.axioms if not axiom.assumption and axiom.states in stated))
 
     @property
     def invariants(self) -> tuple[Invariant, ...]:

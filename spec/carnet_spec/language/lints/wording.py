@@ -53,7 +53,7 @@ def names(protocol: Protocol) -> Found:
 def spelling(protocol: Protocol) -> Found:
     """Symbols, sorts, members and variables are called by words, so that no engine can take one for its own."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
-    terms += [each.body for each in (*protocol.invariants, *protocol.goals)]
+    terms += [invariant.body for invariant in protocol.invariants] + [goal.body for goal in protocol.goals]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
     terms += [initial.value for initial in protocol.initial]
     bound = {var.name for term in terms for var in variables_in(term)}

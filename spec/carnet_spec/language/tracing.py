@@ -1,0 +1,132 @@
+"""Calling a specification's function to see what it says, and nothing else.
+
+An action is a Python function that is called with symbolic values. What it does beside saying something would be done
+while somebody checks, and would make it say other things another time. So it is called twice, without standard output,
+without files, processes and network, and refused where it reaches for them, leaves its globals changed, draws at
+random, or says two different things.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import io
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
+
+from carnet_spec.language.errors import MisuseError
+
+Said = TypeVar("Said")
+
+_REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
+"""What the names of audit events begin with that a function must not cause."""
+_tracing = threading.local()
+
+
+def said_twice(function: Callable[..., object], say: Callable[[], Said]) -> Said:
+    """Return what ``say`` returns, which calls ``function``, after seeing that it says the same again.
+
+    Raises:
+        MisuseError: ``function`` does something beside, or says two different things.
+    """
+    name = getattr(function, "__name__", repr(function))
+    _refuse_writing_globals(function, name)
+    before, state = _surroundings(function), random.getstate()
+    with _alone(name):
+        first, second = say(), say()
+    if random.getstate() != state:
+        raise MisuseError(f"{name} draws at random: a specification says the same every time")
+    changed = [known for known, value in _surroundings(function).items() if before.get(known) != value]
+    if changed:
+        raise MisuseError(f"{name} changes {', '.join(changed)}, which it finds outside: say it in the state instead")
+    if first != second:
+        raise MisuseError(f"{name} says two different things when it is called twice: let it depend on nothing outside")
+    return first
+
+
+class _NoOutput(io.TextIOBase):
+    """Refuses to be written to."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def write(self, _text: str) -> int:
+        raise MisuseError(f"{self._name} prints: an action says what happens and does nothing")
+
+
+@contextlib.contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Refuse output and system calls of this thread."""
+    _install()
+    outer = getattr(_tracing, "name", None)
+    _tracing.name = name
+    try:
+        with contextlib.redirect_stdout(_NoOutput(name)), contextlib.redirect_stderr(_NoOutput(name)):
+            yield
+    finally:
+        _tracing.name = outer
+
+
+_installed = threading.Lock()
+
+
+def _install() -> None:
+    """Watch audit events from now on; there is no way to stop watching, so it is done once."""
+    if _installed.acquire(blocking=False):
+        sys.addaudithook(_watch)
+
+
+def _watch(event: str, _args: tuple[Any, ...]) -> None:
+    name = getattr(_tracing, "name", None)
+    if name is not None and event.startswith(_REFUSED):
+        _tracing.name = None  # the error is made, and told, without being watched
+        raise MisuseError(f"{name} calls the system ({event}): an action says what happens and does nothing")
+
+
+def _refuse_writing_globals(function: Callable[..., object], name: str) -> None:
+    if isinstance(function, FunctionType):
+        for code in _codes(function.__code__):
+            for instruction in dis.get_instructions(code):
+                if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                    raise MisuseError(f"{name} changes the global {instruction.argval}: say it in the state instead")
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _surroundings(function: Callable[..., object]) -> dict[str, object]:
+    """Return the lists, sets and dictionaries that a function finds outside, copied, and what it closes over."""
+    if not isinstance(function, FunctionType):
+        return {}
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    found = {name: function.__globals__[name] for name in sorted(names) if name in function.__globals__}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    found |= {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+    return {name: _copied(value) for name, value in found.items()}
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 # reading it is the question
+    except ValueError:
+        return False
+    return True
+
+
+def _copied(value: object) -> object:
+    """Return what tells whether ``value`` was changed: the ids of what a container holds, or its own."""
+    match value:
+        case dict():
+            return [(id(key), id(each)) for key, each in value.items()]
+        case list() | set():
+            return [id(each) for each in value]
+        case _:
+            return id(value)
