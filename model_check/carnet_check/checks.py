@@ -16,7 +16,7 @@ from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, PREMISE, Found, moves, premises_of
 from carnet_check.vacuity import possible, satisfiable, taking
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
-from carnet_spec.language.terms import TRUE
+from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
 HONEST_RUN = "none"
@@ -70,7 +70,7 @@ def disagreements(rows: Sequence[Result], plan: Plan) -> list[Result]:
 
 def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, campaign: Campaign) -> list[Result]:
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
-    check = _Check(plan, evidence, campaign)
+    check = _Check(plan, evidence, campaign, rows)
     marked = list(check.with_premises_checked(rows))
     if evidence is None:
         check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
@@ -90,8 +90,9 @@ def _called(premise: Goal) -> str:
 
 
 class _Check:
-    def __init__(self, plan: Plan, evidence: Evidence | None, campaign: Campaign) -> None:
+    def __init__(self, plan: Plan, evidence: Evidence | None, campaign: Campaign, rows: Sequence[Result]) -> None:
         self.plan = plan
+        self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
         self.protocol = plan.protocol
         self.evidence = evidence or Evidence()
         self.campaign = campaign
@@ -139,13 +140,20 @@ class _Check:
 
     def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
         """Whether some instance, of whatever size, may reach ``what``: if not, that is established."""
-        return satisfiable(self.protocol, threat, what, self._takeable(threat))
+        return satisfiable(self.protocol, threat, what, self._takeable(threat), self._known(threat))
 
     def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
         key = threat.id if threat else ""
         if key not in self._possible:
-            self._possible[key] = possible(self.protocol, threat)
+            self._possible[key] = possible(self.protocol, threat, self._known(threat))
         return self._possible[key]
+
+    def _known(self, threat: Threat | None) -> dict[str, Term]:
+        """Return what is proved to hold in every state under a threat model: claims, and the lemmas they rest on."""
+        where = (threat or NO_THREAT).id
+        proved = [row for row in self.rows if row.threat == where and row.verdict is Verdict.PROVED]
+        names = {name for row in proved for name in (row.claim, *row.lemmas)}
+        return {each.name: each.formula for each in self.protocol.invariants if each.name in names}
 
     def _models(self) -> list[Threat | None]:
         """Return the threat models that were asked for."""

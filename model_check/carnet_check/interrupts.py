@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -33,17 +34,19 @@ def no_longer_than(seconds: float, what: str) -> Iterator[None]:
     Raises:
         UsageError: the time was over.
     """
-    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
+    left, _ = signal.getitimer(signal.ITIMER_REAL)
+    if threading.current_thread() is not threading.main_thread() or 0 < left <= seconds:
         yield
         return
 
     def over(_signal: int, _frame: FrameType | None) -> None:
         raise UsageError(f"{what} took more than {seconds:g} s: a specification is read, not waited for")
 
-    before = signal.signal(signal.SIGALRM, over)
+    before, began = signal.signal(signal.SIGALRM, over), time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        rest = left - (time.monotonic() - began) if left else 0.0
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, max(rest, 0.001) if left else 0.0)

@@ -8,7 +8,8 @@ on. So "never" is established for every instance, while "perhaps" says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from carnet_check.symbolic.obligations import system
 from carnet_check.symbolic.precondition import at_start
@@ -28,15 +29,18 @@ from carnet_spec.language.terms import (
     disjunction,
 )
 
+Known = Mapping[str, Term]
+"""Formulas that are proved to hold in every reachable state, by name."""
 
-def possible(protocol: Protocol, threat: Threat | None) -> tuple[Action, ...]:
+
+def possible(protocol: Protocol, threat: Threat | None, known: Known) -> tuple[Action, ...]:
     """Return the actions that may ever be taken; the others never are, in no instance."""
     found: tuple[Action, ...] = ()
     while True:
         more = tuple(
             action
             for action in protocol.actions
-            if action in found or satisfiable(protocol, threat, taking(action), found)
+            if action in found or satisfiable(protocol, threat, taking(action), found, known)
         )
         if more == found:
             return found
@@ -48,13 +52,19 @@ def taking(action: Action) -> Goal:
     return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
 
 
-def satisfiable(protocol: Protocol, threat: Threat | None, premise: Goal, taken: Sequence[Action] | None) -> bool:
+def satisfiable(
+    protocol: Protocol,
+    threat: Threat | None,
+    premise: Goal,
+    taken: Sequence[Action] | None,
+    known: Known = MappingProxyType({}),
+) -> bool:
     """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
 
     Without ``taken`` nothing is said about how symbols change.
     """
     subject = system(protocol, threat)
-    formulas: dict[str, Term] = dict(subject.axioms)
+    formulas: dict[str, Term] = {**subject.axioms, **{f"known:{name}": formula for name, formula in known.items()}}
     for number, fact in enumerate(() if taken is None else _never_changed(protocol, taken)):
         formulas[f"constant:{number}"] = fact
     formulas["premise"] = Exists(premise.params, premise.body) if premise.params else premise.body

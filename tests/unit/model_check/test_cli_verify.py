@@ -71,7 +71,7 @@ CONTROLS = {
     "premise_never_met": ("if-angry", "VACUOUS", 4),
     "inner_premise_never_met": ("if-there-and-angry", "VACUOUS", 4),
     "half_a_claim_never_applies": ("either", "VACUOUS", 4),
-    "unreachable_goal": ("shared", "VACUOUS", 4),
+    "unreachable_goal": ("shared", "UNKNOWN", 3),
     "idle_action": ("find", "VACUOUS", 4),
     "idle_adversary": ("steal", "VACUOUS", 4),
     "no_adversary_moves": ("adversary", "VACUOUS", 4),
@@ -88,6 +88,13 @@ def test_a_negative_control_is_caught(name: str) -> None:
     assert found[about]["expected"] != verdict
     assert found["one-holder"]["verdict"] == "EXHAUSTED", "what is sound stays established"
     assert ran.json["summary"]["as_expected"] is False
+
+
+@pytest.mark.mends("R8")
+def test_a_goal_is_out_of_reach_only_where_that_is_proved() -> None:
+    ran = carnet_once("verify", control("unreachable_goal"), "--jobs", "1", "--json")
+    (row,) = [row for row in ran.json["results"] if row["claim"] == "shared"]
+    assert (ran.code, row["verdict"]) == (4, "VACUOUS")
 
 
 PREMISES = ["contradictory_premise", "premise_never_met", "inner_premise_never_met", "half_a_claim_never_applies"]

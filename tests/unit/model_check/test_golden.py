@@ -17,7 +17,7 @@ from tests.unit.model_check.command import FIXTURES, carnet
 CASES = {
     "verify-sound": ("verify", "toy.py", "--jobs", "1"),
     "verify-violated": ("verify", "controls.py:wrong_claim", "--jobs", "1"),
-    "verify-vacuous": ("verify", "controls.py:unreachable_goal", "--engine", "explicit"),
+    "verify-vacuous": ("verify", "controls.py:unreachable_goal", "--jobs", "1"),
     "attack-found": ("attack", "toy.py", "--without", "fresh-key", "--mermaid"),
     "attack-in-full": ("attack", "toy.py", "--variant", "forgetful", "--full"),
     "attack-redundant": ("attack", "toy.py", "--without", "return-checked", "--jobs", "1"),

@@ -44,6 +44,12 @@ COMPLAINTS = lint_rows.COMPLAINTS | verdict_rows.COMPLAINTS
 PASSES = lint_rows.PASSES | verdict_rows.PASSES
 
 
+@pytest.mark.mends("V5")
+@pytest.mark.parametrize("row", [row for row in COMPLAINTS if COMPLAINTS[row][0] == "conflicts"])
+def test_updates_that_disagree_are_refused(row: str) -> None:
+    test_the_lint_complains(row)
+
+
 @pytest.mark.parametrize("row", COMPLAINTS)
 def test_the_lint_complains(row: str) -> None:
     name, parts, says = COMPLAINTS[row]

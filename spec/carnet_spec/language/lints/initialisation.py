@@ -17,6 +17,7 @@ that name it: that covers what each agent keeps, and what is recorded about each
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -71,6 +72,7 @@ class EarlyRead:
     writers: tuple[str, ...]
 
 
+@functools.lru_cache(maxsize=16)
 def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
     """Return what ``protocol`` may read before it is written, in the order of its actions."""
     given = {initial.symbol for initial in protocol.initial}
