@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_ref.keys import SCHEDULES, KeyLedger, KeyUsage, LinkKeys, UsageLimits
+from carnet_ref.keys import SCHEDULES, Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.keys.schedules import EnginePerHolder
 from carnet_ref.parties.cast import holder_names
 from carnet_ref.recorder import believed, write_trace
@@ -278,6 +278,24 @@ def test_a_run_that_comes_up_against_its_limit_conforms(
     result = conform(tmp_path / "trace")
     assert result.conforms, result.divergence
     assert (world.failure, sessions(world)) == ("", opened)
+
+
+@pytest.mark.mends("H5")
+@pytest.mark.parametrize("schedule", RUNNABLE)
+def test_the_gpu_refuses_a_holder_that_ignores_its_share(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own messages are its own affair; none past the limit is opened."""
+    monkeypatch.setattr(Budget, "covers", lambda budget, other: True)
+    monkeypatch.setattr(UsageLimits, "within", lambda budget: UsageLimits.for_advantage())
+    limits = UsageLimits.for_messages(10)
+    cast = LimitedCast(holder_names(1), 1, schedule, chunks=12, chunk_bytes=8, trainer=ChainTrainer(), allowed=limits)
+    with watching() as watch:
+        world, told = world_of(cast)
+        world.run()
+    assert max(use.messages for key, use in watch.opened.items() if key in watch.link) == 10
+    assert max(use.messages for key, use in watch.sealed.items() if key in watch.link) == 12
+    assert any("gpu1 failed: key limit: 11 messages" in line for line in told)
+    assert world.orchestrator.job.progress.rounds == 0
+    assert ENDS.match(world.failure)
 
 
 # -- the checks can fail --------------------------------------------------------------------------

@@ -103,9 +103,9 @@ Reply = Rotated | Fenced | MemoryRead | Trained | Scrubbed
 _LOSS = struct.Struct("<d")
 
 
-def size_of(message: Command | Reply, more: int = 0) -> int:
-    """Return how many bytes a command or a reply takes that holds ``more`` bytes than this one."""
-    return len(encode(message)) + more
+def size_of(message: Command | Reply) -> int:
+    """Return how many bytes a command or a reply takes."""
+    return len(encode(message))
 
 
 def encode(message: Command | Reply) -> bytes:

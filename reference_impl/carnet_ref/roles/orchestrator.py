@@ -66,7 +66,7 @@ class Orchestrator:
     def _failed(self, error: Exception) -> Transition:
         """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""
         if isinstance(error, KeyExhaustedError) and not self.job.lendings:
-            return too_low(self.job, str(error))
+            return too_low(self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key")
         return restart(self.job, str(error))
 
     def _on_event(self, event: Event) -> Transition:

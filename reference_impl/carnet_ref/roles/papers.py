@@ -202,11 +202,11 @@ def parse_message(data: bytes) -> Message:
         case b"\x03":
             return _grant(body)
         case b"\x04":
-            session, (epoch, count, size) = _numbered(body, "return", "epoch", "count", "size")
-            return Return(session, epoch, count, size)
+            about, (epoch, count, size) = _numbered(body, "return", "epoch", "count", "size")
+            return Return(about, epoch, count, size)
         case b"\x05":
-            session, (epoch, messages, units) = _numbered(body, "refusal of a grant", "epoch", "messages", "units")
-            return Decline(session, epoch, Budget(messages, units))
+            about, (epoch, messages, units) = _numbered(body, "refusal of a grant", "epoch", "messages", "units")
+            return Decline(about, epoch, Budget(messages, units))
     raise MalformedError("message", "a known kind", data[:1].hex() or "nothing", 0)
 
 

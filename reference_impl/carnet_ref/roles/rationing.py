@@ -8,10 +8,12 @@ that does not fit under new keys fits under none.
 from __future__ import annotations
 
 from carnet_ref.device.commands import (
+    Command,
     Fence,
     Fenced,
     MemoryRead,
     ReadBack,
+    Reply,
     Rotated,
     Scrub,
     Scrubbed,
@@ -32,9 +34,11 @@ _AWAY = {Direction.H2D: _ANY_CHUNK, Direction.D2H: Budget.of([size_of(Rotated(0,
 
 def at_home(model: int) -> dict[Direction, Budget]:
     """Return what one return takes of the orchestrator's keys, with a model of so many bytes."""
-    orders = [*map(size_of, (Fence(), ReadBack(0), Train(), Scrub())), size_of(Upload(TRAINING_CODE, b""), model)]
-    replies = [*map(size_of, (Rotated(0, 1), Fenced(), Scrubbed(0)))]
-    replies += [size_of(MemoryRead(TRAINING_CODE, b"", 0), model), size_of(Trained(0.0, b""), model)]
+    short: tuple[Command, ...] = (Fence(), ReadBack(0), Train(), Scrub())
+    orders = [*map(size_of, short), size_of(Upload(TRAINING_CODE, b"")) + model]
+    answers: tuple[Reply, ...] = (Rotated(0, 1), Fenced(), Scrubbed(0))
+    replies = [*map(size_of, answers)]
+    replies += [size_of(MemoryRead(TRAINING_CODE, b"", 0)) + model, size_of(Trained(0.0, b"")) + model]
     return {Direction.H2D: Budget.of(orders), Direction.D2H: Budget.of(replies)}
 
 
@@ -47,12 +51,15 @@ def shortage(job: Job, holder: str) -> str:
     ]
     for owner, way, usage, needs in uses:
         if short := _short(job, usage, needs):
-            return f"the {way.value} key of {owner} {short}"
+            return f"{owner}'s {way.value} key {short}"
     return ""
 
 
 def _short(job: Job, usage: KeyUsage, needs: Budget) -> str:
     """Say what a key lacks; in a session that was never lent, a key that is due is used up to its limit."""
-    if not usage.left.covers(needs):
-        return f"has {usage.left} left, and {needs} are needed"
+    left = usage.left
+    if needs.messages > left.messages:
+        return f"has {left.messages:,} messages left, and {needs.messages:,} are needed"
+    if needs.units > left.units:
+        return f"has {left.units:,} work units left, and {needs.units:,} are needed"
     return "is due to rotate" if usage.state is UsageState.ROTATION_DUE and job.lendings else ""

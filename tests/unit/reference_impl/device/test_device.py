@@ -307,7 +307,7 @@ def test_the_device_opens_and_seals_no_more_under_a_key_than_its_limit() -> None
 def test_the_device_goes_on_counting_when_a_key_comes_back() -> None:
     host = key_schedule("engine-per-holder", H100KeySchedule(bytes(range(32))))
     ce, _ = limited_engines(3)
-    draw = draws("orders")
+    draw, sender = draws("orders"), sealer(host.keys)
     for owner in ("alice", "orchestrator", "alice"):
         order = host.order(owner, draw)
         ce.accept(order)

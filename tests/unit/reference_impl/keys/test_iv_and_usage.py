@@ -176,10 +176,10 @@ def test_a_key_that_comes_back_goes_on_with_its_count() -> None:
     schedule = key_schedule("engine-per-holder", H100KeySchedule(bytes(range(32))))
     ledger, random = KeyLedger(UsageLimits(5, 10)), draws("orders")
     for owner in ("ana", "orchestrator", "ana", "orchestrator"):
-        keys = schedule.follow(schedule.order(owner, random))
-        ledger.usage(keys, Direction.H2D).count(0, 2)
-    assert ledger.usage(keys, Direction.H2D).operations == 4
-    assert ledger.usage(keys, Direction.D2H).operations == 0, "each direction has a key of its own"
+        schedule.follow(schedule.order(owner, random))
+        ledger.usage(schedule.keys, Direction.H2D).count(0, 2)
+    assert ledger.usage(schedule.keys, Direction.H2D).operations == 4
+    assert ledger.usage(schedule.keys, Direction.D2H).operations == 0, "each direction has a key of its own"
     assert ledger.unused().operations == 0
 
 
