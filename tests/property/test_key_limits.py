@@ -220,9 +220,14 @@ def sessions(world: TestWorld) -> int:
 @pytest.mark.mends("H5")
 @pytest.mark.parametrize(("messages", "opened"), [(9, 4), (14, 2), (19, 2), (24, 1)])
 def test_a_session_is_renewed_as_often_as_the_limit_asks_for(messages: int, opened: int) -> None:
-    """Setting up takes four orders of the orchestrator's key, and each return takes five more."""
+    """Setting up takes four orders of the orchestrator's key, and each return takes five more.
+
+    It happens before a hand-over, so that none is lost.
+    """
     world = limited("engine-per-holder", UsageLimits.for_messages(messages))
     assert (world.failure, sessions(world)) == ("", opened)
+    assert sum('"grant"' in line for line in world.recorder.lines) == 4
+    assert world.orchestrator.job.failures == 0
 
 
 @pytest.mark.mends("H5")
