@@ -51,7 +51,7 @@ COUNTERPARTS = {
     "fail-stop-on-reset": "carnet_ref.roles.setup.restart",
     "attestation-age": "carnet_ref.roles.custody.order_rotation",
     "lease": "carnet_ref.roles.custody.AwaitsReturn.on_tick",
-    "key-usage-limit": "carnet_ref.roles.links.Link.__init__",
+    "key-usage-limit": "carnet_ref.keys.UsageLimits.under",
 }
 """Each defence of the specification that code stands for, and the one place that enforces it."""
 

@@ -34,7 +34,7 @@ def test_the_link_moves_chunks_at_four_fifths_of_a_bare_loop() -> None:
             cipher.decrypt_into(nonce, sealed, None, back)
 
     def link() -> None:
-        sealer, opener = Sealer(KEY, IvCounter(1), KeyUsage()), Opener(KEY, IvCounter(1))
+        sealer, opener = Sealer(KEY, IvCounter(1), KeyUsage()), Opener(KEY, IvCounter(1), KeyUsage())
         for _ in range(CHUNKS):
             sealer.seal_into(data, sealed)
             opener.open_into(sealed, back)

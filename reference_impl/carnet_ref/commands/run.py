@@ -19,6 +19,8 @@ agree on no inner key, and only that sets the two apart.
 """
 TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
+MOST_MESSAGES = 1 << 32
+LIMIT = "Let no link key protect more messages than this, instead of some 389 GB."
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
@@ -26,6 +28,7 @@ JOURNAL = "Keep journals here; with --journal-key, go on from them."
 @click.option("--holders", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Data holders.")
 @click.option("--rounds", type=click.IntRange(1), default=9, show_default=True, metavar="R", help="Hand-overs.")
 @click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
+@click.option("--key-limit", type=click.IntRange(1, MOST_MESSAGES), metavar="MESSAGES", help=LIMIT)
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
@@ -37,6 +40,7 @@ def run(
     holders: int,
     rounds: int,
     schedule: str,
+    key_limit: int | None,
     trainer: str,
     processes: bool,
     port: int,
@@ -48,7 +52,7 @@ def run(
     """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
     from carnet_ref.commands.running import Plan, carried_out
 
-    plan = Plan(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace)
+    plan = Plan(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace, key_limit)
     say = _say_on_standard_error if as_json else click.echo
     say(plan.announcement)
     fields = carried_out(plan, say).to_json()

@@ -52,6 +52,7 @@ class Plan:
     journal: Path | None = None
     journal_key: Path | None = None
     trace: Path | None = None
+    key_limit: int | None = None
 
     @property
     def cast(self) -> Cast:
@@ -63,7 +64,15 @@ class Plan:
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
         trainer = trainer_named(self.trainer)
-        return Cast(holder_names(self.holders), self.rounds, self.schedule, lease=20.0, patience=10.0, trainer=trainer)
+        return Cast(
+            holder_names(self.holders),
+            self.rounds,
+            self.schedule,
+            lease=20.0,
+            patience=10.0,
+            key_messages=self.key_limit,
+            trainer=trainer,
+        )
 
     @property
     def announcement(self) -> str:
@@ -76,6 +85,7 @@ class Plan:
     def rerun(self) -> str:
         """The command that does the same again."""
         words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
+        words += ["--key-limit", self.key_limit] if self.key_limit is not None else []
         words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
         words += ["--processes"] if self.processes else []
         given = {

@@ -100,7 +100,7 @@ class Channel:
         """
         self._key = self._random(KEY_BYTES)
         self._sealer = Sealer(self._key, IvCounter(1), KeyUsage())
-        self.opener = Opener(self._key, IvCounter(1))
+        self.opener = Opener(self._key, IvCounter(1), KeyUsage())
 
     def seal(self, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under the next IV.

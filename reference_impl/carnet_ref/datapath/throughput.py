@@ -83,7 +83,7 @@ def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -
 
     def lane(first: int) -> None:
         key = random(KEY_BYTES)
-        sealer, opener = Sealer(key, IvCounter(1), KeyUsage()), Opener(key, IvCounter(1))
+        sealer, opener = Sealer(key, IvCounter(1), KeyUsage()), Opener(key, IvCounter(1), KeyUsage())
         for plain, slot, opened in buffers.of_lane(first, threads):
             sealer.seal_into(plain, slot)
             opener.open_into(slot, opened)

@@ -103,6 +103,11 @@ Reply = Rotated | Fenced | MemoryRead | Trained | Scrubbed
 _LOSS = struct.Struct("<d")
 
 
+def size_of(message: Command | Reply) -> int:
+    """Return how many bytes a command or a reply takes."""
+    return len(encode(message))
+
+
 def encode(message: Command | Reply) -> bytes:
     """Return the bytes of a command or a reply."""
     parts: tuple[bytes, ...]

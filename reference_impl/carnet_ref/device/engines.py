@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from carnet_ref.crypto import AuthenticationError
 from carnet_ref.defences import Defences
-from carnet_ref.keys import Direction, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer
+from carnet_ref.keys import Direction, KeyLedger, KeySchedule, LinkKeys, Opener, Sealer, UsageLimits
 
 
 @dataclass(slots=True)
@@ -39,13 +39,17 @@ class Sealed:
 
 
 class CopyEngines:
-    """The keys that a session's device takes traffic under, and how far each epoch's counters are."""
+    """The keys that a session's device takes traffic under, how far each epoch's counters are, and each key's use.
 
-    __slots__ = ("_defences", "_home", "_received", "_receiving", "_schedule", "_sealer", "_sending")
+    What comes in and what goes out is counted for each key, across its epochs; past a limit nothing is done with it.
+    """
 
-    def __init__(self, schedule: KeySchedule, defences: Defences) -> None:
+    __slots__ = ("_defences", "_home", "_ledger", "_received", "_receiving", "_schedule", "_sealer", "_sending")
+
+    def __init__(self, schedule: KeySchedule, defences: Defences, limits: UsageLimits) -> None:
         self._schedule = schedule
         self._defences = defences
+        self._ledger = KeyLedger(limits.under(defences))
         self._home = schedule.keys.owner
         self._receiving: dict[int, _Receiving] = {}
         self._received: dict[int, int] = {}
@@ -58,14 +62,15 @@ class CopyEngines:
         return len(self._receiving)
 
     def accept(self, order: bytes) -> LinkKeys:
-        """Take the key that an order of this session carries, and return it.
+        """Take the key that an order of this session carries, and return it; one that stays keeps its counters.
 
         Raises:
             MalformedError: it is no order.
             OrderRefusedError: the order repeats, or its epoch is not above the last.
         """
-        keys = self._schedule.follow(order)
-        self.install(keys)
+        before, keys = self._schedule.keys, self._schedule.follow(order)
+        if keys is not before:
+            self.install(keys)
         return keys
 
     def install(self, keys: LinkKeys) -> None:
@@ -85,28 +90,32 @@ class CopyEngines:
 
         Raises:
             AuthenticationError: this is not the next message under a live key.
-            KeysError: the engine has no IV left, or failed before.
+            KeysError: the engine has no IV left or failed before, or its key has protected as much as it may.
         """
         receiving = self._receiving.get(engine)
         if receiving is None:
             raise AuthenticationError(f"message for copy engine {engine}, which has no live key")
         keys = receiving.keys
         if not self._defences.stands("gpu-implicit-iv"):
-            receiving.opener = Opener(keys.h2d, keys.ivs(Direction.H2D, claimed))
+            receiving.opener = self._opener(keys, claimed)
         slot = receiving.opener.ivs.message
         plaintext = receiving.opener.open(ciphertext)
         self._received[keys.epoch] = slot + 1
         return Opened(plaintext, keys, slot)
 
     def seal(self, plaintext: bytes) -> Sealed:
-        """Encrypt for the host, at the next IV of that direction."""
+        """Encrypt for the host, at the next IV of that direction.
+
+        Raises:
+            KeysError: the key has protected as much as it may, or has no IV left.
+        """
         slot = self._sealer.ivs.message
         return Sealed(self._sealer.seal(plaintext), self._sending, slot)
 
     def acknowledge(self, plaintext: bytes, keys: LinkKeys) -> Sealed:
         """Encrypt the acknowledgement of ``keys`` under these very keys, whatever goes on under others."""
         if keys is not self._sending:
-            return Sealed(Sealer(keys.d2h, keys.ivs(Direction.D2H), KeyUsage()).seal(plaintext), keys, 0)
+            return Sealed(self._sealer_of(keys).seal(plaintext), keys, 0)
         return self.seal(plaintext)
 
     @property
@@ -143,9 +152,15 @@ class CopyEngines:
         self._send_under(keys)
 
     def _receive_under(self, keys: LinkKeys) -> None:
-        self._receiving[keys.engine] = _Receiving(keys, Opener(keys.h2d, keys.ivs(Direction.H2D)))
+        self._receiving[keys.engine] = _Receiving(keys, self._opener(keys))
         self._received[keys.epoch] = 0
 
     def _send_under(self, keys: LinkKeys) -> None:
         self._sending = keys
-        self._sealer = Sealer(keys.d2h, keys.ivs(Direction.D2H), KeyUsage())
+        self._sealer = self._sealer_of(keys)
+
+    def _opener(self, keys: LinkKeys, after: int = 0) -> Opener:
+        return Opener(keys.h2d, keys.ivs(Direction.H2D, after), self._ledger.usage(keys, Direction.H2D))
+
+    def _sealer_of(self, keys: LinkKeys) -> Sealer:
+        return Sealer(keys.d2h, keys.ivs(Direction.D2H), self._ledger.usage(keys, Direction.D2H))

@@ -13,13 +13,15 @@ from carnet_ref.keys.errors import (
 from carnet_ref.keys.h100 import Direction, H100KeySchedule, OneTimeSecret, engine_label, ratchet
 from carnet_ref.keys.inner import InnerKey, InnerKeyExchange
 from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.ledger import KeyLedger
 from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
 from carnet_ref.keys.schedules import SCHEDULES, KeySchedule, LinkKeys, key_schedule
-from carnet_ref.keys.usage import KeyUsage, UsageLimits, UsageState
+from carnet_ref.keys.usage import Budget, KeyUsage, UsageLimits, UsageState
 
 __all__ = [
     "CHUNK_BYTES",
     "SCHEDULES",
+    "Budget",
     "Direction",
     "EnginesExhaustedError",
     "H100KeySchedule",
@@ -28,6 +30,7 @@ __all__ = [
     "IvCounter",
     "IvExhaustedError",
     "KeyExhaustedError",
+    "KeyLedger",
     "KeySchedule",
     "KeyUsage",
     "KeysError",

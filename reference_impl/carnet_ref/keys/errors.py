@@ -19,14 +19,16 @@ class KeyExhaustedError(KeysError):
     """A key would protect more than its limit.
 
     Attributes:
-        units: the work units that it would have protected.
-        limit: how many it may.
+        amount: how much it would have protected.
+        limit: how much it may.
+        unit: what is counted: work units or messages.
     """
 
-    def __init__(self, units: int, limit: int) -> None:
-        super().__init__(f"key limit: {units} work units, and no more than {limit} are allowed under one key")
-        self.units = units
+    def __init__(self, amount: int, limit: int, unit: str = "work units") -> None:
+        super().__init__(f"key limit: {amount} {unit}, and no more than {limit} are allowed under one key")
+        self.amount = amount
         self.limit = limit
+        self.unit = unit
 
 
 class LinkDeadError(KeysError):

@@ -6,22 +6,29 @@ GPU it is no safer than the link beneath, because the code that decrypts can be 
 
 from __future__ import annotations
 
-from carnet_ref.crypto import KEY_BYTES, AesGcm, Random, X25519Share, hkdf_sha256, sha256
+from carnet_ref.crypto import KEY_BYTES, TAG_BYTES, AesGcm, Random, X25519Share, hkdf_sha256, sha256
 from carnet_ref.keys.errors import SecretTakenError
 from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.usage import KeyUsage, UsageLimits
 
 
 class InnerKey:
-    """A data key that seals, or opens, the chunks of one journey in order."""
+    """A data key that seals, or opens, the chunks of one journey in order, within the limits of a key."""
 
-    __slots__ = ("_cipher", "_ivs")
+    __slots__ = ("_cipher", "_ivs", "_usage")
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, limits: UsageLimits | None = None) -> None:
         self._cipher = AesGcm(key)
         self._ivs = IvCounter(channel=0)
+        self._usage = KeyUsage(limits)
 
     def seal(self, plaintext: bytes) -> bytes:
-        """Return the next chunk sealed."""
+        """Return the next chunk sealed.
+
+        Raises:
+            KeyExhaustedError: the key has protected as much as it may.
+        """
+        self._usage.count(len(plaintext))
         return self._cipher.encrypt(self._ivs.advance(), plaintext)
 
     def open(self, sealed: bytes) -> bytes:
@@ -29,7 +36,9 @@ class InnerKey:
 
         Raises:
             AuthenticationError: it is not the next chunk under this key.
+            KeyExhaustedError: the key has protected as much as it may.
         """
+        self._usage.count(max(0, len(sealed) - TAG_BYTES))
         return self._cipher.decrypt(self._ivs.advance(), sealed)
 
 
@@ -40,9 +49,10 @@ class InnerKeyExchange:
     was shown another share or context gets another key, and nothing opens.
     """
 
-    __slots__ = ("_share",)
+    __slots__ = ("_limits", "_share")
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, limits: UsageLimits | None = None) -> None:
+        self._limits = limits
         self._share: X25519Share | None = X25519Share(random(KEY_BYTES))
 
     @property
@@ -64,7 +74,7 @@ class InnerKeyExchange:
         share, self._share = self._open(), None
         shares = b"".join(sorted((share.public, peer)))
         info = b"carnet inner key" + sha256(shares + context)
-        return InnerKey(hkdf_sha256(share.agree(peer), b"", info, KEY_BYTES))
+        return InnerKey(hkdf_sha256(share.agree(peer), b"", info, KEY_BYTES), self._limits)
 
     def _open(self) -> X25519Share:
         if self._share is None:

@@ -54,12 +54,13 @@ class Sealer:
 class Opener:
     """The receiving end of a direction; the first chunk that does not authenticate is its last."""
 
-    __slots__ = ("_alive", "_cipher", "ivs")
+    __slots__ = ("_alive", "_cipher", "ivs", "usage")
 
-    def __init__(self, key: bytes, ivs: IvCounter) -> None:
+    def __init__(self, key: bytes, ivs: IvCounter, usage: KeyUsage) -> None:
         self._cipher = _cipher(key)
         self._alive = True
         self.ivs = ivs
+        self.usage = usage
 
     @property
     def alive(self) -> bool:
@@ -69,8 +70,11 @@ class Opener:
     def open_into(self, sealed: Buffer, out: bytearray | memoryview) -> int:
         """Write the plaintext of the next chunk to ``out``, exactly 16 bytes shorter than ``sealed``; return its size.
 
+        Limits are checked before anything is decrypted.
+
         Raises:
             AuthenticationError: it is not the next chunk of this key and channel; the direction is dead.
+            KeyExhaustedError: the key has protected as much as it may; the direction is dead.
             IvExhaustedError: the channel has no IV left.
             KeyMaterialError: the chunk is too short or too long, or ``out`` has another size; the direction is dead.
             LinkDeadError: it was dead already.
@@ -81,6 +85,7 @@ class Opener:
         size = len(sealed) - TAG_BYTES
         if not 0 <= size <= CHUNK_BYTES or len(out) != size:
             raise KeyMaterialError("sealed chunk", f"{len(sealed)} bytes into {len(out)}")
+        self.usage.count(size)
         written = self._cipher.decrypt_into(self.ivs.advance(), sealed, out)
         self._alive = True
         return written

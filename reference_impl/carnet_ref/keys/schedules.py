@@ -4,6 +4,15 @@ Both ends of a link hold a schedule over the same session. The orchestrator call
 command carries, and both ends `follow` that order and then hold the same `LinkKeys`. The order travels inside the
 session; what a schedule seals on top of that is what the schedule is about, because orders pass the platform, which
 records them. An end follows an order completely or not at all.
+
+No two epochs share an IV. An IV is a message counter and a channel counter XOR a mask, and a mask belongs to a key: as
+long as a key stays on its engine, so does its mask, and each epoch under it has a larger channel counter than the one
+before. Pairs of counters with different channels differ, and XOR with one mask keeps them apart. A key that was never
+used has a new mask, and nothing to be kept apart from.
+
+Source: NVIDIA open-gpu-kernel-modules 595.45.04, kernel_channel.c (783: a new channel increments the engine's channel
+counter and takes it as its own), conf_compute_gh100.c (103-155, 449-473: masks come with the keys, and new ones when
+the keys are rotated).
 """
 
 from __future__ import annotations
@@ -42,10 +51,13 @@ class LinkKeys:
         """Return the key of one direction."""
         return self.h2d if direction is Direction.H2D else self.d2h
 
+    def mask(self, direction: Direction) -> bytes:
+        """Return the IV mask of one direction."""
+        return self.h2d_mask if direction is Direction.H2D else self.d2h_mask
+
     def ivs(self, direction: Direction, message: int = 0) -> IvCounter:
         """Return the IVs of one direction, after the first ``message`` of them."""
-        mask = self.h2d_mask if direction is Direction.H2D else self.d2h_mask
-        return IvCounter(self.channel, message, mask)
+        return IvCounter(self.channel, message, self.mask(direction))
 
 
 class KeySchedule(Protocol):
@@ -56,6 +68,9 @@ class KeySchedule(Protocol):
     @property
     def keys(self) -> LinkKeys:
         """The keys of the current epoch."""
+
+    def used_again(self, owner: str) -> LinkKeys | None:
+        """Return the keys that the next epoch of ``owner`` goes on with, or nothing if a rotation makes new ones."""
 
     def order(self, owner: str, random: Random) -> bytes:
         """Return the order to rotate to a key that ``owner`` owns; nothing changes until it is followed.
@@ -128,16 +143,22 @@ class _Rotating:
             h2d=session.key(engine_label(HOME_ENGINE, Direction.H2D)),
             d2h=session.key(engine_label(HOME_ENGINE, Direction.D2H)),
         )
+        self._last = {HOME_ENGINE: self._keys}
 
     @property
     def keys(self) -> LinkKeys:
         """The keys of the current epoch."""
         return self._keys
 
+    def used_again(self, owner: str) -> LinkKeys | None:
+        """Return nothing: a rotation makes new keys."""
+        del owner
+        return None
+
     def order(self, owner: str, random: Random) -> bytes:
         """Return the order to rotate to a key that ``owner`` owns."""
         engine, channel = self._place(owner)
-        masks = random(NONCE_BYTES), random(NONCE_BYTES)
+        masks = self._masks(engine, random)
         order = _Order(self._keys.epoch + 1, engine, channel, *masks, owner, b"")
         payload = self._payload(order, random)
         return _Order(order.epoch, engine, channel, *masks, owner, payload).encode()
@@ -150,17 +171,34 @@ class _Rotating:
         if "wrapped-key-once" in self._checks and order in self._accepted:
             raise OrderRefusedError("wrapped-key-once", f"the order for epoch {parsed.epoch} was followed before")
         h2d, d2h = self._next(parsed)
-        self._keys = LinkKeys(
+        keys = LinkKeys(
             parsed.epoch, parsed.owner, parsed.engine, parsed.channel, h2d, d2h, parsed.h2d_mask, parsed.d2h_mask
         )
+        self._keep_ivs_apart(keys)
+        self._keys = self._last[keys.engine] = keys
         self._accepted.add(order)
         self._followed(parsed)
         return self._keys
+
+    def _keep_ivs_apart(self, keys: LinkKeys) -> None:
+        """Refuse keys whose IVs may be those of an earlier epoch under the same key."""
+        before = self._last.get(keys.engine)
+        if before is None or all(before.half(way) != keys.half(way) for way in Direction):
+            return
+        if any(before.mask(way) != keys.mask(way) for way in Direction):
+            raise OrderRefusedError("iv-mask", f"the key of engine {keys.engine} has another mask")
+        if "epochs-increase" in self._checks and keys.channel <= before.channel:
+            raise OrderRefusedError("epochs-increase", f"channel {keys.channel} of engine {keys.engine} was used")
 
     def _place(self, owner: str) -> tuple[int, int]:
         """Return engine and channel of the next epoch; after a rotation the channel counter is kept."""
         del owner
         return self._keys.engine, self._keys.channel
+
+    def _masks(self, engine: int, random: Random) -> tuple[bytes, bytes]:
+        """Return the masks of the keys that come onto an engine: new keys have new ones."""
+        del engine
+        return random(NONCE_BYTES), random(NONCE_BYTES)
 
     def _payload(self, order: _Order, random: Random) -> bytes:
         del order, random
@@ -184,6 +222,11 @@ class Unchanged:
     @property
     def keys(self) -> LinkKeys:
         """The keys of the only epoch."""
+        return self._keys
+
+    def used_again(self, owner: str) -> LinkKeys | None:
+        """Return the keys of the only epoch."""
+        del owner
         return self._keys
 
     def order(self, owner: str, random: Random) -> bytes:
@@ -241,8 +284,8 @@ class InnerKeyOverRatchet(Ratchet):
 class EnginePerHolder(_Rotating):
     """Each holder has a copy engine, whose key is a branch of the session secret of its own.
 
-    The key bytes of an engine never change; a new epoch is a new channel counter on it. Retiring the engine that
-    was given back is the GPU's part.
+    The key bytes of an engine and its masks never change; a new epoch is a new channel counter on it. Retiring the
+    engine that was given back is the GPU's part.
     """
 
     name: ClassVar[str] = "engine-per-holder"
@@ -250,27 +293,33 @@ class EnginePerHolder(_Rotating):
     def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
         super().__init__(session, owner, checks)
         self._engines = {owner: HOME_ENGINE}
-        self._channels = {HOME_ENGINE: self._keys.channel}
+
+    def used_again(self, owner: str) -> LinkKeys | None:
+        """Return the last keys on the owner's engine, if it has one."""
+        return self._last.get(self._engines.get(owner, ENGINES))
 
     def _place(self, owner: str) -> tuple[int, int]:
         engine = self._engines.get(owner, len(self._engines))
         if engine >= ENGINES:
             raise EnginesExhaustedError(f"{ENGINES - 1} holders have engines, and there is none for {owner}")
-        return engine, self._channels.get(engine, 0) + 1
+        before = self._last.get(engine)
+        return engine, 1 if before is None else before.channel + 1
+
+    def _masks(self, engine: int, random: Random) -> tuple[bytes, bytes]:
+        """Return the masks that the keys of an engine have, or new ones where it has none."""
+        before = self._last.get(engine)
+        return super()._masks(engine, random) if before is None else (before.h2d_mask, before.d2h_mask)
 
     def _next(self, order: _Order) -> tuple[bytes, bytes]:
         if self._engines.get(order.owner, order.engine) != order.engine:
             raise OrderRefusedError("engine-per-holder", f"{order.owner} has another engine than {order.engine}")
         if order.owner not in self._engines and order.engine in self._engines.values():
             raise OrderRefusedError("engine-per-holder", f"engine {order.engine} is another holder's")
-        if "epochs-increase" in self._checks and order.channel <= self._channels.get(order.engine, 0):
-            raise OrderRefusedError("epochs-increase", f"channel {order.channel} of engine {order.engine} was used")
         h2d, d2h = (self._session.key(engine_label(order.engine, way)) for way in Direction)
         return h2d, d2h
 
     def _followed(self, order: _Order) -> None:
         self._engines[order.owner] = order.engine
-        self._channels[order.engine] = order.channel
 
 
 class _FreshKey(_Rotating):

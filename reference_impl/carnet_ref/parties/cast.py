@@ -21,6 +21,7 @@ from carnet_ref.defences import ALL, Defences
 from carnet_ref.device.gpu import Mode
 from carnet_ref.fields import join, number
 from carnet_ref.journal import Journal
+from carnet_ref.keys import UsageLimits
 from carnet_ref.parties.evidence import OPEN_MODE, GpuVerifier, TdQuoter, TdVerifier, gpu_responder
 from carnet_ref.roles.gpu import Gpu
 from carnet_ref.roles.holder import Holder, Stake
@@ -47,7 +48,8 @@ def holder_names(count: int) -> tuple[str, ...]:
 class Cast:
     """Makes the roles of a run.
 
-    ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over.
+    ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
+    messages one key may protect, if that is to be fewer than the driver's limits allow.
     """
 
     holders: tuple[str, ...]
@@ -57,6 +59,7 @@ class Cast:
     chunk_bytes: int = 2048
     lease: float = 60.0
     patience: float = 30.0
+    key_messages: int | None = None
     defences: Defences = ALL
     seed: bytes = b"carnet run on simulated hardware"
     trainer: Trainer = field(default_factory=CharacterModel)
@@ -83,7 +86,9 @@ class Cast:
     def gpu(self, random: Random, mode: Mode = Mode.CONFIDENTIAL, name: str = GPU_NAME) -> Gpu:
         """Return a GPU that was just switched on."""
         silicon = self.silicon(name, mode)
-        return Gpu(name, self.schedule, lambda: gpu_responder(silicon, random), self.trainer, self.defences, mode)
+        return Gpu(
+            name, self.schedule, lambda: gpu_responder(silicon, random), self.trainer, self.defences, mode, self.limits
+        )
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
         """Return what makes a GPU's certificates and reports."""
@@ -133,8 +138,22 @@ class Cast:
         """The job."""
         enrolled = {name: self.enrolment_key(name).public_key() for name in self.holders}
         return Terms(
-            self.holders, self.rounds, self.schedule, enrolled, self.lease, self.patience, defences=self._all_defences
+            self.holders,
+            self.rounds,
+            self.schedule,
+            enrolled,
+            self.lease,
+            self.patience,
+            limits=self.limits,
+            defences=self._all_defences,
         )
+
+    @property
+    def limits(self) -> UsageLimits:
+        """How much a link key may protect."""
+        if self.key_messages is None:
+            return UsageLimits.for_advantage()
+        return UsageLimits.for_messages(self.key_messages)
 
     @property
     def _all_defences(self) -> Defences:

@@ -22,7 +22,7 @@ from carnet_ref.device.commands import (
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
 from carnet_ref.device.gpu import Device, Mode
 from carnet_ref.fields import split, to_number
-from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, key_schedule
+from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, UsageLimits, key_schedule
 from carnet_ref.keys.schedules import CHECKS
 from carnet_ref.recorder import step
 from carnet_ref.roles.job import LAUNCH_LABEL, tagged, untagged
@@ -109,7 +109,8 @@ class InSession(State):
         keys = H100KeySchedule.of_session(responder.secret())
         self.launch_key = keys.key(LAUNCH_LABEL)
         self.submitted = 0
-        self.engines = CopyEngines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks), gpu.defences)
+        schedule = key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks)
+        self.engines = CopyEngines(schedule, gpu.defences, gpu.limits)
 
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Answer a request for evidence, or take a key as ordered and acknowledge under it."""
@@ -195,7 +196,7 @@ class AwaitsReset(State):
 
 
 class Gpu:
-    """A GPU's state machine, from power-on on."""
+    """A GPU's state machine, from power-on on; no key protects more there than ``limits`` say."""
 
     def __init__(
         self,
@@ -205,11 +206,13 @@ class Gpu:
         trainer: Trainer,
         defences: Defences = ALL,
         mode: Mode = Mode.CONFIDENTIAL,
+        limits: UsageLimits | None = None,
     ) -> None:
         self.name = name
         self.schedule = schedule
         self.new_responder = new_responder
         self.defences = defences
+        self.limits = limits or UsageLimits.for_advantage()
         self._trainer = trainer
         self._attempt = 0
         self._written_out: list[bytes] = []

@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from carnet_ref.crypto import CryptoError, Random
 from carnet_ref.defences import ALL, Defences
 from carnet_ref.device.commands import Write, encode
-from carnet_ref.keys import Direction, KeysError, KeyUsage, Sealer
+from carnet_ref.keys import Budget, Direction, KeysError, KeyUsage, Sealer, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.roles.appraising import accept_orchestrator, prove_enrolment
 from carnet_ref.roles.channel import Channel, Initiator
-from carnet_ref.roles.links import h2d_body
+from carnet_ref.roles.links import FRAMING, h2d_body
 from carnet_ref.roles.messages import (
     GPU,
     ORCHESTRATOR,
@@ -34,6 +34,7 @@ from carnet_ref.roles.messages import (
 )
 from carnet_ref.roles.papers import (
     Answer,
+    Decline,
     Envelope,
     Evidence,
     Grant,
@@ -185,7 +186,7 @@ class _InChannel(State):
         """
         raise ProtocolError("a grant before evidence")
 
-    def send(self, message: Proof | Return) -> Send:
+    def send(self, message: Proof | Return | Decline) -> Send:
         """Return the frame that carries ``message`` in the channel."""
         return _send(Record(self.channel.name, self.channel.seal(encode_message(message))))
 
@@ -206,7 +207,7 @@ class AwaitsGrant(_InChannel):
         self.session = session
 
     def on_grant(self, grant: Grant) -> Transition:
-        """Accept a grant for the session that was attested, once."""
+        """Accept a grant for the session that was attested, once; decline one whose budget is too small."""
         desk, name, defences = self.desk, epoch_name(grant), self.desk.stake.defences
         if grant.session != self.session:
             raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
@@ -214,9 +215,13 @@ class AwaitsGrant(_InChannel):
             raise ProtocolError("a grant of more than the host-to-device half")
         if name in desk.accepted and defences.stands("grant-once"):
             raise ProtocolError(f"the grant of {name} was accepted before")
+        chunks = desk.stake.chunks(grant.round)
+        needs = Budget.of(len(chunk) + FRAMING for chunk in chunks)
+        if not grant.budget.covers(needs):
+            return self, [self.send(Decline(grant.session, grant.epoch, needs))]
         desk.accepted.add(name)
         noted = step("accept_grant", HOLDER, a=desk.stake.name, p=ORCHESTRATOR, k=name, v=grant.start)
-        provides = Provides(desk, self.channel, self.nonce, grant)
+        provides = Provides(desk, self.channel, self.nonce, grant, chunks)
         return provides, [Persist("accepted", name.encode()), Note(noted), Proceed()]
 
     def on_tick(self) -> Transition:
@@ -225,14 +230,18 @@ class AwaitsGrant(_InChannel):
 
 
 class Provides(_InChannel):
-    """The GPU is here: one chunk after another goes into its buffer, and then it goes back."""
+    """The GPU is here: one chunk after another goes into its buffer, and then it goes back.
 
-    __slots__ = ("chunks", "grant", "sealer", "sent", "size")
+    No more of the key is used than the grant's budget.
+    """
 
-    def __init__(self, desk: Desk, channel: Channel, nonce: bytes, grant: Grant) -> None:
+    __slots__ = ("chunks", "grant", "sealer", "sent", "size", "usage")
+
+    def __init__(self, desk: Desk, channel: Channel, nonce: bytes, grant: Grant, chunks: tuple[bytes, ...]) -> None:
         super().__init__(desk, channel, nonce)
         self.grant = grant
-        self.chunks = desk.stake.chunks(grant.round)
+        self.chunks = chunks
+        self.usage = KeyUsage(UsageLimits.within(grant.budget))
         self.sealer = self._sealer_from_start()
         self.sent = 0
         self.size = 0
@@ -255,7 +264,7 @@ class Provides(_InChannel):
 
     def _sealer_from_start(self) -> Sealer:
         keys = self.grant.keys(self.desk.stake.name)
-        return Sealer(keys.h2d, keys.ivs(Direction.H2D, self.grant.start), KeyUsage())
+        return Sealer(keys.h2d, keys.ivs(Direction.H2D, self.grant.start), self.usage)
 
     def _give_back(self) -> Transition:
         grant, name = self.grant, self.desk.stake.name

@@ -19,7 +19,7 @@ from carnet_ref.keys import LinkKeys, UsageLimits
 from carnet_ref.roles.facts import GpuAttested
 from carnet_ref.roles.links import Link
 from carnet_ref.roles.messages import GPU, Effect, Kind, ProtocolError, Remark, Send
-from carnet_ref.roles.papers import Manifest, Return
+from carnet_ref.roles.papers import Decline, Manifest, Return
 from carnet_ref.roles.ports import GpuAppraiser, GpuEvidence, Quoter, Requester
 from carnet_ref.roles.reception import Reception
 from carnet_ref.training import Trainer
@@ -110,6 +110,7 @@ class Custody(Enum):
 class Job:
     """What the orchestrator knows while it runs.
 
+    ``lendings`` counts the hand-overs that were begun in the session.
     ``redo`` takes up again what the orchestrator was doing when a session died; nothing does so while failed sessions
     are never continued.
     """
@@ -130,7 +131,7 @@ class Job:
     lent: LinkKeys | None = None
     count: int = 0
     returned_bytes: int = 0
-    tenanted: bool = False
+    lendings: int = 0
     failures: int = 0
     evictions: int = 0
     now: float = 0.0
@@ -199,6 +200,10 @@ class State:
     def on_return(self, holder: str, given: Return) -> Transition:
         """Take a return when nothing is lent: it is late, and means nothing."""
         return self, [Remark(f"{holder} returned what it does not have")]
+
+    def on_decline(self, holder: str, said: Decline) -> Transition:
+        """Take the refusal of a grant when nothing is lent: it is late, and means nothing."""
+        return self, [Remark(f"{holder} declined what it does not have")]
 
     def on_admitted(self, holder: str) -> Transition:
         """Take notice of a holder that can be granted to."""

@@ -1,4 +1,4 @@
-"""The orchestrator's end of the link: both halves, and the key that a rotation is under way to."""
+"""The orchestrator's end of the link: both halves, the key that a rotation is under way to, and each key's use."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from dataclasses import dataclass, replace
 
 from carnet_ref.crypto import AuthenticationError, Random
 from carnet_ref.defences import Defences
-from carnet_ref.device.commands import Command, Reply, encode, parse_reply
+from carnet_ref.device.commands import Command, Reply, Write, encode, parse_reply, size_of
+from carnet_ref.device.memory import CAPACITY
 from carnet_ref.fields import number
-from carnet_ref.keys import Direction, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer, UsageLimits
+from carnet_ref.keys import Budget, Direction, KeyLedger, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer, UsageLimits
+from carnet_ref.keys.iv import LAST_MESSAGE
 
-_UNLIMITED = 1 << 62
+FRAMING = size_of(Write(0, 0, b""))
+"""What a chunk grows by before it is sealed."""
+TURN = Budget(messages=CAPACITY // 16, units=CAPACITY // 4)
+"""The most that one turn is lent of a key: enough to fill the buffer sixteen bytes at a time."""
 
 
 @dataclass(slots=True)
@@ -28,7 +33,8 @@ class _Incoming:
 class Link:
     """The link of one session.
 
-    Epochs are named ``session/epoch`` wherever a name is needed.
+    Every key has one count of what it protected, in all its epochs and by holders too; past a limit nothing is done
+    with it. Epochs are named ``session/epoch`` wherever a name is needed.
     """
 
     __slots__ = (
@@ -36,8 +42,9 @@ class Link:
         "_disregarded",
         "_home",
         "_incoming",
+        "_ledger",
         "_lent",
-        "_limits",
+        "_lent_out",
         "_outgoing",
         "_pending",
         "_schedule",
@@ -55,7 +62,8 @@ class Link:
         self._lent: tuple[bytes, LinkKeys] | None = None
         self._schedule = schedule
         self._defences = defences
-        self._limits = limits if defences.stands("key-usage-limit") else UsageLimits(_UNLIMITED, _UNLIMITED)
+        self._ledger = KeyLedger(limits.under(defences))
+        self._lent_out = Budget()
         self._pending: _Incoming | None = None
         self._incoming = self._receiving(schedule.keys)
         self._outgoing = self._sending(schedule.keys)
@@ -95,7 +103,7 @@ class Link:
         keys = replace(lent[1], owner=owner) if lent else self._schedule.follow(order)
         if owner != self._home:
             self._lent = order, keys
-        self._pending = self._receiving(keys)
+        self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
         return order
 
     def acknowledge(self, sealed: bytes) -> Reply:
@@ -126,14 +134,14 @@ class Link:
         return isinstance(self.open(sealed), self._disregarded.pop(0))
 
     def take(self, inward: bool) -> None:
-        """Go on under the pending key, in both directions."""
-        if self._pending is None:
+        """Go on under the pending key, in both directions; one that stays keeps its counters."""
+        pending, self._pending = self._pending, None
+        if pending is None or pending is self._incoming:
             return
         if not inward or self._defences.stands("rotation-in-h2d"):
-            self._outgoing = self._sending(self._pending.keys)
+            self._outgoing = self._sending(pending.keys)
         if not inward or self._defences.stands("rotation-in-d2h"):
-            self._incoming = self._pending
-        self._pending = None
+            self._incoming = pending
 
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
@@ -159,25 +167,46 @@ class Link:
     def count_borrowed(self, count: int, size: int) -> None:
         """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
 
+        ``size`` is that of the data; what chunks grow by before they are sealed comes on top.
+
         Raises:
-            KeysError: the key would have protected more than it may, or has no IV left.
+            KeysError: the holder used more of the key than it was lent, or the key has no IV left.
         """
         sealer = self._outgoing.sealer
-        sealer.usage.count(size, max(0, count - sealer.ivs.message))
+        messages = max(0, count - sealer.ivs.message)
+        sealer.usage.settle(self._lent_out, size + messages * FRAMING, messages)
         sealer.ivs.skip_to(max(count, sealer.ivs.message))
+        self._lent_out = Budget()
+
+    def lend(self) -> Budget:
+        """Return how much of the host-to-device key a holder may use; all of it counts as used until it is returned."""
+        self._lent_out = self._outgoing.sealer.usage.lend(TURN)
+        return self._lent_out
+
+    def forfeit(self) -> None:
+        """Give up learning what a holder used: all that it was lent is gone, IVs included if the key stays in use."""
+        ivs = self._outgoing.sealer.ivs
+        if self._schedule.used_again(self._home) is self.keys:
+            ivs.skip_to(min(ivs.message + self._lent_out.messages, LAST_MESSAGE))
+        self._lent_out = Budget()
+
+    def usage(self, owner: str, way: Direction) -> KeyUsage:
+        """Return the count, so far, of the key that the next epoch of ``owner`` is under."""
+        keys = self._schedule.used_again(owner)
+        return self._ledger.unused() if keys is None else self._ledger.usage(keys, way)
 
     def _receiving(self, keys: LinkKeys) -> _Incoming:
-        return _Incoming(keys, Opener(keys.d2h, keys.ivs(Direction.D2H)))
+        return _Incoming(keys, Opener(keys.d2h, keys.ivs(Direction.D2H), self._ledger.usage(keys, Direction.D2H)))
 
     def _sending(self, keys: LinkKeys) -> _Outgoing:
-        return _Outgoing(keys, Sealer(keys.h2d, keys.ivs(Direction.H2D), KeyUsage(self._limits)))
+        return _Outgoing(keys, Sealer(keys.h2d, keys.ivs(Direction.H2D), self._ledger.usage(keys, Direction.H2D)))
 
 
 def _verifies(incoming: _Incoming, sealed: bytes) -> bool:
-    """Whether a message is the next one under these keys; nothing is counted."""
+    """Whether a message is the next one under these keys; no IV is counted."""
     at = incoming.opener.ivs.message
     try:
-        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at)).open(sealed)
+        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at), incoming.opener.usage).open(sealed)
     except AuthenticationError:
         return False
     return True

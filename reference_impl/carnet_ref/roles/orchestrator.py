@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from carnet_ref.crypto import CryptoError
-from carnet_ref.keys import KeysError
-from carnet_ref.recorder import step
-from carnet_ref.roles.custody import Back, NewSessionNeededError
+from carnet_ref.keys import KeyExhaustedError, KeysError
+from carnet_ref.roles.custody import Back, NeedsSession, too_low
 from carnet_ref.roles.job import ATTEMPTS, Job, Progress, State, Terms, Tools, Transition, untagged
 from carnet_ref.roles.messages import (
-    ORCHESTRATOR,
     PLATFORM,
     Effect,
     Event,
     Frame,
     Kind,
-    Note,
     Proceed,
     ProtocolError,
     Remark,
     Tick,
 )
-from carnet_ref.roles.papers import Hello, Proof, Record, Return, parse_envelope
+from carnet_ref.roles.papers import Decline, Hello, Proof, Record, Return, parse_envelope
 from carnet_ref.roles.reception import Attest, Reception
 from carnet_ref.roles.round import begin_home
-from carnet_ref.roles.setup import Stopped, evidence_for, open_session, reset_gpu, restart, route_home
+from carnet_ref.roles.setup import Stopped, evidence_for, open_session, renew, reset_gpu, restart, route_home
 from carnet_ref.spdm import SpdmError
 from carnet_ref.wire import MalformedError
 
@@ -59,11 +56,18 @@ class Orchestrator:
         """
         try:
             self.state, effects = self._on_event(event)
-        except NewSessionNeededError:
-            self.state, effects = self._travel_in_new_session()
         except Failure as error:
-            self.state, effects = restart(self.job, str(error))
+            self.state, effects = self._failed(error)
+        if isinstance(self.state, NeedsSession):
+            self.state, more = renew(self.job, self.state.for_journey)
+            effects = [*effects, *more]
         return self.state, effects
+
+    def _failed(self, error: Exception) -> Transition:
+        """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""
+        if isinstance(error, KeyExhaustedError) and not self.job.lendings:
+            return too_low(self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key")
+        return restart(self.job, str(error))
 
     def _on_event(self, event: Event) -> Transition:
         match event:
@@ -125,7 +129,7 @@ class Orchestrator:
         reception = self.job.reception
         try:
             message = reception.take(holder, record)
-            if not isinstance(message, Return | Proof | None):
+            if not isinstance(message, Return | Decline | Proof | None):
                 raise ProtocolError(f"{type(message).__name__} is not for the orchestrator")
         except Failure as error:
             return self.state, [Remark(f"channel of {holder}: {error}"), *reception.forget(holder, record)]
@@ -134,6 +138,8 @@ class Orchestrator:
                 return self.state.on_admitted(holder)
             case Return():
                 return self.state.on_return(holder, message)
+            case Decline():
+                return self.state.on_decline(holder, message)
         return self.state, []
 
     def _attest(self) -> Attest | None:
@@ -141,9 +147,3 @@ class Orchestrator:
         if job.evidence is None or job.attested is None:
             return None
         return lambda exporter, nonce: evidence_for(job, exporter, nonce)
-
-    def _travel_in_new_session(self) -> Transition:
-        job = self.job
-        job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
-        state, effects = open_session(job)
-        return state, [Note(step("scrubbed", ORCHESTRATOR)), reset_gpu(for_journey=True), *effects]

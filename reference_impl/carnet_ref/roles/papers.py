@@ -7,7 +7,7 @@ from typing import Final
 
 from carnet_ref.crypto import sha384
 from carnet_ref.fields import join, number, split, to_number, to_text
-from carnet_ref.keys import LinkKeys
+from carnet_ref.keys import Budget, LinkKeys
 from carnet_ref.wire import MalformedError
 
 
@@ -86,7 +86,7 @@ class Proof:
 class Grant:
     """The right to fill the dataset buffer: the encrypt half of the link key, where its IVs start, where to write.
 
-    ``d2h`` and ``launch`` are empty: those halves are never lent.
+    ``budget`` is how much of the key the holder may use. ``d2h`` and ``launch`` are empty: those halves are never lent.
     """
 
     round: int
@@ -96,6 +96,7 @@ class Grant:
     channel: int
     start: int
     address: int
+    budget: Budget
     h2d: bytes = field(repr=False)
     mask: bytes
     d2h: bytes = field(default=b"", repr=False)
@@ -116,10 +117,19 @@ class Return:
     size: int
 
 
-Message = Evidence | Proof | Grant | Return
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """The grant is not taken: what the holder has to send needs more of the key than the grant allows."""
+
+    session: str
+    epoch: int
+    needs: Budget
+
+
+Message = Evidence | Proof | Grant | Return | Decline
 
 _ENVELOPES: Final = {Hello: 1, Answer: 2, Record: 3, NoChannel: 4}
-_MESSAGES: Final = {Evidence: 1, Proof: 2, Grant: 3, Return: 4}
+_MESSAGES: Final = {Evidence: 1, Proof: 2, Grant: 3, Return: 4, Decline: 5}
 
 
 def encode_envelope(envelope: Envelope) -> bytes:
@@ -167,11 +177,11 @@ def encode_message(message: Message) -> bytes:
         case Proof(signature):
             body = join(signature)
         case Grant():
-            numbers = (message.round, message.epoch, message.engine, message.channel, message.start, message.address)
-            keys = (message.h2d, message.mask, message.d2h, message.launch)
-            body = join(message.session.encode("utf-8"), *map(number, numbers), *keys)
+            body = _grant_body(message)
         case Return(session, epoch, count, size):
             body = join(session.encode("utf-8"), number(epoch), number(count), number(size))
+        case Decline(session, epoch, needs):
+            body = join(session.encode("utf-8"), number(epoch), number(needs.messages), number(needs.units))
     return bytes([_MESSAGES[type(message)]]) + body
 
 
@@ -192,16 +202,34 @@ def parse_message(data: bytes) -> Message:
         case b"\x03":
             return _grant(body)
         case b"\x04":
-            names = ("epoch", "count", "size")
-            session, *rest = split(body, "return", "session", *names)
-            numbers = [to_number(part, "return", name) for part, name in zip(rest, names, strict=True)]
-            return Return(to_text(session, "return", "session"), *numbers)
+            about, (epoch, count, size) = _numbered(body, "return", "epoch", "count", "size")
+            return Return(about, epoch, count, size)
+        case b"\x05":
+            about, (epoch, messages, units) = _numbered(body, "refusal of a grant", "epoch", "messages", "units")
+            return Decline(about, epoch, Budget(messages, units))
     raise MalformedError("message", "a known kind", data[:1].hex() or "nothing", 0)
 
 
+def _numbered(body: bytes, what: str, *names: str) -> tuple[str, list[int]]:
+    """Return the session that a message names, and the numbers that follow it."""
+    session, *rest = split(body, what, "session", *names)
+    numbers = [to_number(part, what, name) for part, name in zip(rest, names, strict=True)]
+    return to_text(session, what, "session"), numbers
+
+
+def _grant_body(grant: Grant) -> bytes:
+    where = (grant.round, grant.epoch, grant.engine, grant.channel, grant.start, grant.address)
+    numbers = (*where, grant.budget.messages, grant.budget.units)
+    keys = (grant.h2d, grant.mask, grant.d2h, grant.launch)
+    return join(grant.session.encode("utf-8"), *map(number, numbers), *keys)
+
+
 def _grant(body: bytes) -> Grant:
-    names = ("round", "epoch", "engine", "channel", "start", "address")
+    names = ("round", "epoch", "engine", "channel", "start", "address", "messages", "units")
     session, *rest = split(body, "grant", "session", *names, "h2d", "mask", "d2h", "launch")
-    numbers = {name: to_number(part, "grant", name) for name, part in zip(names, rest[:6], strict=True)}
-    h2d, mask, d2h, launch = rest[6:]
-    return Grant(session=to_text(session, "grant", "session"), h2d=h2d, mask=mask, d2h=d2h, launch=launch, **numbers)
+    numbers = [to_number(part, "grant", name) for name, part in zip(names, rest[: len(names)], strict=True)]
+    turn, epoch, engine, channel, start, address, messages, units = numbers
+    h2d, mask, d2h, launch = rest[len(names) :]
+    where = to_text(session, "grant", "session")
+    budget = Budget(messages, units)
+    return Grant(turn, where, epoch, engine, channel, start, address, budget, h2d, mask, d2h, launch)

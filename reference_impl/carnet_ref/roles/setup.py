@@ -74,7 +74,7 @@ class AwaitsSession(State):
         schedule = key_schedule(job.terms.schedule, keys, ORCHESTRATOR)
         job.session = self.session
         job.link = Link(self.session.label, schedule, keys.key(LAUNCH_LABEL), job.terms.defences, job.terms.limits)
-        job.tenanted = False
+        job.lendings = 0
         if not self.resumes:
             job.lent = schedule.keys
 
@@ -148,6 +148,14 @@ def restart(job: Job, reason: str) -> Transition:
         effects += [route_home(), reset_gpu()]
     state, started = open_session(job, resumes)
     return state, effects + started
+
+
+def renew(job: Job, for_journey: bool) -> Transition:
+    """Open a new session though nothing failed: the schedule asks for it, or the old one has no room under its keys."""
+    job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
+    first = [reset_gpu(for_journey=True)] if for_journey else [route_home(), reset_gpu()]
+    state, started = open_session(job)
+    return state, [*first, *started]
 
 
 def reset_gpu(for_journey: bool = False) -> Send:

@@ -180,6 +180,7 @@ class Supervisor:
             "chunk_bytes": self.cast.chunk_bytes,
             "lease": self.cast.lease,
             "patience": self.cast.patience,
+            "key_messages": self.cast.key_messages,
             "defences": sorted(self.cast.defences.off),
         }
         if name == PLATFORM:

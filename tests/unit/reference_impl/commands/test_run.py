@@ -62,6 +62,30 @@ def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:
     assert "a hand-off " in result.stdout
 
 
+@pytest.mark.mends("H5")
+@pytest.mark.parametrize("how", [(), ("--processes",)], ids=["in one process", "in several"])
+def test_a_run_under_a_lowered_limit_renews_its_session_and_conforms(how: tuple[str, ...]) -> None:
+    result = carnet("--holders", "2", "--rounds", "3", "--key-limit", "12", *how, "--json")
+    fields = json.loads(result.stdout)
+    assert (result.exit_code, fields["sessions"], fields["conforms"]) == (0, 3, True)
+    assert result.stderr.count("session renewed: orchestrator's h2d key has 3 messages left, and 5 are needed") == 2
+
+
+def test_a_limit_that_is_too_low_is_one_error() -> None:
+    result = carnet(*SMALL, "--key-limit", "4", "--json")
+    assert result.exit_code == 3
+    error = json.loads(result.stdout)["error"]
+    assert error["kind"] == "run"
+    assert error["message"] == (
+        "the key limit is too low for one hand-over: orchestrator's h2d key has 0 messages left, and 5 are needed"
+    )
+
+
+def test_a_limit_is_part_of_the_command_that_does_it_again() -> None:
+    lines = carnet("--holders", "1", "--rounds", "1", "--key-limit", "50").stdout.splitlines()
+    assert "--key-limit 50" in lines[-1]
+
+
 def test_one_round_is_counted_as_one_and_large_numbers_are_grouped() -> None:
     lines = carnet("--holders", "1", "--rounds", "1").stdout.splitlines()
     assert lines[0].startswith("1 round among 1 holder, ")
@@ -108,6 +132,7 @@ def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
         (("--holders", "8"), "engines for 7 holders"),
         (("--holders", "0"), "0 is not in the range"),
         (("--key-schedule", "none"), "is not one of"),
+        (("--key-limit", "0"), "0 is not in the range"),
         (("--key-schedule", "inner-key"), "is not one of"),
         (("--trace", "/nowhere/trace"), "cannot write"),
         (("--journal", "/nowhere/journal"), "no journal that can be used"),

@@ -29,9 +29,20 @@ from carnet_ref.device.engines import CopyEngines
 from carnet_ref.device.gpu import Device, Mode
 from carnet_ref.device.memory import BASE, CAPACITY, Memory, Region
 from carnet_ref.device.programs import TRAINING_CODE, parse
-from carnet_ref.keys import Direction, H100KeySchedule, KeyUsage, LinkKeys, OrderRefusedError, Sealer, key_schedule
+from carnet_ref.keys import (
+    Direction,
+    H100KeySchedule,
+    KeyExhaustedError,
+    KeyUsage,
+    LinkKeys,
+    OrderRefusedError,
+    Sealer,
+    UsageLimits,
+    key_schedule,
+)
 from carnet_ref.training import Outcome
 from carnet_ref.wire import MalformedError
+from tests.fixtures.worlds import draws
 
 COMMANDS = (
     Write(BASE[Region.BUFFER], 1, b"data"),
@@ -187,7 +198,7 @@ def engines(name: str = "sealed-under-master", *off: str) -> tuple[CopyEngines, 
     defences = Defences(frozenset(off))
     checks = frozenset(name for name in ("epochs-increase", "wrapped-key-once") if defences.stands(name))
     gpu = key_schedule(name, H100KeySchedule(bytes(range(32))), checks=checks)
-    return CopyEngines(gpu, defences), keys, orders
+    return CopyEngines(gpu, defences, UsageLimits.for_advantage()), keys, orders
 
 
 def sealer(keys: LinkKeys, used: int = 0) -> Sealer:
@@ -271,3 +282,46 @@ def test_defences_have_to_exist() -> None:
     with pytest.raises(KeyError):
         ALL.stands("no-such-thing")
     assert all(ALL.stands(name) for name in COUNTERPARTS)
+
+
+def limited_engines(messages: int) -> tuple[CopyEngines, LinkKeys]:
+    schedule = key_schedule("engine-per-holder", H100KeySchedule(bytes(range(32))))
+    return CopyEngines(schedule, ALL, UsageLimits.for_messages(messages)), schedule.keys
+
+
+@pytest.mark.mends("H5")
+def test_the_device_opens_and_seals_no_more_under_a_key_than_its_limit() -> None:
+    """Whoever used the key, and whatever they counted."""
+    ce, keys = limited_engines(3)
+    host = sealer(keys)
+    for _ in range(3):
+        ce.open(0, host.seal(b"data"), 0)
+        ce.seal(b"a reply")
+    with pytest.raises(KeyExhaustedError):
+        ce.open(0, host.seal(b"data"), 0)
+    with pytest.raises(KeyExhaustedError):
+        ce.seal(b"a reply")
+
+
+@pytest.mark.mends("H5")
+def test_the_device_goes_on_counting_when_a_key_comes_back() -> None:
+    host = key_schedule("engine-per-holder", H100KeySchedule(bytes(range(32))))
+    ce, _ = limited_engines(3)
+    draw, sender = draws("orders"), sealer(host.keys)
+    for owner in ("alice", "orchestrator", "alice"):
+        order = host.order(owner, draw)
+        ce.accept(order)
+        sender = sealer(host.follow(order))
+        ce.open(host.keys.engine, sender.seal(b"one"), 0)
+    ce.open(host.keys.engine, sender.seal(b"two"), 0)
+    with pytest.raises(KeyExhaustedError):
+        ce.open(host.keys.engine, sender.seal(b"three"), 0)
+
+
+def test_an_order_that_changes_nothing_restarts_no_counter() -> None:
+    schedule = key_schedule("none", H100KeySchedule(bytes(range(32))))
+    ce = CopyEngines(schedule, ALL, UsageLimits.for_advantage())
+    host = sealer(schedule.keys)
+    ce.open(0, host.seal(b"one"), 0)
+    ce.accept(b"")
+    assert ce.open(0, host.seal(b"two"), 0).slot == 1

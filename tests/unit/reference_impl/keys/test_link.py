@@ -27,7 +27,7 @@ KEY = bytes(range(32))
 
 
 def ends(channel: int = 1, message: int = 0) -> tuple[Sealer, Opener]:
-    return Sealer(KEY, IvCounter(channel, message), KeyUsage()), Opener(KEY, IvCounter(channel, message))
+    return Sealer(KEY, IvCounter(channel, message), KeyUsage()), Opener(KEY, IvCounter(channel, message), KeyUsage())
 
 
 @given(st.lists(st.binary(max_size=64), max_size=8))

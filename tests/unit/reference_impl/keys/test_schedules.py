@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 
 import pytest
@@ -14,11 +15,14 @@ from carnet_ref.keys import (
     Direction,
     EnginesExhaustedError,
     H100KeySchedule,
+    InnerKey,
     InnerKeyExchange,
+    KeyExhaustedError,
     KeySchedule,
     OrderRefusedError,
     ResetNeededError,
     SecretTakenError,
+    UsageLimits,
     engine_label,
     key_schedule,
     ratchet,
@@ -39,7 +43,7 @@ class Draws:
         self._numbers = itertools.count(1)
 
     def __call__(self, size: int) -> bytes:
-        return next(self._numbers).to_bytes(size, "big")
+        return hashlib.shake_256(bytes([next(self._numbers)])).digest(size)
 
 
 def ends(name: str) -> tuple[KeySchedule, KeySchedule]:
@@ -124,6 +128,48 @@ def test_each_holder_has_an_engine_of_its_own_and_comes_back_to_it_on_a_new_chan
     assert places == [(1, 1), (0, 2), (2, 1), (0, 3), (1, 2)]
 
 
+@pytest.mark.mends("L6")
+@pytest.mark.parametrize("name", sorted(SCHEDULES))
+def test_no_two_epochs_share_an_iv_under_one_key(name: str) -> None:
+    """Where the key stays, so does the mask, and only the channel tells the epochs apart."""
+    orchestrator, _ = ends(name)
+    draws, epochs, seen = Draws(), [orchestrator.keys], set[tuple[bytes, bytes]]()
+    for owner in ("ana", "orchestrator", *(("bo", "orchestrator", "ana", "orchestrator") if name != "reset" else ())):
+        keys = orchestrator.follow(orchestrator.order(owner, draws))
+        epochs += [keys] if keys is not epochs[-1] else []
+    for keys in epochs:
+        for way in Direction:
+            ivs = keys.ivs(way)
+            used = {(keys.half(way), ivs.advance()) for _ in range(50)}
+            assert not used & seen
+            seen |= used
+            shares = [each for each in epochs if each.half(way) == keys.half(way)]
+            assert len({each.mask(way) for each in shares}) == 1
+            assert len({each.channel for each in shares}) == len(shares)
+
+
+@pytest.mark.mends("L6")
+@pytest.mark.parametrize("half", [18, 30], ids=["h2d", "d2h"])
+def test_an_order_that_changes_the_mask_of_a_key_is_refused(half: int) -> None:
+    """With another mask, the IVs of two channels may be the same."""
+    orchestrator, gpu, _ = rotate("engine-per-holder", "ana")
+    order = bytearray(orchestrator.order("orchestrator", Draws()))
+    order[half] ^= 1
+    keys = gpu.keys
+    with pytest.raises(OrderRefusedError) as refused:
+        gpu.follow(bytes(order))
+    assert refused.value.check == "iv-mask"
+    assert gpu.keys == keys
+
+
+def test_an_order_for_a_channel_that_was_used_is_refused() -> None:
+    orchestrator, gpu, _ = rotate("engine-per-holder", "ana")
+    order = bytearray(orchestrator.order("orchestrator", Draws()))
+    order[9] = 1
+    with pytest.raises(OrderRefusedError, match="channel 1 of engine 0 was used"):
+        gpu.follow(bytes(order))
+
+
 def test_an_eighth_holder_has_no_engine() -> None:
     orchestrator, _ = ends("engine-per-holder")
     for index in range(7):
@@ -199,6 +245,25 @@ def test_a_flipped_order_under_the_master_is_refused_and_changes_nothing(positio
     with pytest.raises((MalformedError, OrderRefusedError)):
         gpu.follow(bytes(order))
     assert gpu.keys == keys
+
+
+@pytest.mark.mends("H5")
+def test_an_inner_key_has_the_limits_of_a_key_at_both_ends() -> None:
+    limits = UsageLimits.for_messages(2)
+    holder, code = InnerKeyExchange(Draws(), limits), InnerKeyExchange(lambda n: b"\x05" * n)
+    shares = holder.public, code.public
+    sealing, free = holder.agree(shares[1], b"epoch 1"), code.agree(shares[0], b"epoch 1")
+    chunks = [sealing.seal(b"one"), sealing.seal(b"two")]
+    with pytest.raises(KeyExhaustedError):
+        sealing.seal(b"three")
+    assert [free.open(chunk) for chunk in chunks] == [b"one", b"two"]
+    third = InnerKey(bytes(32), limits)
+    more = [InnerKey(bytes(32)).seal(b"one")] * 3
+    third.open(more[0])
+    with pytest.raises(AuthenticationError):
+        third.open(more[1])
+    with pytest.raises(KeyExhaustedError):
+        third.open(more[2])
 
 
 def test_an_inner_key_is_shared_by_exactly_the_two_ends_and_their_context() -> None:

@@ -10,6 +10,7 @@ from carnet_ref.crypto import AuthenticationError
 from carnet_ref.defences import ALL, Defences
 from carnet_ref.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
 from carnet_ref.keys import (
+    Budget,
     Direction,
     H100KeySchedule,
     KeyExhaustedError,
@@ -29,6 +30,7 @@ from carnet_ref.roles.links import Link
 from carnet_ref.roles.messages import ProtocolError
 from carnet_ref.roles.papers import (
     Answer,
+    Decline,
     Evidence,
     Grant,
     Hello,
@@ -46,7 +48,7 @@ from tests.fixtures.fast_parties import ChainTrainer, FastCast
 from tests.fixtures.worlds import draws, world_of
 
 KINDS = Fact.__subclasses__()
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, b"key", b"mask")
+GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
 
 
@@ -118,10 +120,12 @@ def test_nothing_stands_in_for_a_step_whose_defence_stands() -> None:
 
 
 def test_a_key_is_used_to_its_limit_and_no_further() -> None:
-    ours, _ = link(limits=UsageLimits(2, 4))
+    ours, _ = link(limits=UsageLimits(2, 7))
     ours.seal(Fence())
     ours.seal(Fence())
+    assert ours.lend() == Budget((1 << 28) // 16, 4)
     ours.count_borrowed(3, 16)
+    ours.seal(Fence())
     with pytest.raises(KeyExhaustedError):
         ours.seal(Fence())
     free, _ = link(Defences(frozenset({"key-usage-limit"})), UsageLimits(2, 2))
@@ -132,11 +136,13 @@ def test_a_key_is_used_to_its_limit_and_no_further() -> None:
 def test_a_count_never_goes_back_and_an_iv_is_never_used_again() -> None:
     ours, _ = link()
     slots = [ours.seal(Fence())[0] for _ in range(2)]
-    ours.count_borrowed(7, 0)
-    ours.count_borrowed(3, 0)
+    for count in (7, 3):
+        ours.lend()
+        ours.count_borrowed(count, 0)
     assert [*slots, ours.seal(Fence())[0]] == [0, 1, 7]
+    ours.lend()
     with pytest.raises(KeyExhaustedError):
-        ours.count_borrowed(1 << 40, 0)
+        ours.count_borrowed(1 << 30, 0)
 
 
 def test_old_evidence_opens_no_hand_over() -> None:
@@ -174,7 +180,7 @@ ENVELOPES = (
     NoChannel(),
     NoChannel(b"channel"),
 )
-MESSAGES = (Evidence(b"quote", "s1"), Proof(b"signature"), GRANT, Return("s1", 2, 3, 4))
+MESSAGES = (Evidence(b"quote", "s1"), Proof(b"signature"), GRANT, Return("s1", 2, 3, 4), Decline("s1", 2, Budget(3, 4)))
 
 
 @pytest.mark.parametrize("envelope", ENVELOPES, ids=repr)

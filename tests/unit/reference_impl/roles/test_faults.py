@@ -87,7 +87,7 @@ def the_gpu_keeps_the_old_reply_key(patch: pytest.MonkeyPatch) -> None:
 def the_gpu_restarts_its_counter(patch: pytest.MonkeyPatch) -> None:
     def opened(self: CopyEngines, engine: int, ciphertext: bytes, claimed: int) -> Any:
         receiving = self._receiving[engine]
-        receiving.opener = Opener(receiving.keys.h2d, receiving.keys.ivs(Direction.H2D))
+        receiving.opener = Opener(receiving.keys.h2d, receiving.keys.ivs(Direction.H2D), KeyUsage())
         return original(self, engine, ciphertext, claimed)
 
     original = CopyEngines.open
@@ -118,13 +118,13 @@ def the_orchestrator_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
 @fault
 def the_grant_counts_from_too_far(patch: pytest.MonkeyPatch) -> None:
     original = custody._paper
-    patch.setattr(custody, "_paper", lambda job, enrolled, start: replace(original(job, enrolled, start), start=1))
+    patch.setattr(custody, "_paper", lambda *args: replace(original(*args), start=1))
 
 
 @fault
 def the_whole_bundle_is_lent(patch: pytest.MonkeyPatch) -> None:
-    def paper(job: Job, enrolled: Any, start: int) -> Grant:
-        return replace(original(job, enrolled, start), d2h=job.live.keys.d2h)
+    def paper(job: Job, *args: Any) -> Grant:
+        return replace(original(job, *args), d2h=job.live.keys.d2h)
 
     original = custody._paper
     patch.setattr(custody, "_paper", paper)
@@ -132,8 +132,8 @@ def the_whole_bundle_is_lent(patch: pytest.MonkeyPatch) -> None:
 
 @fault
 def the_launch_key_is_lent(patch: pytest.MonkeyPatch) -> None:
-    def paper(job: Job, enrolled: Any, start: int) -> Grant:
-        return replace(original(job, enrolled, start), launch=job.live.launch_key)
+    def paper(job: Job, *args: Any) -> Grant:
+        return replace(original(job, *args), launch=job.live.launch_key)
 
     original = custody._paper
     patch.setattr(custody, "_paper", paper)

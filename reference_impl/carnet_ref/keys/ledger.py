@@ -1,0 +1,45 @@
+"""One end's account of its AES keys: each has one count, however many epochs use it.
+
+A key is looked for on its copy engine, by a name that says nothing about it. A rotation either keeps the key of an
+engine, and then its count goes on, or puts one there that was never used; no schedule goes back to a key that it left.
+
+Source: NVIDIA open-gpu-kernel-modules 595.45.04, conf_compute_key_rotation.c (use is counted for each key pair, and
+cleared when the key changes).
+"""
+
+from __future__ import annotations
+
+from carnet_ref.crypto import hkdf_expand_sha256
+from carnet_ref.keys.h100 import Direction
+from carnet_ref.keys.schedules import LinkKeys
+from carnet_ref.keys.usage import KeyUsage, UsageLimits
+
+_NAME_BYTES = 16
+
+
+class KeyLedger:
+    """How much the keys of one end of a session have protected, whoever used them."""
+
+    __slots__ = ("_accounts", "_limits")
+
+    def __init__(self, limits: UsageLimits) -> None:
+        self._limits = limits
+        self._accounts: dict[tuple[int, Direction], tuple[bytes, KeyUsage]] = {}
+
+    def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
+        """Return the count of the key of one direction; it begins with the key, and not with an epoch."""
+        place, name = (keys.engine, way), key_name(keys.half(way))
+        known, usage = self._accounts.get(place, (b"", None))
+        if usage is None or known != name:
+            usage = KeyUsage(self._limits)
+            self._accounts[place] = name, usage
+        return usage
+
+    def unused(self) -> KeyUsage:
+        """Return the count of a key that is still to be made."""
+        return KeyUsage(self._limits)
+
+
+def key_name(key: bytes) -> bytes:
+    """Return a name for a key: who does not have the key cannot tell the name from random bytes."""
+    return hkdf_expand_sha256(key, b"carnet_key_name", _NAME_BYTES)

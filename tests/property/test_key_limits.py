@@ -1,0 +1,324 @@
+"""No link key protects more than its limit, and no IV is used twice under one, whatever a run has to go through.
+
+What counts is what AES-GCM itself is seen to do (`tests.fixtures.aead_watch`), not what the implementation counts.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.conformance import conform
+from carnet_ref.keys import SCHEDULES, Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
+from carnet_ref.keys.schedules import EnginePerHolder
+from carnet_ref.parties.cast import holder_names
+from carnet_ref.recorder import believed, write_trace
+from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.transport.node import Node
+from tests.fixtures.aead_watch import Watch, watching
+from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.worlds import TestWorld, draws, world_of
+
+RUNNABLE = sorted(set(SCHEDULES) - {"none", "inner-key"})
+STEPS = 100_000
+ENDS = re.compile(
+    r"the key limit is too low for one hand-over: "
+    r"|\d+ sessions failed, the last one because of "
+    r"|\w+ was evicted \d+ times: "
+)
+"""How a run that cannot go on says so."""
+
+
+@dataclass(frozen=True)
+class LimitedCast(FastCast):
+    """A cast whose keys may protect what the test says."""
+
+    allowed: UsageLimits = field(default_factory=UsageLimits.for_advantage)
+
+    @property
+    def limits(self) -> UsageLimits:
+        return self.allowed
+
+
+class Memory:
+    """A journal that lives as long as the run."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, bytes]] = []
+
+    def append(self, kind: str, payload: bytes) -> None:
+        self.entries.append((kind, payload))
+
+    def last(self, kind: str) -> bytes | None:
+        return next(reversed(self.all(kind)), None)
+
+    def all(self, kind: str) -> list[bytes]:
+        return [payload for each, payload in self.entries if each == kind]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+def drawn_limits(chance: random.Random) -> UsageLimits:
+    """Return limits that a run of a few rounds comes up against."""
+    if chance.random() < 0.5:
+        return UsageLimits.for_messages(chance.randint(1, 40))
+    upper = chance.randint(10, 600)
+    return UsageLimits(chance.randint(1, upper), upper)
+
+
+def drawn_cast(schedule: str, chance: random.Random) -> LimitedCast:
+    return LimitedCast(
+        holder_names(chance.randint(1, 3)),
+        chance.randint(1, 6),
+        schedule,
+        chunks=chance.randint(1, 8),
+        chunk_bytes=chance.choice((1, 16, 50, 300)),
+        trainer=ChainTrainer(),
+        allowed=drawn_limits(chance),
+    )
+
+
+class Run:
+    """One run under one schedule of events, which a number determines."""
+
+    def __init__(self, schedule: str, number: int) -> None:
+        self.chance = random.Random(f"{schedule} {number}")
+        self.cast = drawn_cast(schedule, self.chance)
+        self.trouble = self.chance.choice((0.0, 0.0, 0.005, 0.02))
+        self.world, _ = world_of(self.cast, seed=f"{schedule} {number}")
+        self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.cast.holders)}
+        for name, store in self.stores.items():
+            self.world.nodes[name].store = store
+        self.lives = 0
+
+    def go(self) -> None:
+        """Go on until the orchestrator is done."""
+        for _ in range(STEPS):
+            if self.world.over:
+                return
+            if self.chance.random() < self.trouble:
+                self.chance.choice((self.lose, self.reset, self.pass_time, self.crash))()
+            elif not self.world.step():
+                self.pass_time()
+        raise AssertionError("the run does not end")
+
+    def lose(self) -> None:
+        """Lose a frame."""
+        if self.world.queue:
+            del self.world.queue[self.chance.randrange(len(self.world.queue))]
+
+    def reset(self) -> None:
+        """Reset the GPU."""
+        self.world.deliver(Frame(PLATFORM, GPU, Kind.RESET, b"CONFIDENTIAL"))
+
+    def pass_time(self) -> None:
+        """Let patience and leases run out."""
+        self.world.now += self.chance.choice((5.0, 31.0, 61.0))
+        self.world.tick()
+
+    def crash(self) -> None:
+        """Kill a party, and start it again from its journal."""
+        who = self.chance.choice((ORCHESTRATOR, *self.cast.holders))
+        self.lives += 1
+        store: Any = self.stores[who]
+        source = draws(f"{self.cast.schedule} life {self.lives} of {who}, {self.chance.random()}")
+        node = self.world.nodes.pop(who)
+        role: Any
+        if who == ORCHESTRATOR:
+            role = self.cast.orchestrator_from(store, source)
+        else:
+            role = self.cast.holder_from(store, who, source)
+        again = Node(who, role, node.recorder, store)
+        self.world.add(again, again.perform(role.begin(self.world.now)))
+
+    @property
+    def expected(self) -> bytes:
+        """The model that the rounds which were trained lead to."""
+        trainer = self.cast.trainer
+        model = trainer.first_model()
+        for number in range(self.world.orchestrator.job.progress.rounds):
+            data = b"".join(self.cast.dataset(self.cast.holders[number % len(self.cast.holders)]))
+            model = trainer.train(model, data).model
+        return model
+
+
+def within(watch: Watch, limits: UsageLimits) -> bool:
+    messages, units = watch.most()
+    return messages <= limits.messages and units <= limits.upper
+
+
+def check(schedule: str, number: int) -> Run:
+    """Carry out a run, and insist on its limits, its IVs and how it ends."""
+    with watching() as watch:
+        run = Run(schedule, number)
+        run.go()
+    assert within(watch, run.cast.limits), f"run {number}: {watch.most()} under {run.cast.limits}"
+    assert not watch.repeated(), f"run {number}"
+    progress, failure = run.world.orchestrator.job.progress, run.world.failure
+    assert progress.model == run.expected
+    assert ENDS.match(failure) if failure else progress.rounds == run.cast.rounds, f"run {number}: {failure}"
+    return run
+
+
+def outcomes(schedule: str, numbers: range) -> set[str]:
+    """Return how runs ended, and whether any of them renewed its session."""
+    found = set()
+    for number in numbers:
+        world = check(schedule, number).world
+        found.add("stopped" if world.failure else "completed")
+        found.add("renewed") if sum('"open_session"' in line for line in world.recorder.lines) > 1 else None
+    return found
+
+
+def ways(schedule: str) -> set[str]:
+    """Return how runs of a schedule may end; honest rounds without rotation are refused at the receive counter."""
+    return {"stopped", "renewed"} if schedule == "none" else {"completed", "stopped", "renewed"}
+
+
+@pytest.mark.mends("H5")
+@pytest.mark.mends("L6")
+@pytest.mark.parametrize("schedule", sorted(SCHEDULES))
+def test_a_lowered_limit_is_never_passed_in_scheduled_runs(schedule: str) -> None:
+    assert outcomes(schedule, range(30)) == ways(schedule)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("schedule", sorted(SCHEDULES))
+def test_a_lowered_limit_is_never_passed_in_a_thousand_scheduled_runs(schedule: str) -> None:
+    assert outcomes(schedule, range(1_000)) == ways(schedule)
+
+
+# -- what a limit leads to ------------------------------------------------------------------------
+
+
+def limited(schedule: str, limits: UsageLimits, rounds: int = 4, chunks: int = 3, holders: int = 2) -> TestWorld:
+    """Return the end of an undisturbed run, whose keys were seen to stay within their limits."""
+    cast = LimitedCast(
+        holder_names(holders), rounds, schedule, chunks=chunks, chunk_bytes=64, trainer=ChainTrainer(), allowed=limits
+    )
+    with watching() as watch:
+        world, _ = world_of(cast)
+        world.run()
+    assert within(watch, limits)
+    assert not watch.repeated()
+    links = [frame for frame in world.platform.seen if frame.kind in {Kind.H2D, Kind.D2H}]
+    assert sum(watch.sealed[key].messages for key in watch.link if key in watch.sealed) == len(links), "all are seen"
+    return world
+
+
+def sessions(world: TestWorld) -> int:
+    return sum('"open_session"' in line for line in world.recorder.lines)
+
+
+@pytest.mark.mends("H5")
+@pytest.mark.parametrize(("messages", "opened"), [(9, 4), (14, 2), (19, 2), (24, 1)])
+def test_a_session_is_renewed_as_often_as_the_limit_asks_for(messages: int, opened: int) -> None:
+    """Setting up takes four orders of the orchestrator's key, and each return takes five more.
+
+    It happens before a hand-over, so that none is lost.
+    """
+    world = limited("engine-per-holder", UsageLimits.for_messages(messages))
+    assert (world.failure, sessions(world)) == ("", opened)
+    assert sum('"grant"' in line for line in world.recorder.lines) == 4
+    assert world.orchestrator.job.failures == 0
+
+
+@pytest.mark.mends("H5")
+def test_keys_that_rotate_need_no_new_session() -> None:
+    for schedule in ("sealed-under-master", "wrapped-under-old", "ratchet"):
+        world = limited(schedule, UsageLimits.for_messages(5), rounds=6)
+        assert (world.failure, sessions(world)) == ("", 1)
+
+
+@pytest.mark.mends("H5")
+def test_a_holder_whose_key_has_no_room_left_declines_and_is_lent_another() -> None:
+    world = limited("engine-per-holder", UsageLimits.for_messages(40), rounds=3, chunks=30, holders=1)
+    assert (world.failure, sessions(world)) == ("", 3)
+    assert world.orchestrator.job.progress.rounds == 3
+
+
+@pytest.mark.mends("H5")
+@pytest.mark.parametrize("schedule", RUNNABLE)
+@pytest.mark.parametrize(("messages", "chunks"), [(3, 1), (9, 10)], ids=["at home", "a holder's"])
+def test_a_limit_that_is_too_low_for_one_hand_over_is_said_to_be(schedule: str, messages: int, chunks: int) -> None:
+    world = limited(schedule, UsageLimits.for_messages(messages), chunks=chunks)
+    assert world.failure.startswith("the key limit is too low for one hand-over: ")
+    assert world.orchestrator.job.progress.rounds == 0
+    assert sessions(world) == 1
+
+
+@pytest.mark.mends("H5")
+def test_a_key_that_is_due_is_not_used_for_another_hand_over() -> None:
+    """There is room up to the upper limit, and still the session is renewed at the lower one."""
+    limits = UsageLimits(20, 10_000)
+    world = limited("engine-per-holder", limits)
+    assert (world.failure, sessions(world)) == ("", 4)
+
+
+@pytest.mark.mends("H5")
+@pytest.mark.parametrize(
+    ("schedule", "messages", "chunks", "opened"),
+    [
+        ("engine-per-holder", 9, 3, 4),
+        ("engine-per-holder", 30, 20, 2),
+        ("sealed-under-master", 9, 9, 1),
+        ("reset", 9, 9, 4),
+    ],
+    ids=["at home", "a holder declines", "keys rotate", "reset"],
+)
+def test_a_run_that_comes_up_against_its_limit_conforms(
+    schedule: str, messages: int, chunks: int, opened: int, tmp_path: Path
+) -> None:
+    world = limited(schedule, UsageLimits.for_messages(messages), chunks=chunks)
+    steps, threat = believed(world.recorder.lines)
+    cast = FastCast(holder_names(2), 4, schedule, chunks=chunks)
+    write_trace(tmp_path / "trace", cast.header(sessions(world), threat), steps)
+    result = conform(tmp_path / "trace")
+    assert result.conforms, result.divergence
+    assert (world.failure, sessions(world)) == ("", opened)
+
+
+@pytest.mark.mends("H5")
+@pytest.mark.parametrize("schedule", RUNNABLE)
+def test_the_gpu_refuses_a_holder_that_ignores_its_share(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own messages are its own affair; none past the limit is opened."""
+    monkeypatch.setattr(Budget, "covers", lambda budget, other: True)
+    monkeypatch.setattr(UsageLimits, "within", lambda budget: UsageLimits.for_advantage())
+    limits = UsageLimits.for_messages(10)
+    cast = LimitedCast(holder_names(1), 1, schedule, chunks=12, chunk_bytes=8, trainer=ChainTrainer(), allowed=limits)
+    with watching() as watch:
+        world, told = world_of(cast)
+        world.run()
+    assert max(use.messages for key, use in watch.opened.items() if key in watch.link) == 10
+    assert max(use.messages for key, use in watch.sealed.items() if key in watch.link) == 12
+    assert any("gpu1 failed: key limit: 11 messages" in line for line in told)
+    assert world.orchestrator.job.progress.rounds == 0
+    assert ENDS.match(world.failure)
+
+
+# -- the checks can fail --------------------------------------------------------------------------
+
+
+def each_epoch_anew(ledger: KeyLedger, keys: LinkKeys, way: object) -> KeyUsage:
+    """Count as it was counted once: from nothing in every epoch."""
+    return KeyUsage(ledger._limits)
+
+
+def test_counting_each_epoch_anew_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeyLedger, "usage", each_epoch_anew)
+    with pytest.raises(AssertionError):
+        outcomes("engine-per-holder", range(30))
+
+
+def test_an_iv_that_is_used_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EnginePerHolder, "_place", lambda self, owner: (self._engines.get(owner, 1), 2))
+    monkeypatch.setattr(EnginePerHolder, "_keep_ivs_apart", lambda self, keys: None)
+    with pytest.raises(AssertionError):
+        outcomes("engine-per-holder", range(30))
