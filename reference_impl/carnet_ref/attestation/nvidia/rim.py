@@ -178,11 +178,11 @@ def _certificates(root: etree._Element) -> tuple[x509.Certificate, ...]:
 
 
 def _check_parts(signature: etree._Element) -> None:
-    for name, parts in SIGNATURE_PARTS.items():
-        for element in signature.iter(f"{DSIG}{name}"):
+    for whole, parts in SIGNATURE_PARTS.items():
+        for element in signature.iter(f"{DSIG}{whole}"):
             found = [_local(part) for part in element if isinstance(part.tag, str)]
             if found != parts:
-                raise MalformedError(WHAT, f"{', '.join(parts)} in {name}", ", ".join(found)[:100] or "nothing")
+                raise MalformedError(WHAT, f"{', '.join(parts)} in {whole}", ", ".join(found)[:100] or "nothing")
     transforms = sum(1 for _ in signature.iter(f"{DSIG}Transform"))
     if transforms > MOST_TRANSFORMS:
         raise MalformedError(WHAT, f"at most {MOST_TRANSFORMS} transforms", f"{transforms}")
