@@ -8,6 +8,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -152,6 +153,28 @@ def test_a_file_is_replaced_whole_or_not_at_all(fault: str, tmp_path: Path) -> N
         forked(lambda _: write_durably(path, b"after" * 1000), fault, step)
         found.add(path.read_bytes())
     assert found == {b"before", b"after" * 1000}
+
+
+@pytest.mark.mends("M2")
+@pytest.mark.parametrize(("write", "moves"), [(write_durably, "replace"), (create_durably, "link")])
+def test_a_file_is_on_disk_before_it_has_its_name_and_its_name_before_all_else(
+    write: Callable[[Path, bytes], None], moves: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Synced, moved, and the folder synced: without each, a loss of power leaves an empty file, or none."""
+    order, synced, moved = list[str](), os.fsync, getattr(os, moves)
+
+    def fsync(descriptor: int) -> None:
+        order.append("sync folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync file")
+        synced(descriptor)
+
+    def move(*args: Any, **more: Any) -> None:
+        order.append(moves)
+        moved(*args, **more)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, moves, move)
+    write(tmp_path / "file", b"data")
+    assert order == ["sync file", moves, "sync folder"]
 
 
 def test_what_is_there_is_never_created_anew(tmp_path: Path) -> None:
