@@ -136,7 +136,7 @@ def _described(error: BaseException) -> tuple[str, str, int]:
 
 
 def _one_line(text: str) -> str:
-    from carnet_check.printable import printable
+    from carnet_spec.printable import printable
 
     return printable(" ".join(text.split()))
 

@@ -7,9 +7,12 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from carnet_spec.errors import UsageError
+
+OWNER_ONLY: Final = 0o600
+"""The mode of a file that its owner alone may read and write."""
 
 
 def check_writable(path: Path) -> None:
@@ -50,6 +53,54 @@ def replacing(path: Path) -> Iterator[IO[str]]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Put ``data`` where ``path`` says, for its owner alone; once this returns, no loss of power takes it away.
+
+    A crash on the way leaves what was there before, or ``data``, and at most a file beside it that nothing reads.
+
+    Raises:
+        OSError: it could not be written; what was there before still is.
+    """
+    with _written_beside(path, data) as beside:
+        beside.replace(path)
+    _sync_folder(path)
+
+
+def create_durably(path: Path, data: bytes) -> None:
+    """Do as `write_durably`, but only where there is nothing yet, whoever else may be creating the same file.
+
+    Raises:
+        FileExistsError: there is something.
+        OSError: it could not be written; there still is nothing.
+    """
+    with _written_beside(path, data) as beside:
+        path.hardlink_to(beside)
+    _sync_folder(path)
+
+
+@contextlib.contextmanager
+def _written_beside(path: Path, data: bytes) -> Iterator[Path]:
+    """Write ``data`` to a file beside ``path``, and remove that file unless it was moved."""
+    beside = _beside(path)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield beside
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def same(one: Path, other: Path) -> bool:

@@ -11,7 +11,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.commands.completion import PROTOCOL
-from carnet_check.printable import printable
+from carnet_spec.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.conformance import Conformance

@@ -12,7 +12,12 @@ What a certificate is for, role by role:
 * Who issues such certificates is an authority that may sign certificates, and lists no other purposes either.
 * Who answers OCSP requests for an authority is an end entity, too, and lists that purpose by name.
 
-Source: RFC 5280, sections 4.1, 4.2.1.3, 4.2.1.9, 4.2.1.12 and 6.1.
+Every key on a path has a strength of 128 bits or more: ECDSA over P-256, P-384 or P-521, or RSA of 3072 bits or more.
+Genuine paths use P-384 (NVIDIA) and P-256 (Intel). No key comes twice. Name constraints are not applied here, so a path
+with some is refused, critical or not. So is a path with another critical extension that is not understood.
+
+Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.1; NIST SP 800-57 Part 1 Revision 5,
+table 2 (strengths of keys).
 """
 
 from __future__ import annotations
@@ -20,15 +25,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.wire import MalformedError
 
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
+CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+RSA_BITS = range(3072, 8193)
+"""The upper end bounds what one verification costs."""
+LONGEST_NAME = 200
+"""How many characters of a name are shown."""
+SUBJECT_KEY = PublicFormat.SubjectPublicKeyInfo
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
 PURPOSES = {
@@ -63,18 +77,34 @@ def parse_pem_chain(data: bytes) -> tuple[x509.Certificate, ...]:
     Raises:
         MalformedError: there are none, too many, or something else.
     """
-    if len(data) > LARGEST_CHAIN:
-        raise MalformedError("certificate chain", f"at most {LARGEST_CHAIN} bytes", f"{len(data)}")
-    certificates = _parsed(lambda: x509.load_pem_x509_certificates(data))
+    _check_size(len(data))
     blocks = data.count(b"-----BEGIN ")
+    _check_count(blocks)
+    certificates = _parsed(lambda: x509.load_pem_x509_certificates(data))
     if blocks != len(certificates):  # the loader passes over what it does not know and over a last block cut short
         raise MalformedError("certificate chain", f"{blocks} whole certificates", f"{len(certificates)}")
     return certificates
 
 
 def parse_der_chain(each: Sequence[bytes]) -> tuple[x509.Certificate, ...]:
-    """Return the certificates whose DER encodings are ``each``."""
+    """Return the certificates whose DER encodings are ``each``.
+
+    Raises:
+        MalformedError: there are none, too many, or something else.
+    """
+    _check_size(sum(map(len, each)))
+    _check_count(len(each))
     return _parsed(lambda: [x509.load_der_x509_certificate(data) for data in each])
+
+
+def _check_size(size: int) -> None:
+    if size > LARGEST_CHAIN:
+        raise MalformedError("certificate chain", f"at most {LARGEST_CHAIN} bytes", f"{size}")
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= LONGEST_PATH:
+        raise MalformedError("certificate chain", f"1 to {LONGEST_PATH} certificates", f"{count}")
 
 
 def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificate, ...]:
@@ -86,8 +116,6 @@ def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificat
                 read_everything(certificate)
     except UNREADABLE as error:
         raise MalformedError("certificate chain", "X.509 certificates", _one_line(error)) from None
-    if not 1 <= len(certificates) <= LONGEST_PATH:
-        raise MalformedError("certificate chain", f"1 to {LONGEST_PATH} certificates", f"{len(certificates)}")
     return certificates
 
 
@@ -112,13 +140,11 @@ def check_path(certificates: Sequence[x509.Certificate], anchors: Sequence[x509.
     """
     check_signer(certificates[0])
     last = certificates[-1]
-    above = list(certificates[1:])
-    if last in anchors:
-        anchor = last
-    else:
-        anchor = _issuer_among(anchors, last)
-        above.append(anchor)
-    for below, (issued, issuer) in enumerate(zip(certificates, above, strict=False)):
+    anchor = last if last in anchors else _issuer_among(anchors, last)
+    path = [*certificates] if anchor is last else [*certificates, anchor]
+    _check_keys_differ(path)
+    _check_understood(anchor)
+    for below, (issued, issuer) in enumerate(pairwise(path)):
         check_issued(issued, issuer)
         _check_may_issue(issuer, below)
     return anchor
@@ -128,23 +154,52 @@ def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate)
     """Return the anchor that issued ``issued``; a root with a new key keeps its name, so several may have the name."""
     named = [anchor for anchor in anchors if anchor.subject == issued.issuer]
     if not named:
-        raise PathError(f"{name(issued)} is issued by {issued.issuer.rfc4514_string()}, which is no trust anchor")
+        raise PathError(f"{name(issued)} is issued by {name_of(issued.issuer)}, which is no trust anchor")
     return next((anchor for anchor in named if _is_issued_by(issued, anchor)), named[0])
 
 
+def _check_keys_differ(path: Sequence[x509.Certificate]) -> None:
+    """Insist that no key comes twice on a path: one that does is a circle, or a certificate too many."""
+    keys = [certificate.public_key().public_bytes(Encoding.DER, SUBJECT_KEY) for certificate in path]
+    twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
+    if twice is not None:
+        raise PathError(f"the key of {name(path[twice])} comes twice on the path")
+
+
 def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
-    """Insist that ``issuer`` signed ``issued``, which has nothing critical that is not understood here.
+    """Insist that ``issuer`` signed ``issued``, of which everything that matters is understood here.
 
     Raises:
-        PathError: it did not, or there is.
+        PathError: it did not, or something is not.
     """
     if not isinstance(issued.signature_hash_algorithm, HASHES):
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted")
-    unknown = [e.oid.dotted_string for e in issued.extensions if e.critical and e.oid not in UNDERSTOOD]
-    if unknown:
-        raise PathError(f"{name(issued)} has the unknown critical extension {unknown[0]}")
+    _check_understood(issued)
     if not _is_issued_by(issued, issuer):
         raise PathError(f"{name(issued)} is not issued by {name(issuer)}")
+
+
+def _check_understood(certificate: x509.Certificate) -> None:
+    """Insist on a key that is strong enough, and on no rule that would go unheeded."""
+    problem = _weakness(certificate.public_key())
+    if problem is not None:
+        raise PathError(f"{name(certificate)} has a key that is not accepted: {problem}")
+    if any(extension.oid == x509.NameConstraints.oid for extension in certificate.extensions):
+        raise PathError(f"{name(certificate)} has name constraints, which are not applied here")
+    unknown = [e.oid.dotted_string for e in certificate.extensions if e.critical and e.oid not in UNDERSTOOD]
+    if unknown:
+        raise PathError(f"{name(certificate)} has the unknown critical extension {unknown[0]}")
+
+
+def _weakness(key: object) -> str | None:
+    """Return what is wrong with a key, ``None`` where nothing is."""
+    match key:
+        case ec.EllipticCurvePublicKey():
+            return None if isinstance(key.curve, CURVES) else f"it is on {key.curve.name}"
+        case rsa.RSAPublicKey():
+            return None if key.key_size in RSA_BITS else f"RSA of {key.key_size} bits"
+        case _:
+            return f"an {type(key).__name__}"
 
 
 def _is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
@@ -224,7 +279,12 @@ def validity(certificates: Sequence[x509.Certificate]) -> tuple[datetime, dateti
 def name(certificate: x509.Certificate) -> str:
     """Return the common name of who ``certificate`` is about, or all that it says."""
     common = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    return repr(str(common[0].value)) if common else certificate.subject.rfc4514_string()
+    return repr(str(common[0].value)[:LONGEST_NAME]) if common else name_of(certificate.subject)
+
+
+def name_of(subject: x509.Name) -> str:
+    """Return all that a name says, up to a length that a line of text can do with."""
+    return subject.rfc4514_string()[:LONGEST_NAME]
 
 
 def fingerprint(certificate: x509.Certificate) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from carnet_ref.wire import MalformedError, json_value
 
 LARGEST = 16 << 20
+MOST_DEVICES = 256
+"""Of a bundle; the largest machines at hand have twelve."""
 PEM = b"-----BEGIN "
 PRINTABLE = frozenset(string.printable.encode())
 HEXADECIMAL = frozenset(string.hexdigits.encode())
@@ -95,18 +97,18 @@ def _service_bundle(bundle: list[object]) -> tuple[DeviceEvidence, ...]:
             decode(_text(entry, "evidence"), "attestation report"),
             decode_pem(_text(entry, "certificate"), "certificate chain"),
         )
-        for place, entry in enumerate(bundle)
+        for place, entry in enumerate(_so_many(bundle))
     )
 
 
 def _verifier_bundle(bundle: object) -> tuple[DeviceEvidence, ...]:
     gpus = [
         (_at(gpu, "AttestationReport"), _at(_at(gpu, "CertificateChains"), "GpuAttestationCertificateChain"))
-        for gpu in _list(_at(bundle, "gpus", []))
+        for gpu in _so_many(_list(_at(bundle, "gpus", [])))
     ]
     switches = [
         (_at(switch, "attestation_report"), _at(switch, "attestation_cert_chain"))
-        for switch in _list(_at(bundle, "nvswitches", []))
+        for switch in _so_many(_list(_at(bundle, "nvswitches", [])))
     ]
     return tuple(
         DeviceEvidence(
@@ -116,6 +118,12 @@ def _verifier_bundle(bundle: object) -> tuple[DeviceEvidence, ...]:
         )
         for place, (report, chain) in enumerate([*gpus, *switches])
     )
+
+
+def _so_many(devices: list[object]) -> list[object]:
+    if len(devices) > MOST_DEVICES:
+        raise MalformedError("evidence bundle", f"at most {MOST_DEVICES} devices", f"{len(devices)}")
+    return devices
 
 
 def _at(value: object, key: str, default: object = None) -> object:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from carnet_spec.errors import UsageError
+from carnet_spec.printable import printable
 from carnet_spec.prose import wrapped
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
 WIDTH = 22
+DELETE: Final = "\x7f"
+"""The one control character that is not escaped in JSON; outside of strings it never stands there."""
 
 MOST_BYTES: Final = 1 << 24
 """The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
@@ -123,7 +126,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
     if as_json:
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(json.dumps({**found, "claims": dict(appraisal.claims), **again}, ensure_ascii=False))
+        click.echo(_as_json({**found, "claims": dict(appraisal.claims), **again}))
     else:
         _print(appraisal, rerun)
     return ACCEPTED if appraisal.accepted else REFUSED
@@ -135,13 +138,19 @@ def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
         _say(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}", step.detail + source)
     for name, value in appraisal.claims.items():
         _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-    verdict = "ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}"
-    click.echo(f"{verdict}\nrerun   {shlex.join(rerun)}")
+    click.echo("ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}")
+    click.echo(f"rerun   {printable(shlex.join(rerun))}")
 
 
 def _say(label: str, text: str) -> None:
-    for line in wrapped(label, text, len(label)):
+    """Print what evidence may have had a word in, so that a terminal only shows it."""
+    for line in wrapped(label, printable(text), len(label)):
         click.echo(line)
+
+
+def _as_json(fields: dict[str, object]) -> str:
+    """Write an object in ASCII without control characters, which a reader of JSON gets back as they were."""
+    return json.dumps(fields).replace(DELETE, "\\u007f")
 
 
 def _written(value: object) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 
 from carnet_ref.crypto import KEY_BYTES
 from carnet_ref.files import check_writable, same
-from carnet_ref.journal import Journal, JournalError
+from carnet_ref.journal import BESIDE, Journal
+from carnet_ref.journal_key import kept_key
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
@@ -34,8 +35,6 @@ from carnet_spec.prose import counted
 
 CONFORM = "carnet.conform"
 """The entry-point group of whoever judges traces."""
-_KEY_CHARACTERS = 2 * KEY_BYTES + 2
-"""Of a key's file: its hexadecimal digits and the end of the line."""
 Say = Callable[[str], None]
 
 
@@ -154,7 +153,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
     cast = plan.cast
     _check_files(plan, cast)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
-        key, began, folder = _key(plan), time.perf_counter(), Path(name)
+        key, began, folder = _key(plan, cast), time.perf_counter(), Path(name)
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, messages = run(plan, cast, key, folder, say)
         seconds = time.perf_counter() - began
@@ -222,26 +221,19 @@ def _check_files(plan: Plan, cast: Cast) -> None:
 
 
 def _all_journals(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
-    """Return where everybody's journal is, and what SQLite keeps beside it."""
-    paths = [journal(name) for name in (ORCHESTRATOR, *cast.holders)]
-    return [path.with_name(path.name + suffix) for path in paths for suffix in ("", "-wal", "-shm", "-journal")]
+    """Return where everybody's journal is, and what is kept beside it."""
+    return [path.with_name(path.name + suffix) for path in _parties(journal, cast) for suffix in BESIDE]
 
 
-def _key(plan: Plan) -> bytes:
+def _parties(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
+    return [journal(name) for name in (ORCHESTRATOR, *cast.holders)]
+
+
+def _key(plan: Plan, cast: Cast) -> bytes:
     """Return the key that seals journals, from outside them: from its file, or for this run only."""
     if plan.journal_key is None:
         return secrets.token_bytes(KEY_BYTES)
-    try:
-        with contextlib.suppress(FileExistsError):
-            plan.journal_key.touch(mode=0o600, exist_ok=False)
-            plan.journal_key.write_text(secrets.token_hex(KEY_BYTES), "ascii")
-        with plan.journal_key.open(encoding="ascii") as file:
-            key = bytes.fromhex(file.read(_KEY_CHARACTERS))
-    except (OSError, ValueError) as error:
-        raise JournalError(f"cannot read a key from {plan.journal_key}: {error}") from error
-    if len(key) != KEY_BYTES:
-        raise JournalError(f"expected {KEY_BYTES} bytes in hexadecimal in {plan.journal_key}, found {len(key)}")
-    return key
+    return kept_key(plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), cast))
 
 
 def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from cryptography import x509
 
 from carnet_ref.attestation.appraisal import Checklist
-from carnet_ref.attestation.certificate_path import PathError, check_path, name, validity
+from carnet_ref.attestation.certificate_path import PathError, check_path, name, name_of, validity
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PckChain, common_name, p256_key
 from carnet_ref.attestation.intel.collateral import Collateral, SignedDocument, crl_period
 from carnet_ref.attestation.intel.policy import Policy
@@ -77,7 +77,7 @@ class PlatformAppraisal:
     def _check_crl(self, crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> None:
         """Insist that ``issuer`` signed the whole of its revocation list, and may (RFC 5280, section 6.3.3 (f))."""
         if crl.issuer != issuer.subject:
-            raise PathError(f"the revocation list is by {crl.issuer.rfc4514_string()}, not by {name(issuer)}")
+            raise PathError(f"the revocation list is by {name_of(crl.issuer)}, not by {name(issuer)}")
         if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
             raise PathError(f"{name(issuer)} may not sign revocation lists")
         if any(extension.critical for extension in crl.extensions):

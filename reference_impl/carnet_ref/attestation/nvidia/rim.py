@@ -22,15 +22,23 @@ from lxml import etree
 
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.certificate_path import PathError, check_path, name, parse_der_chain, validity
+from carnet_ref.attestation.nvidia.bounded_xml import parse_bounded
 from carnet_ref.wire import MalformedError
 
 WHAT = "RIM"
-LARGEST = 1 << 20
 MOST_RESOURCES = 256
 MOST_ALTERNATIVES = 64
 DIGEST_LENGTH = 48
 SWID = "{http://standards.iso.org/iso/19770/-2/2015/schema.xsd}"
 DSIG = "{http://www.w3.org/2000/09/xmldsig#}"
+SIGNATURE_PARTS = {
+    "Signature": ["SignedInfo", "SignatureValue", "KeyInfo"],
+    "SignedInfo": ["CanonicalizationMethod", "SignatureMethod", "Reference"],
+    "Reference": ["Transforms", "DigestMethod", "DigestValue"],
+    "KeyInfo": ["X509Data"],
+}
+"""The parts of a genuine signature; each further one would be work for the verifier, and a key a second signer."""
+MOST_TRANSFORMS = 2
 SHA384_VALUE = "{http://www.w3.org/2001/04/xmlenc#sha384}"
 VBIOS_VERSION = re.compile(r"[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{2}){4}")
 DIGEST = re.compile(r"[0-9A-Fa-f]{96}")
@@ -90,17 +98,9 @@ def parse_rim(data: bytes) -> Rim:
 
 
 def _parsed(data: bytes) -> etree._Element:
-    if len(data) > LARGEST:
-        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False)
-    try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise MalformedError(WHAT, "an XML document", " ".join(str(error).split())[:200] or "nothing") from None
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise MalformedError(WHAT, "no document type", "one")
+    root = parse_bounded(data, WHAT)
     if root.tag != f"{SWID}SoftwareIdentity":
-        raise MalformedError(WHAT, "a SoftwareIdentity of ISO/IEC 19770-2:2015", str(root.tag))
+        raise MalformedError(WHAT, "a SoftwareIdentity of ISO/IEC 19770-2:2015", str(root.tag)[:200])
     return root
 
 
@@ -166,6 +166,7 @@ def _local(element: etree._Element) -> str:
 def _certificates(root: etree._Element) -> tuple[x509.Certificate, ...]:
     signature = _only(root, f"{DSIG}Signature")
     data = _only(_only(signature, f"{DSIG}KeyInfo"), f"{DSIG}X509Data")
+    _check_parts(signature)
     encoded = [element.text or "" for element in data.findall(f"{DSIG}X509Certificate")]
     if not encoded:
         raise MalformedError(WHAT, "certificates in X509Data", "none")
@@ -174,6 +175,17 @@ def _certificates(root: etree._Element) -> tuple[x509.Certificate, ...]:
     except (binascii.Error, ValueError) as error:
         raise MalformedError(WHAT, "certificates in base64", str(error)) from None
     return parse_der_chain(each)
+
+
+def _check_parts(signature: etree._Element) -> None:
+    for whole, parts in SIGNATURE_PARTS.items():
+        for element in signature.iter(f"{DSIG}{whole}"):
+            found = [_local(part) for part in element if isinstance(part.tag, str)]
+            if found != parts:
+                raise MalformedError(WHAT, f"{', '.join(parts)} in {whole}", ", ".join(found)[:100] or "nothing")
+    transforms = sum(1 for _ in signature.iter(f"{DSIG}Transform"))
+    if transforms > MOST_TRANSFORMS:
+        raise MalformedError(WHAT, f"at most {MOST_TRANSFORMS} transforms", f"{transforms}")
 
 
 def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate]) -> Appraisal:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,14 @@ def _half_an_authority(**half: Any) -> Path_:
     return certificates(issue("Leaf", middle, ca=False), middle)
 
 
+def _signed_with(key: Any, **further: Any) -> Path_:
+    authority = issue("Other", ROOT, key=key, **further)
+    return certificates(issue("Leaf", authority, ca=False), authority)
+
+
+NAME_CONSTRAINTS = x509.NameConstraints([x509.DNSName("example.org")], None)
+
+
 def _for(*purposes: x509.ObjectIdentifier, critical: bool = True) -> dict[str, Any]:
     return {"extensions": [(x509.ExtendedKeyUsage(purposes), critical)]}
 
@@ -104,10 +113,42 @@ WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
         "unknown critical extension 1.2.3.4",
         lambda: certificates(issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, True)])),
     ),
+    "an RSA key of 1024 bits": ("RSA of 1024 bits", lambda: _signed_with(rsa.generate_private_key(65537, 1024))),
+    "an RSA key of 2048 bits": ("RSA of 2048 bits", lambda: _signed_with(rsa.generate_private_key(65537, 2048))),
+    "a key on P-192": ("on secp192r1", lambda: _signed_with(ec.generate_private_key(ec.SECP192R1()))),
+    "a key on P-224": ("on secp224r1", lambda: _signed_with(ec.generate_private_key(ec.SECP224R1()))),
+    "a key on a curve of others": ("on secp256k1", lambda: _signed_with(ec.generate_private_key(ec.SECP256K1()))),
+    "a weak key at the bottom": (
+        "on secp192r1",
+        lambda: certificates(issue("Leaf", ROOT, ca=False, key=ec.generate_private_key(ec.SECP192R1()))),
+    ),
+    "the root twice": ("twice on the path", lambda: certificates(LEAF, MIDDLE, ROOT, ROOT)),
+    "an authority twice": ("twice on the path", lambda: certificates(LEAF, MIDDLE, MIDDLE, ROOT)),
+    "an authority that certifies itself": (
+        "twice on the path",
+        lambda: certificates(LEAF, issue("Middle", MIDDLE, key=MIDDLE.key), MIDDLE, ROOT),
+    ),
+    "name constraints": (
+        "name constraints",
+        lambda: _half_an_authority(extensions=[(NAME_CONSTRAINTS, False)]),
+    ),
+    "critical name constraints": (
+        "name constraints",
+        lambda: _half_an_authority(extensions=[(NAME_CONSTRAINTS, True)]),
+    ),
+    "an authority with a critical extension": (
+        "unknown critical extension 1.2.3.4",
+        lambda: _half_an_authority(extensions=[(UNKNOWN, True)]),
+    ),
+    "critical policies": (
+        "unknown critical extension 2.5.29.36",
+        lambda: _half_an_authority(extensions=[(x509.PolicyConstraints(0, None), True)]),
+    ),
     "certificates after the root": ("no trust anchor", lambda: certificates(LEAF, MIDDLE, ROOT, issue("x", None))),
 }
 
 
+@pytest.mark.mends("L5")
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_path_is_refused(what: str) -> None:
     reason, made = WRONG[what]
@@ -125,6 +166,37 @@ def test_a_key_for_any_purpose_may_sign_evidence() -> None:
     authority = issue("Any", ROOT, **_for(Purpose.ANY_EXTENDED_KEY_USAGE))
     leaf = issue("Leaf", authority, ca=False, **_for(Purpose.TIME_STAMPING, Purpose.ANY_EXTENDED_KEY_USAGE))
     assert check_path(certificates(leaf, authority), certificates(ROOT)) == ROOT.certificate
+
+
+@pytest.mark.mends("L5")
+@pytest.mark.parametrize(
+    ("reason", "root"),
+    [
+        ("on secp192r1", {"key": ec.generate_private_key(ec.SECP192R1())}),
+        ("name constraints", {"extensions": [(NAME_CONSTRAINTS, True)]}),
+        ("critical extension", {"extensions": [(UNKNOWN, True)]}),
+    ],
+    ids=["a weak key", "name constraints", "a critical extension"],
+)
+def test_an_anchor_is_judged_like_those_below_it(reason: str, root: dict[str, Any]) -> None:
+    anchor = issue("Anchor", None, **root)
+    leaf = issue("Leaf", anchor, ca=False)
+    for path in (certificates(leaf), certificates(leaf, anchor)):
+        with pytest.raises(PathError, match=reason):
+            check_path(path, certificates(anchor))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ec.generate_private_key(ec.SECP256R1()),
+        ec.generate_private_key(ec.SECP521R1()),
+        rsa.generate_private_key(65537, 3072),
+    ],
+    ids=["P-256", "P-521", "RSA-3072"],
+)
+def test_a_key_of_enough_bits_is_accepted(key: Any) -> None:
+    assert check_path(_signed_with(key), certificates(ROOT)) == ROOT.certificate
 
 
 def test_a_root_for_something_else_is_no_anchor() -> None:

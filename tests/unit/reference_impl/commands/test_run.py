@@ -138,7 +138,7 @@ def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
         (("--journal", "/nowhere/journal"), "no journal that can be used"),
         (("--journal", ""), "--journal needs the name of a file"),
         (("--journal", "/", "--processes"), "--journal needs the name of a file"),
-        (("--journal-key", "/nowhere/key"), "cannot read a key"),
+        (("--journal-key", "/nowhere/key"), "cannot write a key"),
         (("--journal-key", ""), "cannot read a key"),
         (("--trace", ""), "cannot write"),
     ],
@@ -211,7 +211,8 @@ def _lines_until_the_disk_is_full() -> Iterator[str]:
 def test_a_damaged_journal_is_said_at_once(tmp_path: Path) -> None:
     kept = ("--journal", str(tmp_path / "journal"), "--journal-key", str(tmp_path / "key"))
     assert carnet(*SMALL, *kept).exit_code == 0
-    (tmp_path / "journal").unlink()
+    for name in ("journal", "journal-head"):
+        (tmp_path / name).unlink()
     whole = (tmp_path / "journal.alice").read_bytes()
     (tmp_path / "journal.alice").write_bytes(whole.replace(b"accepted", b"\xffccepted"))
     for processes in ((), ("--processes",)):
@@ -223,7 +224,9 @@ def test_a_damaged_journal_is_said_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--trace", "--journal-key"])
-@pytest.mark.parametrize("name", ["journal", "journal.alice", "journal-wal", "folder/../journal", "link", "hard link"])
+@pytest.mark.parametrize(
+    "name", ["journal", "journal.alice", "journal-wal", "journal-head", "folder/../journal", "link", "hard link"]
+)
 def test_nothing_is_written_over_a_journal(tmp_path: Path, option: str, name: str) -> None:
     kept = {"--journal": str(tmp_path / "journal"), "--journal-key": str(tmp_path / "key")}
     assert carnet(*SMALL, *_words(kept)).exit_code == 0

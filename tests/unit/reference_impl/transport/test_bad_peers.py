@@ -221,12 +221,14 @@ def test_an_older_journal_put_back_opens_new_sessions_and_keys(tmp_path: Path) -
     kept = Journal(tmp_path / "journal", KEY, CAST.owner(ORCHESTRATOR), draws("first"))
     kept.append("session", bytes(8))
     kept.close()
-    shutil.copy(tmp_path / "journal", tmp_path / "older")
+    for suffix in ("", "-head"):
+        shutil.copy(tmp_path / f"journal{suffix}", tmp_path / f"older{suffix}")
     first, used = run()
     runs = 1
     for path in tmp_path.glob("journal*"):
         path.unlink()
-    shutil.copy(tmp_path / "older", tmp_path / "journal")
+    for suffix in ("", "-head"):
+        shutil.copy(tmp_path / f"older{suffix}", tmp_path / f"journal{suffix}")
     second, again = run()
     assert first == second
     assert not used & again

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from hypothesis import given
@@ -55,6 +56,15 @@ def test_a_reply_with_a_certificate_of_no_known_version_is_signed_by_nobody() ->
     damaged = parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
     with pytest.raises(RevocationError, match="signed neither"):
         check_not_revoked(damaged, MODEL.certificate, ROOT.certificate, AT)
+
+
+@pytest.mark.mends("L5")
+def test_a_responder_with_a_weak_key_answers_for_nobody() -> None:
+    """The same responder with a strong key is heard."""
+    for curve, heard in ((ec.SECP192R1(), False), (ec.SECP256R1(), True)):
+        key = ec.generate_private_key(curve)
+        responder = issue("Responder", ROOT, ca=False, key=key, extensions=[(SIGNING, False)])
+        assert _is_good(ocsp_reply(MODEL, ROOT, responder)) is heard
 
 
 def _is_good(data: bytes) -> bool:
