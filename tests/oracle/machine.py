@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from carnet_spec.language import Action, Effect, Protocol, Update
-from carnet_spec.language.protocol import terms_of_action
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -33,6 +32,7 @@ from carnet_spec.language.terms import (
     symbols_of,
 )
 from tests.oracle.evaluate import Row, Sizes, Structure, rows, size_of
+from tests.oracle.questions import terms_in
 
 State = tuple[int, ...]
 Names = Mapping[Var, str]
@@ -101,15 +101,9 @@ class Layout:
 
 def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
     """Return every symbol that ``protocol`` mentions anywhere, in order of appearance."""
-    terms: list[Term] = [axiom.formula for axiom in protocol.axioms]
-    terms += [axiom.formula for threat in protocol.threats for axiom in threat.axioms]
-    terms += [term for action in protocol.actions for term in terms_of_action(action)]
-    terms += [invariant.body for invariant in protocol.invariants]
-    terms += [goal.body for goal in protocol.goals]
-    terms += [initial.value for initial in protocol.initial]
     listed = [initial.symbol for initial in protocol.initial]
     listed += [update.symbol for action in protocol.actions for update in action.updates]
-    for term in terms:
+    for term in terms_in(protocol):
         listed += sorted(symbols_of(term), key=lambda symbol: symbol.name)
     return tuple(dict.fromkeys(listed))
 

@@ -5,12 +5,31 @@ from __future__ import annotations
 import itertools
 
 from carnet_spec.language import Protocol, Sort, Term
-from carnet_spec.language.terms import And, Exists, Forall, Implies
+from carnet_spec.language.protocol import terms_of_action
+from carnet_spec.language.terms import And, Exists, Forall, Implies, Var, subterms
 
 
 def sorts_of(protocol: Protocol) -> list[Sort]:
-    """Return the sorts whose sizes are open, by name."""
-    return sorted((sort for sort in protocol.sorts if not sort.is_enumeration), key=lambda sort: sort.name)
+    """Return the sorts whose sizes are open, by name: those of symbols, and those that only variables have."""
+    bound = [var.sort for term in terms_in(protocol) for var in _bound_in(term)]
+    params = [var.sort for action in protocol.actions for var in action.params]
+    params += [var.sort for stated in (*protocol.invariants, *protocol.goals) for var in stated.params]
+    found = {sort for sort in (*protocol.sorts, *bound, *params) if not sort.is_enumeration}
+    return sorted(found, key=lambda sort: sort.name)
+
+
+def terms_in(protocol: Protocol) -> list[Term]:
+    """Return every term that ``protocol`` has anywhere, outermost ones."""
+    terms: list[Term] = [axiom.formula for axiom in protocol.axioms]
+    terms += [axiom.formula for threat in protocol.threats for axiom in threat.axioms]
+    terms += [term for action in protocol.actions for term in terms_of_action(action)]
+    terms += [invariant.body for invariant in protocol.invariants]
+    terms += [goal.body for goal in protocol.goals]
+    return terms + [initial.value for initial in protocol.initial]
+
+
+def _bound_in(term: Term) -> list[Var]:
+    return [var for sub in subterms(term) if isinstance(sub, Forall | Exists) for var in sub.bound]
 
 
 def all_sizes(protocol: Protocol, most: int, least: int = 1) -> list[dict[str, int]]:
