@@ -64,6 +64,15 @@ class Answers:
     states: int = 0
     too_big: list[Sizes] = field(default_factory=list)
 
+    def add(self, found: Answers) -> None:
+        """Take in what was found at other sizes; what was there before is kept."""
+        self.models |= found.models
+        self.fired |= found.fired
+        self.states += found.states
+        self.violated = found.violated | self.violated
+        self.reached = found.reached | self.reached
+        self.conflicts = found.conflicts | self.conflicts
+
 
 def enumerate_all(protocol: Protocol, most: int = 2, budget: int = BUDGET) -> Answers:
     """Return what is true of ``protocol`` at all sizes up to ``most``; those over the budget are named."""
@@ -74,7 +83,7 @@ def enumerate_all(protocol: Protocol, most: int = 2, budget: int = BUDGET) -> An
         except TooBigError:
             answers.too_big.append(sizes)
         else:
-            _merge(answers, found)
+            answers.add(found)
     return answers
 
 
@@ -87,15 +96,6 @@ def enumerate_at(protocol: Protocol, sizes: Sizes, budget: int = BUDGET) -> Answ
     """
     _require_meaning(protocol)
     return _Enumeration(protocol, sizes, budget).answers()
-
-
-def _merge(into: Answers, found: Answers) -> None:
-    into.models |= found.models
-    into.fired |= found.fired
-    into.states += found.states
-    into.violated = found.violated | into.violated
-    into.reached = found.reached | into.reached
-    into.conflicts = found.conflicts | into.conflicts
 
 
 def _require_meaning(protocol: Protocol) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis.vendor.pretty import RepresentationPrinter
@@ -138,8 +138,10 @@ class Recipe:
             draft.threat(name, name, **{f"axiom{n}": Formula(axiom) for n, axiom in enumerate(axioms)})
         if self.defence is not None:
             draft.defence(self.defence, "something that can be left out")
-        _Writing(draft, self.words).write(self.parts)
-        if variant == "layer" and self.layer is not None:
+        if variant != "layer" or self.layer is None:
+            _Writing(draft, self.words).write(self.parts)
+        else:  # what is claimed below is claimed there, and holds in the layer by erasure
+            _Writing(draft, self.words).write(replace(self.parts, claims=(), goals=()))
             _Writing(draft, self.words).write(self.layer)
         return draft
 
