@@ -11,10 +11,9 @@ from carnet_check.planning import INDUCTION, Campaign, Plan
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, Found
 from carnet_spec.language import Instance, Protocol
-from carnet_spec.trace import Step
 from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
 from tests.oracle.errors import TooBigError
-from tests.oracle.evaluate import Sizes, Structure, value
+from tests.oracle.evaluate import Sizes, Structure
 from tests.oracle.machine import Layout
 from tests.oracle.pipeline import Refused, verdicts
 from tests.oracle.questions import all_sizes, premises, sorts_of
@@ -159,7 +158,7 @@ class _Comparison:
             case Kind.GOAL, Verdict.VACUOUS:
                 yield from self._somewhere(row, self.truth.there.reached, f"goal {row.claim}", "goal")
             case Kind.ACTION, Verdict.VACUOUS:
-                fired = {asked: None for asked in self.truth.there.fired}
+                fired = dict.fromkeys(self.truth.there.fired)
                 yield from self._somewhere(row, fired, row.claim, "step")
 
     def _told(self, row: Result, kind: str, truth: str, witness: Witness | None = None) -> Disagreement:
@@ -216,7 +215,9 @@ class _Comparison:
                 refusals.append("the claim holds after it")
             except NoSuchRunError as error:
                 refusals.append(str(error))
-        yield self._told(row, "not a run", f"the trace {'; '.join(map(str, steps))} is no counterexample: {refusals[0]}")
+        yield self._told(
+            row, "not a run", f"the trace {'; '.join(map(str, steps))} is no counterexample: {refusals[0]}"
+        )
 
     def _meanings(self, given: Instance, threat: str) -> Iterator[Instance]:
         """Yield the instance with every meaning of the rigid symbols that is allowed under ``threat``."""
@@ -225,12 +226,16 @@ class _Comparison:
         for symbol in rigid:
             rows = list(itertools.product(*(given.of(sort) for sort in symbol.domain)))
             values = (False, True) if symbol.is_relation else given.of(symbol.result)
-            choices.append([dict(zip(rows, chosen, strict=True)) for chosen in itertools.product(values, repeat=len(rows))])
+            choices.append(
+                [dict(zip(rows, chosen, strict=True)) for chosen in itertools.product(values, repeat=len(rows))]
+            )
         for tables in itertools.product(*choices):
             named = dict(zip(rigid, tables, strict=True))
             instance = replace(
                 given,
-                relations={s.name: frozenset(r for r, held in t.items() if held) for s, t in named.items() if s.is_relation},
+                relations={
+                    s.name: frozenset(r for r, held in t.items() if held) for s, t in named.items() if s.is_relation
+                },
                 functions={s.name: t for s, t in named.items() if not s.is_relation},
             )
             if threat == NO_THREAT.id or World(self.protocol, instance).allows(threat):
@@ -244,8 +249,15 @@ def _inherited(recipe: Recipe, campaign: Campaign) -> Iterator[Disagreement]:
     below, layer = recipe.draft("main").protocol(), recipe.draft("layer").protocol()
     truth = truth_about(replace(layer, claims=below.claims))
     for row in campaign.results:
-        if row.variant == "main" and row.kind is Kind.CLAIM and row.verdict is Verdict.PROVED and row.engine == INDUCTION:
+        if (
+            row.variant == "main"
+            and row.kind is Kind.CLAIM
+            and row.verdict is Verdict.PROVED
+            and row.engine == INDUCTION
+        ):
             witness = truth.anywhere.violated.get((row.claim, _threat(row.threat)))
             if witness is not None:
                 what = f"claim {row.claim} under {row.threat} below a layer"
-                yield Disagreement("inherited", what, "PROVED, and so it holds in the layer", "false in the layer", witness)
+                yield Disagreement(
+                    "inherited", what, "PROVED, and so it holds in the layer", "false in the layer", witness
+                )

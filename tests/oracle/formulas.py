@@ -83,7 +83,7 @@ def formulas(
     if kind == "literal":
         return draw(literals(reading, scope, sign))
     if kind in ("forall", "exists"):
-        var = Var(draw(draw_in(VARIABLES)), draw(draw_in(sorts)))
+        var = draw(_bound(sorts, scope))
         inner = tuple(other for other in scope if other != var)
         body = draw(formulas(reading, sorts, (*inner, var), depth - 1, sign))
         if body is None:
@@ -96,6 +96,15 @@ def formulas(
     if kind == "implies":
         return Implies(first, second)
     return And((first, second)) if kind == "and" else Or((first, second))
+
+
+@st.composite
+def _bound(draw: st.DrawFn, sorts: Sequence[Sort], scope: Scope) -> Var:
+    """Draw a variable that may hide one of its sort, and once in a while has the name of one of another sort."""
+    sort = draw(draw_in(sorts))
+    others = {var.name for var in scope if var.sort != sort}
+    confusing = draw(st.integers(0, 24)) == 24
+    return Var(draw(draw_in([name for name in VARIABLES if confusing or name not in others])), sort)
 
 
 @st.composite

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from unittest.mock import patch
 
 from carnet_check import campaign as running
@@ -23,13 +22,12 @@ RLIMIT = 400_000
 """The solver's budget for one question: a random protocol may be undecidable, and UNKNOWN is no wrong verdict."""
 
 
-class Refused(Exception):  # noqa: N818 # an outcome, not an error
+class Refused(Exception):  # an outcome, not an error
     """The specification was refused, in one line that says why."""
 
 
 def family(recipe: Recipe, sizes: Sizes) -> Family:
     """Wrap the recipe as the checker wraps a draft that comes without instances, at ``sizes``."""
-
 
     def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         return default_instance(protocol, threat, _sizes_of(protocol, scale))
@@ -67,7 +65,9 @@ def _sizes_of(protocol: Protocol, sizes: Sizes) -> Sizes:
 @contextlib.contextmanager
 def _here(source: Source) -> Iterator[None]:
     """Explore in this process, what is not registered anywhere, with small budgets."""
-    small = {name: functools.partial(getattr(symbolic, name), rlimit=RLIMIT) for name in ("prove", "prove_claims", "houdini")}
+    small = {
+        name: functools.partial(getattr(symbolic, name), rlimit=RLIMIT) for name in ("prove", "prove_claims", "houdini")
+    }
     with (
         patch.object(running, "run_all", _run_all),
         patch.object(families, "load", lambda _reference: source),

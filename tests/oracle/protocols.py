@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from carnet_spec.language import Kind, Symbol, Term
+from carnet_spec.language import Effect, Kind, Symbol, Term
+from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import (
     BOOL,
     Apply,
@@ -23,7 +24,7 @@ from tests.oracle.formulas import Reading, closed_formulas, individuals, literal
 from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, Params, Parts, Recipe
 from tests.oracle.statements import deniable, goals, statements
 from tests.oracle.steps import actions, additions, rules
-from tests.oracle.vocabulary import HONEST, Words, draw_in, words
+from tests.oracle.vocabulary import ACTIONS, CLAIMS, HONEST, Words, draw_in, words
 
 THREATS = ("t", "t1", "t_1")
 
@@ -33,12 +34,15 @@ def recipes(draw: st.DrawFn, clashing: bool = False) -> Recipe:
     """Draw a protocol; one that is ``clashing`` may have updates that disagree."""
     spoken = draw(words())
     defence = "d" if draw(st.integers(0, 6)) == 6 else None
-    acting = [draw(actions(spoken, f"act{n}", defence, clashing)) for n in range(draw(draw_in((2, 1, 3, 4))))]
+    called = draw(_called())
+    acting: list[ActionRecipe] = []
+    for name in called[0][: draw(draw_in((2, 1, 3, 4)))]:
+        acting.append(draw(actions(spoken, name, defence, _written(spoken, acting), clashing)))
     if spoken.derived:
         acting += [draw(rules(spoken, f"rule{n}")) for n in range(draw(draw_in((1, 2))))]
     acting = [action for action in acting if action.updates]
     threats = draw(_threats(spoken))
-    stated = draw(_statements(spoken, acting, "claim", draw(draw_in((3, 4, 2)))))
+    stated = draw(_statements(spoken, acting, called[1][: draw(draw_in((3, 4, 2)))]))
     if not stated:
         stated = [("claim", (), Truth(True))]
     parts = Parts(
@@ -51,6 +55,13 @@ def recipes(draw: st.DrawFn, clashing: bool = False) -> Recipe:
     )
     recipe = Recipe(_complete(spoken, parts), parts, tuple(threats), defence if _tagged(acting) else None)
     return draw(_layered(recipe)) if draw(st.integers(0, 9)) == 9 else recipe
+
+
+def _written(spoken: Words, acting: list[ActionRecipe]) -> frozenset[Symbol]:
+    """Return the relations that ``acting`` inserts, with those that rules may add."""
+    inserted = {u.place.symbol for action in acting for u in action.updates if u.effect is Effect.INSERT}
+    inserted |= {used_symbol(var.sort) for action in acting for var in action.fresh}
+    return frozenset(inserted | set(spoken.derived if acting else ()))
 
 
 def _complete(spoken: Words, parts: Parts) -> Words:
@@ -66,8 +77,16 @@ def _tagged(acting: list[ActionRecipe]) -> bool:
 
 
 @st.composite
-def _statements(draw: st.DrawFn, spoken: Words, acting: list[ActionRecipe], name: str, count: int) -> list[Closed]:
-    found = [draw(statements(spoken, acting, f"{name}{n}")) for n in range(count)]
+def _called(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Draw the names of actions and claims: numbered ones, or, once in a while, odd ones."""
+    if draw(st.integers(0, 11)) == 11:
+        return ACTIONS, CLAIMS
+    return tuple(f"act{n}" for n in range(4)), tuple(f"claim{n}" for n in range(4))
+
+
+@st.composite
+def _statements(draw: st.DrawFn, spoken: Words, acting: list[ActionRecipe], names: tuple[str, ...]) -> list[Closed]:
+    found = [draw(statements(spoken, acting, name)) for name in names]
     return [closed for closed in found if closed is not None and deniable(spoken, closed)]
 
 
@@ -142,7 +161,7 @@ def _axiom(draw: st.DrawFn, spoken: Words) -> Term | None:
         once = Apply(symbol, (x,))
         twice = Forall((x,), Equal(Apply(symbol, (once,)), x))
         return draw(draw_in((twice, Forall((x,), Not(Equal(once, x))))))
-    return draw(closed_formulas(Reading(spoken.rigid), spoken.sorts, 1))
+    return draw(closed_formulas(Reading(spoken.rigid), spoken.ranges, 1))
 
 
 @st.composite
@@ -163,9 +182,9 @@ def _layered(draw: st.DrawFn, recipe: Recipe) -> Recipe:
     changed = {update.place.symbol for action in recipe.parts.actions for update in action.updates}
     free = tuple(symbol for symbol in spoken.facts if symbol not in changed)
     added = [draw(additions(below, spoken, action)) for action in recipe.parts.actions[:2] if not action.rule]
-    own = draw(actions(replace(spoken, facts=free, derived=(), places=()), "layered", None))
+    own = draw(actions(replace(spoken, facts=free, derived=(), places=()), "layered", None, frozenset(changed)))
     acting = [action for action in (*added, own) if action.updates]
-    claims = draw(_statements(spoken, [*recipe.parts.actions, *acting], "layer_claim", 2))
+    claims = draw(_statements(spoken, [*recipe.parts.actions, *acting], ("layer claim", "layer claim 2")))
     threats = tuple(id for id, _ in recipe.threats)
     parts = Parts(tuple(acting), claims=tuple([draw(_claims(closed, threats)) for closed in claims]))
     return replace(recipe, words=replace(spoken, unset=below.unset), layer=parts)

@@ -48,7 +48,7 @@ def statements(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe], n
         return draw(_at_most_one(words, name))
     params = draw(parameters(words, least=draw(draw_in((1, 2, 0)))))
     if way == "random":
-        body = draw(formulas(claim_reading(words), words.sorts, params))
+        body = draw(formulas(claim_reading(words), words.ranges, params))
         return None if body is None else (name, params, body)
     parts = [draw(literals(goal_reading(words), params)) for _ in range(draw(draw_in((2, 1, 3))))]
     present = tuple(part for part in parts if part is not None)
@@ -66,8 +66,8 @@ def goals(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
 
 @st.composite
 def _at_most_one(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
-    """Claim that two rows of a relation that agree in one place agree in another."""
-    wide = [symbol for symbol in words.facts + words.derived if len(symbol.domain) > 1]
+    """Claim that rows of a relation that agree in all places but one agree there, too."""
+    wide = [symbol for symbol in words.facts + words.derived if symbol.domain]
     if not wide:
         return None
     symbol = draw(draw_in(wide))

@@ -8,16 +8,23 @@ from hypothesis import strategies as st
 
 from carnet_spec.language import Effect, Kind, Sort, Symbol, Term
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import TRUE, Apply, Not, Var, symbols_of
+from carnet_spec.language.terms import TRUE, Apply, Exists, Not, Var, symbols_of
 from tests.oracle.formulas import Reading, applications, formulas, individuals, literals
 from tests.oracle.recipe import ActionRecipe, GuardRecipe, Params, UpdateRecipe
 from tests.oracle.vocabulary import HONEST, THIEF, VARIABLES, Words, draw_in
 
+Written = frozenset[Symbol]
+"""The relations that something inserts, so that it is worthwhile to ask for them."""
 
-def guard_reading(words: Words, daring: bool) -> Reading:
-    """What guards may read: nothing that may be unset, but for ``daring`` ones; and no rule's fact is denied."""
+
+def guard_reading(words: Words, daring: bool, written: Written) -> Reading:
+    """What guards may read: nothing that may be unset, but for ``daring`` ones; and no rule's fact is denied.
+
+    What nobody has ``written`` is not asked for, or the step would never be taken.
+    """
     symbols = tuple(symbol for symbol in words.symbols if daring or symbol not in words.unset)
-    return Reading(symbols, undeniable=frozenset(words.derived))
+    missing = () if daring else (*words.facts, *words.derived, *words.used)
+    return Reading(symbols, frozenset(words.derived), frozenset(missing) - written)
 
 
 def update_reading(words: Words, daring: bool, deduced: bool = False) -> Reading:
@@ -30,19 +37,29 @@ def update_reading(words: Words, daring: bool, deduced: bool = False) -> Reading
 @st.composite
 def parameters(draw: st.DrawFn, words: Words, least: int = 0, most: int = 3) -> Params:
     """Draw parameters with names of their own."""
-    sorts = draw(st.lists(draw_in(words.sorts * 3 + words.enumerations), min_size=least, max_size=most))
+    sorts = draw(st.lists(draw_in(words.ranges), min_size=least, max_size=most))
     names = draw(st.permutations(VARIABLES))
     return tuple(Var(name, sort) for name, sort in zip(names, sorts, strict=False))
 
 
 @st.composite
-def actions(draw: st.DrawFn, words: Words, name: str, defence: str | None, clashing: bool = False) -> ActionRecipe:
+def actions(
+    draw: st.DrawFn,
+    words: Words,
+    name: str,
+    defence: str | None,
+    written: Written = frozenset(),
+    clashing: bool = False,
+) -> ActionRecipe:
     """Draw an action that changes each symbol in one way only, unless it may be ``clashing``."""
     params = draw(parameters(words, least=draw(draw_in((1, 2, 0)))))
     fresh = tuple(var for var in params if var.sort.fresh and draw(st.integers(0, 3)) > 0)
     daring = draw(st.integers(0, 11)) == 11
-    guards = draw(_guards(words, params, daring, defence))
+    guards = draw(_guards(words, params, daring, defence, written))
     updates = draw(_updates(words, params, fresh, daring, defence, clashing))
+    guards += [GuardRecipe("given", update.place) for update in updates if update.place.symbol in words.used]
+    if fresh and draw(st.integers(0, 5)) == 5:
+        guards.append(_nothing_drawn(fresh[0].sort))
     by = THIEF if not all(_open(update) for update in updates) else draw(draw_in((HONEST, HONEST, THIEF)))
     return ActionRecipe(
         name,
@@ -78,7 +95,7 @@ def additions(draw: st.DrawFn, below: Words, words: Words, base: ActionRecipe) -
     """Draw what a layer superposes on ``base``: it reads everything and changes what is its own, or nobody's yet."""
     extra = tuple(var for var in draw(parameters(words, most=1)) if var.name not in {v.name for v in base.params})
     params = (*base.params, *extra)
-    guards = draw(_guards(words, params, False, None))
+    guards = draw(_guards(words, params, False, None, frozenset(words.facts)))
     own = [symbol for symbol in words.facts + words.places if symbol not in below.symbols] or list(words.facts)
     update = draw(_update(words, params, draw(draw_in(own)), False))
     return ActionRecipe(
@@ -92,12 +109,14 @@ def additions(draw: st.DrawFn, below: Words, words: Words, base: ActionRecipe) -
 
 
 @st.composite
-def _guards(draw: st.DrawFn, words: Words, params: Params, daring: bool, defence: str | None) -> list[GuardRecipe]:
-    reading = guard_reading(words, daring)
+def _guards(
+    draw: st.DrawFn, words: Words, params: Params, daring: bool, defence: str | None, written: Written
+) -> list[GuardRecipe]:
+    reading = guard_reading(words, daring, written)
     found = []
     for _ in range(draw(draw_in((1, 1, 2, 0)))):
         compound = draw(st.integers(0, 3)) == 3
-        term = draw(formulas(reading, words.sorts, params) if compound else literals(reading, params))
+        term = draw(formulas(reading, words.ranges, params) if compound else literals(reading, params))
         if term is not None:
             tagged, untagged = draw(_tags(defence))
             found.append(GuardRecipe("require", term, tagged, untagged))
@@ -127,7 +146,10 @@ def _updates(
     chosen = draw(st.lists(draw_in(symbols), min_size=1, max_size=3, unique=not clashing))
     found = []
     for symbol in chosen:
-        update = draw(_update(words, params, symbol, daring, removed=symbol in freed))
+        if symbol in freed:
+            update: UpdateRecipe | None = draw(_giving_back(symbol, params, fresh))
+        else:
+            update = draw(_update(words, params, symbol, daring))
         if update is not None:
             tagged, untagged = draw(_tags(defence))
             found.append(
@@ -137,9 +159,14 @@ def _updates(
 
 
 @st.composite
-def _update(
-    draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, daring: bool, removed: bool = False
-) -> UpdateRecipe | None:
+def _giving_back(draw: st.DrawFn, used: Symbol, params: Params, fresh: Params) -> UpdateRecipe:
+    """Draw which of the parameters that are not drawn fresh goes back among what may be drawn."""
+    var = draw(draw_in([var for var in params if (var.sort,) == used.domain and var not in fresh]))
+    return UpdateRecipe(Effect.REMOVE, Apply(used, (var,)))
+
+
+@st.composite
+def _update(draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, daring: bool) -> UpdateRecipe | None:
     reading = update_reading(words, daring, deduced=symbol in words.derived)
     args: list[Term] = []
     each: list[Var] = []
@@ -153,11 +180,11 @@ def _update(
             return None
         args.append(arg)
     scope = (*params, *each)
-    when = draw(formulas(reading, words.sorts, scope, 1)) if draw(st.integers(0, 3)) == 3 else None
+    when = draw(formulas(reading, words.ranges, scope, 1)) if draw(st.integers(0, 3)) == 3 else None
     condition = TRUE if when is None else when
     place = Apply(symbol, tuple(args))
     if symbol.is_relation:
-        taken = removed or (symbol not in words.derived and draw(st.integers(0, 3)) == 3)
+        taken = symbol not in words.derived and draw(st.integers(0, 3)) == 3
         effect = Effect.REMOVE if taken else Effect.INSERT
         return UpdateRecipe(effect, place, None, condition, tuple(each))
     value = draw(individuals(reading, symbol.result, scope))
@@ -173,6 +200,12 @@ def _actors(draw: st.DrawFn, words: Words, params: Params) -> tuple[Var, Term] |
         return None
     var, truth = draw(draw_in(pairs))
     return var, Not(Apply(truth, (var,)))
+
+
+def _nothing_drawn(sort: Sort) -> GuardRecipe:
+    """The condition that everything that was drawn is given back."""
+    var = Var("x", sort)
+    return GuardRecipe("given", Not(Exists((var,), Apply(used_symbol(sort), (var,)))))
 
 
 def _seen(terms: Iterable[Term]) -> set[Symbol]:
@@ -204,8 +237,3 @@ def _keeps_for_others(guards: Sequence[GuardRecipe], updates: Sequence[UpdateRec
     read = [guard.formula for guard in guards] + [update.place for update in updates]
     read += [update.when for update in updates] + [update.value for update in updates if update.value is not None]
     return any(symbol.mutable and symbol.domain for symbol in _seen(read))
-
-
-def sorts_to_quantify(words: Words) -> tuple[Sort, ...]:
-    """Return the sorts that quantifiers range over, enumerations last."""
-    return words.sorts + words.enumerations

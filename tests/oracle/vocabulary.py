@@ -12,11 +12,29 @@ from carnet_spec.language import Individual, Kind, Role, Sort, Symbol, member
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import BOOL, Var
 
-PLAIN = ("key", "key1", "key12", "key_1", "key11", "a", "a1", "a_1", "b", "a11", "key2", "b1")
+BASES = ("key", "a")
+PLAIN = tuple(base + ending for base in BASES for ending in ("", "1", "2", "11", "12", "_1", "111"))
 """Names that anybody might write; joined with a number they make one another."""
-ODD = ("c0", "e1", "x'", "$on.insert key", "k!0", "used_key1", "s0", "v0", "and", "true", "lambda", "a b", "x.1", "a|b")
+ODD = (
+    "$on.update 0",
+    "$any.x0.Party",
+    "$par.x.Party",
+    "c0",
+    "e1",
+    "x'",
+    "k!0",
+    "used_key1",
+    "and",
+    "lambda",
+    "a b",
+    "x.1",
+    "$now.key",
+    "",
+)
 """Names like those that tools make up, and words of the languages that tools write."""
 VARIABLES = ("x", "y", "key", "key1", "each_party", "c0")
+ACTIONS, CLAIMS = ("act", "a/b", "a", "b"), ("claim", "c", "b/c", "c/1")
+"""Names that make one another when they are joined by a stroke."""
 
 HONEST, THIEF = Role("party"), Role("thief", honest=False)
 
@@ -45,6 +63,12 @@ class Words:
     def used(self) -> tuple[Symbol, ...]:
         """The relations that remember what was drawn."""
         return tuple(used_symbol(sort) for sort in self.sorts if sort.fresh)
+
+    @property
+    def ranges(self) -> tuple[Sort, ...]:
+        """The sorts that quantifiers and parameters range over: those that something is said of."""
+        spoken = {sort for symbol in self.symbols for sort in (*symbol.domain, symbol.result)}
+        return tuple(sort for sort in self.sorts + self.enumerations if sort in spoken) or self.sorts
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
@@ -104,7 +128,7 @@ def words(draw: st.DrawFn) -> Words:
 def _names(draw: st.DrawFn) -> list[str]:
     """Draw ten names in an order: everyday ones, or, once in a while, odd ones."""
     odd = draw(st.integers(0, 11)) == 11
-    return list(draw(st.permutations(ODD + PLAIN[:4] if odd else PLAIN)))
+    return list(draw(st.permutations(ODD if odd else PLAIN)))
 
 
 def _symbol(name: str, domain: Sequence[Sort], result: Sort, kind: Kind, mutable: bool = True) -> Symbol:
