@@ -20,13 +20,15 @@ from carnet_spec.language.terms import (
     Truth,
     Var,
 )
+from tests.oracle.aims import aimed
 from tests.oracle.formulas import Reading, closed_formulas, individuals, literals
 from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, Params, Parts, Recipe
 from tests.oracle.statements import deniable, goals, statements
 from tests.oracle.steps import actions, additions, rules
-from tests.oracle.vocabulary import ACTIONS, CLAIMS, HONEST, Words, draw_in, words
+from tests.oracle.vocabulary import HONEST, Words, draw_in, words
 
 THREATS = ("t", "t1", "t_1")
+ACTIONS, CLAIMS = ("act0", "act1", "act2", "act3"), ("claim0", "claim1", "claim2", "claim3")
 
 
 @st.composite
@@ -34,15 +36,14 @@ def recipes(draw: st.DrawFn, clashing: bool = False) -> Recipe:
     """Draw a protocol; one that is ``clashing`` may have updates that disagree."""
     spoken = draw(words())
     defence = "d" if draw(st.integers(0, 6)) == 6 else None
-    called = draw(_called())
     acting: list[ActionRecipe] = []
-    for name in called[0][: draw(draw_in((2, 1, 3, 4)))]:
+    for name in ACTIONS[: draw(draw_in((2, 1, 3, 4)))]:
         acting.append(draw(actions(spoken, name, defence, _written(spoken, acting), clashing)))
     if spoken.derived:
         acting += [draw(rules(spoken, f"rule{n}")) for n in range(draw(draw_in((1, 2))))]
     acting = [action for action in acting if action.updates]
     threats = draw(_threats(spoken))
-    stated = draw(_statements(spoken, acting, called[1][: draw(draw_in((3, 4, 2)))]))
+    stated = draw(_statements(spoken, acting, CLAIMS[: draw(draw_in((3, 4, 2)))]))
     if not stated:
         stated = [("claim", (), Truth(True))]
     parts = Parts(
@@ -54,7 +55,9 @@ def recipes(draw: st.DrawFn, clashing: bool = False) -> Recipe:
         goals=tuple(draw(_goals(spoken))),
     )
     recipe = Recipe(_complete(spoken, parts), parts, tuple(threats), defence if _tagged(acting) else None)
-    return draw(_layered(recipe)) if draw(st.integers(0, 9)) == 9 else recipe
+    if draw(st.integers(0, 9)) == 9:
+        return draw(_layered(recipe))
+    return draw(aimed(recipe)) if draw(st.integers(0, 11)) == 11 else recipe
 
 
 def _written(spoken: Words, acting: list[ActionRecipe]) -> frozenset[Symbol]:
@@ -74,14 +77,6 @@ def _tagged(acting: list[ActionRecipe]) -> bool:
     """Whether anything depends on the defence."""
     parts = [part for action in acting for part in (*action.guards, *action.updates)]
     return any(part.defence or part.unless for part in parts) or any(action.shortcut_of for action in acting)
-
-
-@st.composite
-def _called(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Draw the names of actions and claims: numbered ones, or, once in a while, odd ones."""
-    if draw(st.integers(0, 11)) == 11:
-        return ACTIONS, CLAIMS
-    return tuple(f"act{n}" for n in range(4)), tuple(f"claim{n}" for n in range(4))
 
 
 @st.composite

@@ -12,9 +12,8 @@ from carnet_spec.language import Individual, Kind, Role, Sort, Symbol, member
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import BOOL, Var
 
-BASES = ("key", "a")
-PLAIN = tuple(base + ending for base in BASES for ending in ("", "1", "2", "11", "12", "_1", "111"))
-"""Names that anybody might write; joined with a number they make one another."""
+ENDINGS = ("", "1", "2", "11", "12", "_1", "3", "4", "21", "5", "6", "13")
+"""Joined with a number, a name with one of these endings makes another name of the same beginning."""
 ODD = (
     "$on.update 0",
     "$any.x0.Party",
@@ -33,9 +32,6 @@ ODD = (
 )
 """Names like those that tools make up, and words of the languages that tools write."""
 VARIABLES = ("x", "y", "key", "key1", "each_party", "c0")
-ACTIONS, CLAIMS = ("act", "a/b", "a", "b"), ("claim", "c", "b/c", "c/1")
-"""Names that make one another when they are joined by a stroke."""
-
 HONEST, THIEF = Role("party"), Role("thief", honest=False)
 
 Scope = tuple[Var, ...]
@@ -126,9 +122,11 @@ def words(draw: st.DrawFn) -> Words:
 
 @st.composite
 def _names(draw: st.DrawFn) -> list[str]:
-    """Draw ten names in an order: everyday ones, or, once in a while, odd ones."""
-    odd = draw(st.integers(0, 11)) == 11
-    return list(draw(st.permutations(ODD if odd else PLAIN)))
+    """Draw names in an order: everyday ones that begin alike, as elements do, or, once in a while, odd ones."""
+    if draw(st.integers(0, 11)) == 11:
+        return list(draw(st.permutations(ODD)))
+    base = draw(draw_in(("key", "party", "a")))
+    return [base + ending for ending in draw(st.permutations(ENDINGS))]
 
 
 def _symbol(name: str, domain: Sequence[Sort], result: Sort, kind: Kind, mutable: bool = True) -> Symbol:
