@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from carnet_check.planning import INDUCTION, Campaign, Plan
+from carnet_check.planning import Campaign, Plan
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, Found
-from carnet_spec.language import Instance, Protocol
+from carnet_spec.language import Family, Instance, Protocol
 from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
 from tests.oracle.errors import TooBigError
 from tests.oracle.evaluate import Sizes, Structure
 from tests.oracle.machine import Layout
-from tests.oracle.pipeline import Refused, verdicts
+from tests.oracle.pipeline import Refused, family, verdicts
 from tests.oracle.questions import all_sizes, premises, sorts_of
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, World, falsified, replay
@@ -92,10 +92,14 @@ class Judgement:
 
 def judge(recipe: Recipe) -> Judgement:
     """Verify ``recipe``, enumerate it, and compare."""
+    return judge_family(family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts}))
+
+
+def judge_family(asked: Family) -> Judgement:
+    """Verify the family, whose profile has two elements of each sort, enumerate it, and compare."""
     judgement = Judgement()
-    sizes = {sort.name: EXPLORED for sort in recipe.words.sorts}
     try:
-        campaign = verdicts(recipe, sizes)
+        campaign = verdicts(asked)
     except Refused as refusal:
         judgement.refused = str(refusal)
         return judgement
@@ -107,7 +111,7 @@ def judge(recipe: Recipe) -> Judgement:
         for plan in campaign.plans:
             truth = truth_about(plan.protocol)
             judgement.disagreements += _Comparison(campaign, plan, truth).all()
-        judgement.disagreements += _inherited(recipe, campaign)
+        judgement.disagreements += _inherited(asked, campaign)
     except TooBigError:
         judgement.too_big = True
     judgement.rows = Counter(_counted(row) for row in campaign.results)
@@ -140,6 +144,7 @@ class _Comparison:
             asked = (f"goal {goal.goal}", _threat(goal.threat))
             if goal.variant == self.protocol.variant and goal.reached and asked not in self.truth.there.reached:
                 yield Disagreement("reached", f"goal {goal.goal}", "reached", "no run reaches it")
+        yield from self._overlooked()
         for (action, _), witness in self.truth.anywhere.conflicts.items():
             yield Disagreement("conflict", action, "a verdict", "its updates disagree, so it has no meaning", witness)
 
@@ -192,6 +197,20 @@ class _Comparison:
             kind = "VACUOUS of what is false" if (row.claim, threat) in answers.violated else "VACUOUS claim"
             yield self._told(row, kind, "all its premises are met", witness)
 
+    def _overlooked(self) -> Iterator[Disagreement]:
+        """An established claim of which a premise was met nowhere is at least spoken of in a note."""
+        noted = " ".join(self.campaign.notes)
+        established = {row.claim for row in self.campaign.results if self._established(row)}
+        for claim in self.protocol.claims:
+            if claim.name in established and f" of {claim.name} is met in no state" not in noted:
+                for number in range(len(premises(claim.checked.formula))):
+                    if not any(asked == f"{claim.name}/{number}" for asked, _ in self.truth.there.reached):
+                        yield Disagreement("premise", claim.name, "established", f"premise {number + 1} is never met")
+
+    def _established(self, row: Result) -> bool:
+        mine = row.kind is Kind.CLAIM and row.variant == self.protocol.variant
+        return mine and row.verdict is Verdict.EXHAUSTED
+
     # -- traces -----------------------------------------------------------------------------------------------------
 
     def _violated(self, row: Result) -> Iterator[Disagreement]:
@@ -242,22 +261,15 @@ class _Comparison:
                 yield instance
 
 
-def _inherited(recipe: Recipe, campaign: Campaign) -> Iterator[Disagreement]:
-    """Yield the claims that are established below a layer and false in it."""
-    if recipe.layer is None:
-        return
-    below, layer = recipe.draft("main").protocol(), recipe.draft("layer").protocol()
-    truth = truth_about(replace(layer, claims=below.claims))
-    for row in campaign.results:
-        if (
-            row.variant == "main"
-            and row.kind is Kind.CLAIM
-            and row.verdict is Verdict.PROVED
-            and row.engine == INDUCTION
-        ):
-            witness = truth.anywhere.violated.get((row.claim, _threat(row.threat)))
-            if witness is not None:
-                what = f"claim {row.claim} under {row.threat} below a layer"
-                yield Disagreement(
-                    "inherited", what, "PROVED, and so it holds in the layer", "false in the layer", witness
-                )
+def _inherited(asked: Family, campaign: Campaign) -> Iterator[Disagreement]:
+    """Yield the claims that are proved below a layer and false in it."""
+    for variant in asked.variants.values():
+        if variant.over:
+            below, layer = asked.protocol(variant.over), asked.protocol(variant.name)
+            truth = truth_about(replace(layer, claims=below.claims))
+            for row in campaign.results:
+                witness = truth.anywhere.violated.get((row.claim, _threat(row.threat)))
+                if row.variant == variant.over and row.verdict is Verdict.PROVED and witness is not None:
+                    what = f"claim {row.claim} under {row.threat} below a layer"
+                    said = "PROVED, and so it holds in the layer"
+                    yield Disagreement("inherited", what, said, "false in the layer", witness)

@@ -43,13 +43,13 @@ def family(recipe: Recipe, sizes: Sizes) -> Family:
     )
 
 
-def verdicts(recipe: Recipe, sizes: Sizes) -> Campaign:
-    """Verify the recipe with both engines, exploring instances of ``sizes``.
+def verdicts(asked: Family) -> Campaign:
+    """Verify the family with both engines, exploring instances of profile ``tiny``.
 
     Raises:
         Refused: the specification is not well formed, or has no instance of these sizes.
     """
-    source = Source("random", family(recipe, sizes), "random")
+    source = Source(asked.id, asked, asked.id)
     with _here(source):
         try:
             return running.verify(planned(Request(source)), lambda *_: None)
