@@ -124,10 +124,15 @@ def _initial(draw: st.DrawFn, spoken: Words) -> list[tuple[Symbol, Params, Term]
             found.append((symbol, params, value))
     for symbol in spoken.facts:
         if draw(st.integers(0, 5)) == 5:
-            params = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
-            value = draw(literals(rigid, params))
-            found.append((symbol, params, Truth(True) if value is None else value))
+            found.append(draw(_first_of_a_relation(spoken, symbol)))
     return found
+
+
+@st.composite
+def _first_of_a_relation(draw: st.DrawFn, spoken: Words, symbol: Symbol) -> tuple[Symbol, Params, Term]:
+    params = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    value = draw(literals(Reading(spoken.rigid), params))
+    return symbol, params, Truth(True) if value is None else value
 
 
 @st.composite
@@ -181,5 +186,11 @@ def _layered(draw: st.DrawFn, recipe: Recipe) -> Recipe:
     acting = [action for action in (*added, own) if action.updates]
     claims = draw(_statements(spoken, [*recipe.parts.actions, *acting], ("layer claim", "layer claim 2")))
     threats = tuple(id for id, _ in recipe.threats)
-    parts = Parts(tuple(acting), claims=tuple([draw(_claims(closed, threats)) for closed in claims]))
+    started = {symbol for symbol, _, _ in recipe.parts.initial}
+    first = [draw(_first_of_a_relation(below, symbol)) for symbol in below.facts if symbol not in started]
+    parts = Parts(
+        tuple(acting),
+        initial=tuple(first[:1]) if draw(st.integers(0, 3)) == 3 else (),
+        claims=tuple([draw(_claims(closed, threats)) for closed in claims]),
+    )
     return replace(recipe, words=replace(spoken, unset=below.unset), layer=parts)

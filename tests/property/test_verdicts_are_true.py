@@ -11,15 +11,17 @@ import functools
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.oracle.compare import Disagreement, Judgement, judge
+from tests.oracle.compare import EXPLORED, Disagreement, Judgement, judge
+from tests.oracle.pipeline import Refused, family, verdicts
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
+from tests.oracle.spoiled import SPOILING
 
 COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", "300"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
@@ -130,3 +132,31 @@ def test_the_protocols_are_worth_judging() -> None:
     assert rows["claim explicit VACUOUS"] >= claims / 50
     assert sum(counted.refused.values()) <= 0.3 * counted.judged
     assert counted.too_big <= 0.05 * counted.judged
+
+
+NOT_REFUSED = {
+    "assignments_that_disagree": "V5",
+    "claim_under_nothing": "V6",
+    "honest_guard_on_truth": "V3",
+    "updates_that_disagree": "V5",
+}
+SPOILED = [
+    pytest.param(spoil, id=spoil.__name__, marks=pytest.mark.xfail(strict=True, reason=why) if why else ())
+    for spoil in SPOILING
+    for why in [NOT_REFUSED.get(spoil.__name__, "")]
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILED)
+def test_what_has_no_meaning_is_refused(spoil: Callable[[Recipe], Recipe]) -> None:
+    few = settings(drawn, max_examples=8, phases=(Phase.generate,))
+
+    @seed(SEED)
+    @few
+    @given(recipes())
+    def refused(recipe: Recipe) -> None:
+        spoilt = spoil(recipe)
+        with pytest.raises(Refused):
+            verdicts(family(spoilt, {sort.name: EXPLORED for sort in spoilt.words.sorts}))
+
+    refused()
