@@ -1,0 +1,275 @@
+"""Where a verdict and the truth differ: the campaign's rows beside what the enumerator found."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from carnet_check.planning import Campaign, Plan
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.searches import NO_THREAT, Found
+from carnet_spec.language import Family, Instance, Protocol
+from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
+from tests.oracle.errors import TooBigError
+from tests.oracle.evaluate import Sizes, Structure
+from tests.oracle.machine import Layout
+from tests.oracle.pipeline import Refused, family, verdicts
+from tests.oracle.questions import all_sizes, premises, sorts_of
+from tests.oracle.recipe import Recipe
+from tests.oracle.replay import NoSuchRunError, World, falsified, replay
+
+EXPLORED = 2
+"""How many elements of each sort the explorer gets, as a draft without constants gets by itself."""
+LARGER = 3
+"""What is looked at beside, where that is cheap."""
+BUDGET, CHEAP = 8_000, 1_500
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A verdict that is not true."""
+
+    kind: str
+    what: str
+    said: str
+    truth: str
+    witness: Witness | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind}: {self.what}", f"  said:  {self.said}", f"  truth: {self.truth}"]
+        if self.witness is not None:
+            lines += [f"  first: {_shown(self.witness.first)}", f"  steps: {list(self.witness.steps)}"]
+            lines += [f"  last:  {_shown(self.witness.last)}"]
+        return "\n".join(lines)
+
+
+def _shown(structure: Structure) -> str:
+    tables = (f"{symbol.name}={dict(table)}" for symbol, table in structure.tables.items())
+    return f"{dict(structure.sizes)} {'; '.join(tables)}"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the enumerator found of one variant: at the explored sizes, and at all that were looked at."""
+
+    protocol: Protocol
+    there: Answers
+    anywhere: Answers
+    looked_at: tuple[Sizes, ...]
+
+
+def truth_about(protocol: Protocol) -> Truth:
+    """Enumerate ``protocol`` at all small sizes, and at larger ones as far as that is cheap.
+
+    Raises:
+        TooBigError: the sizes that are explored are too big.
+    """
+    explored = dict.fromkeys((sort.name for sort in sorts_of(protocol)), EXPLORED)
+    there = enumerate_at(protocol, explored, BUDGET)
+    anywhere, looked_at = Answers(), []
+    for sizes in all_sizes(protocol, LARGER):
+        small = max(sizes.values(), default=0) <= EXPLORED
+        try:
+            found = there if sizes == explored else enumerate_at(protocol, sizes, BUDGET if small else CHEAP)
+        except TooBigError:
+            continue
+        anywhere.add(found)
+        looked_at.append(sizes)
+    return Truth(protocol, there, anywhere, tuple(looked_at))
+
+
+@dataclass
+class Judgement:
+    """One protocol's outcome."""
+
+    refused: str = ""
+    too_big: bool = False
+    rows: Counter[str] = field(default_factory=Counter)
+    disagreements: list[Disagreement] = field(default_factory=list)
+
+
+def judge(recipe: Recipe) -> Judgement:
+    """Verify ``recipe``, enumerate it, and compare."""
+    return judge_family(family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts}))
+
+
+def judge_family(asked: Family) -> Judgement:
+    """Verify the family, whose profile has two elements of each sort, enumerate it, and compare."""
+    judgement = Judgement()
+    try:
+        campaign = verdicts(asked)
+    except Refused as refusal:
+        judgement.refused = str(refusal)
+        return judgement
+    except Exception as error:
+        crash = Disagreement("crash", "verify", f"{type(error).__name__}: {error}", "a verdict, or a refusal")
+        judgement.disagreements.append(crash)
+        return judgement
+    try:
+        for plan in campaign.plans:
+            truth = truth_about(plan.protocol)
+            judgement.disagreements += _Comparison(campaign, plan, truth).all()
+        judgement.disagreements += _inherited(asked, campaign)
+    except TooBigError:
+        judgement.too_big = True
+    judgement.rows = Counter(_counted(row) for row in campaign.results)
+    return judgement
+
+
+def _counted(row: Result) -> str:
+    return f"{row.kind} {row.engine} {row.verdict}"
+
+
+def _threat(id: str) -> str:
+    return ANYTHING if id == NO_THREAT.id else id
+
+
+class _Comparison:
+    """The rows of one variant beside the truth about it."""
+
+    def __init__(self, campaign: Campaign, plan: Plan, truth: Truth) -> None:
+        self.campaign = campaign
+        self.plan = plan
+        self.protocol = plan.protocol
+        self.truth = truth
+        self.threats = [_threat(threat.id) for threat in plan.threats]
+
+    def all(self) -> Iterator[Disagreement]:
+        for row in self.campaign.results:
+            if row.variant == self.protocol.variant:
+                yield from self._row(row)
+        for goal in self.campaign.goals:
+            asked = (f"goal {goal.goal}", _threat(goal.threat))
+            if goal.variant == self.protocol.variant and goal.reached and asked not in self.truth.there.reached:
+                yield Disagreement("reached", f"goal {goal.goal}", "reached", "no run reaches it")
+        yield from self._overlooked()
+        for (action, _), witness in self.truth.anywhere.conflicts.items():
+            yield Disagreement("conflict", action, "a verdict", "its updates disagree, so it has no meaning", witness)
+
+    def _row(self, row: Result) -> Iterator[Disagreement]:
+        match row.kind, row.verdict:
+            case _, Verdict.ERROR:
+                yield self._told(row, "error", "a verdict")
+            case Kind.CLAIM, Verdict.PROVED:
+                yield from self._false(row, self.truth.anywhere, "PROVED of what is false")
+            case Kind.CLAIM, Verdict.EXHAUSTED:
+                yield from self._false(row, self.truth.there, "EXHAUSTED of what is false")
+            case Kind.CLAIM, Verdict.VIOLATED:
+                yield from self._violated(row)
+            case Kind.CLAIM, Verdict.VACUOUS:
+                yield from self._vacuous(row)
+            case Kind.GOAL, Verdict.VACUOUS:
+                yield from self._somewhere(row, self.truth.there.reached, f"goal {row.claim}", "goal")
+            case Kind.ACTION, Verdict.VACUOUS:
+                fired = dict.fromkeys(self.truth.there.fired)
+                yield from self._somewhere(row, fired, row.claim, "step")
+
+    def _told(self, row: Result, kind: str, truth: str, witness: Witness | None = None) -> Disagreement:
+        what = f"{row.kind} {row.claim} under {row.threat or 'any'} in {row.variant}, by {row.engine}"
+        return Disagreement(kind, what, f"{row.shown}: {row.detail}", truth, witness)
+
+    def _false(self, row: Result, answers: Answers, kind: str) -> Iterator[Disagreement]:
+        witness = answers.violated.get((row.claim, _threat(row.threat)))
+        if witness is not None:
+            yield self._told(row, kind, "false in a reachable state", witness)
+
+    def _somewhere(
+        self, row: Result, found: Mapping[tuple[str, str], Witness | None], name: str, kind: str
+    ) -> Iterator[Disagreement]:
+        for threat in self.threats:
+            if (name, threat) in found:
+                yield self._told(row, f"VACUOUS {kind}", f"possible under {threat}", found[name, threat])
+                return
+
+    def _vacuous(self, row: Result) -> Iterator[Disagreement]:
+        """A claim is VACUOUS if one of its premises is reached nowhere, or its threat model has no model."""
+        answers = self.truth.anywhere
+        threat = _threat(row.threat)
+        if threat not in answers.models:
+            return
+        mine = [_threat(other.id) for claim, other in self.plan.pairs if claim.name == row.claim]
+        count = len(premises(self.protocol.claim(row.claim).checked.formula))
+        met = [any((f"{row.claim}/{n}", id) in answers.reached for id in mine) for n in range(count)]
+        if all(met):
+            witness = answers.violated.get((row.claim, threat)) or answers.reached.get((f"{row.claim}/0", mine[0]))
+            kind = "VACUOUS of what is false" if (row.claim, threat) in answers.violated else "VACUOUS claim"
+            yield self._told(row, kind, "all its premises are met", witness)
+
+    def _overlooked(self) -> Iterator[Disagreement]:
+        """An established claim of which a premise was met nowhere is at least spoken of in a note."""
+        noted = " ".join(self.campaign.notes)
+        established = {row.claim for row in self.campaign.results if self._established(row)}
+        for claim in self.protocol.claims:
+            if claim.name in established and f" of {claim.name} is met in no state" not in noted:
+                for number in range(len(premises(claim.checked.formula))):
+                    if not any(asked == f"{claim.name}/{number}" for asked, _ in self.truth.there.reached):
+                        yield Disagreement("premise", claim.name, "established", f"premise {number + 1} is never met")
+
+    def _established(self, row: Result) -> bool:
+        mine = row.kind is Kind.CLAIM and row.variant == self.protocol.variant
+        return mine and row.verdict is Verdict.EXHAUSTED
+
+    # -- traces -----------------------------------------------------------------------------------------------------
+
+    def _violated(self, row: Result) -> Iterator[Disagreement]:
+        if (row.claim, _threat(row.threat)) not in self.truth.there.violated:
+            yield self._told(row, "VIOLATED of what is true", "true in all structures of these sizes")
+        for found in self.campaign.searches:
+            searched = found.search
+            if (searched.variant, searched.threat) == (row.variant, row.threat) and row.claim in found.violations:
+                yield from self._replayed(row, found)
+
+    def _replayed(self, row: Result, found: Found) -> Iterator[Disagreement]:
+        steps = found.violations[row.claim].steps
+        formula = self.protocol.claim(row.claim).checked.formula
+        source = self.campaign.request.source
+        given = source.instance(self.protocol, row.threat, found.search.profile)
+        refusals = []
+        for instance in itertools.chain([given], self._meanings(given, row.threat)):
+            try:
+                if falsified(formula, replay(self.protocol, instance, steps)):
+                    return
+                refusals.append("the claim holds after it")
+            except NoSuchRunError as error:
+                refusals.append(str(error))
+        yield self._told(
+            row, "not a run", f"the trace {'; '.join(map(str, steps))} is no counterexample: {refusals[0]}"
+        )
+
+    def _meanings(self, given: Instance, threat: str) -> Iterator[Instance]:
+        """Yield the instance with every meaning of the rigid symbols that is allowed under ``threat``."""
+        rigid = Layout.of(self.protocol, {name: len(e) for name, e in given.elements.items()}).rigid
+        choices = []
+        for symbol in rigid:
+            rows = list(itertools.product(*(given.of(sort) for sort in symbol.domain)))
+            values = (False, True) if symbol.is_relation else given.of(symbol.result)
+            choices.append(
+                [dict(zip(rows, chosen, strict=True)) for chosen in itertools.product(values, repeat=len(rows))]
+            )
+        for tables in itertools.product(*choices):
+            named = dict(zip(rigid, tables, strict=True))
+            instance = replace(
+                given,
+                relations={
+                    s.name: frozenset(r for r, held in t.items() if held) for s, t in named.items() if s.is_relation
+                },
+                functions={s.name: t for s, t in named.items() if not s.is_relation},
+            )
+            if threat == NO_THREAT.id or World(self.protocol, instance).allows(threat):
+                yield instance
+
+
+def _inherited(asked: Family, campaign: Campaign) -> Iterator[Disagreement]:
+    """Yield the claims that are proved below a layer and false in it."""
+    for variant in asked.variants.values():
+        if variant.over:
+            below, layer = asked.protocol(variant.over), asked.protocol(variant.name)
+            truth = truth_about(replace(layer, claims=below.claims))
+            for row in campaign.results:
+                witness = truth.anywhere.violated.get((row.claim, _threat(row.threat)))
+                if row.variant == variant.over and row.verdict is Verdict.PROVED and witness is not None:
+                    what = f"claim {row.claim} under {row.threat} below a layer"
+                    said = "PROVED, and so it holds in the layer"
+                    yield Disagreement("inherited", what, said, "false in the layer", witness)

@@ -1,0 +1,192 @@
+"""Every structure of given sizes and every state it can reach: what is true of a small protocol, by brute force.
+
+The enumerator is written from the documentation of the language alone and shares no code with the engines or the
+interpreter of ``carnet_check``, so a mistake that they all make shows here. It takes nothing early and skips one thing
+only: of start states that differ in the names of their elements, one is looked at.
+
+* Rigid symbols mean anything that the axioms allow; constants may coincide.
+* A relation without an initial value starts empty; a function or variable without one starts anywhere, row by row.
+* A step takes any arguments that its guards allow. A fresh parameter is any unused element, and two fresh parameters of
+  one sort are different elements.
+* All guards and updates read the state before. Two updates of a step that disagree about a cell are a *conflict*.
+* A rule is a step like any other, never forced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from carnet_spec.language import Protocol
+from carnet_spec.language.terms import Not, symbols_of
+from tests.oracle.errors import NotASpecificationError, TooBigError
+from tests.oracle.evaluate import Row, Sizes, Structure
+from tests.oracle.machine import Layout, State, Test, successors_of, test_of
+from tests.oracle.questions import all_sizes, always_asked, somewhere_asked
+from tests.oracle.worlds import worlds
+
+BUDGET = 20_000
+Taken = tuple[str, Row]
+"""An action and its arguments."""
+Asked = tuple[str, str]
+"""What was asked, and the id of the threat model under which."""
+ANYTHING = ""
+"""The threat model of a protocol that declares none: it assumes nothing."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """How something comes about: the structure at first, the steps taken, the structure afterwards."""
+
+    first: Structure
+    steps: tuple[Taken, ...]
+    last: Structure
+
+
+@dataclass
+class Answers:
+    """What is true at the sizes looked at, under each threat model of the protocol.
+
+    Attributes:
+        models: the threat models that some structure satisfies.
+        violated: for each claim or ``lemma <name>`` that is false somewhere, a way there.
+        reached: for each ``goal <name>`` and each premise ``<claim>/<n>`` that holds somewhere, a way there.
+        conflicts: for each action whose updates disagree in a reachable state, a way there.
+        fired: the actions that can be taken.
+        states: how many states were looked at.
+        too_big: the sizes that were not looked at, because they are too big.
+    """
+
+    models: set[str] = field(default_factory=set)
+    violated: dict[Asked, Witness] = field(default_factory=dict)
+    reached: dict[Asked, Witness] = field(default_factory=dict)
+    conflicts: dict[Asked, Witness] = field(default_factory=dict)
+    fired: set[Asked] = field(default_factory=set)
+    states: int = 0
+    too_big: list[Sizes] = field(default_factory=list)
+
+    def add(self, found: Answers) -> None:
+        """Take in what was found at other sizes; what was there before is kept."""
+        self.models |= found.models
+        self.fired |= found.fired
+        self.states += found.states
+        self.violated = found.violated | self.violated
+        self.reached = found.reached | self.reached
+        self.conflicts = found.conflicts | self.conflicts
+
+
+def enumerate_all(protocol: Protocol, most: int = 2, budget: int = BUDGET) -> Answers:
+    """Return what is true of ``protocol`` at all sizes up to ``most``; those over the budget are named."""
+    answers = Answers()
+    for sizes in all_sizes(protocol, most):
+        try:
+            found = enumerate_at(protocol, sizes, budget)
+        except TooBigError:
+            answers.too_big.append(sizes)
+        else:
+            answers.add(found)
+    return answers
+
+
+def enumerate_at(protocol: Protocol, sizes: Sizes, budget: int = BUDGET) -> Answers:
+    """Return what is true of ``protocol`` at ``sizes``, under each of its threat models.
+
+    Raises:
+        TooBigError: there are more structures, or more states, than ``budget``.
+        NotASpecificationError: an axiom or an initial value reads what changes.
+    """
+    _require_meaning(protocol)
+    return _Enumeration(protocol, sizes, budget).answers()
+
+
+def _require_meaning(protocol: Protocol) -> None:
+    rigid_only = [axiom.formula for axiom in protocol.axioms]
+    rigid_only += [axiom.formula for threat in protocol.threats for axiom in threat.axioms]
+    rigid_only += [initial.value for initial in protocol.initial]
+    for term in rigid_only:
+        changing = [symbol.name for symbol in symbols_of(term) if symbol.mutable]
+        if changing:
+            raise NotASpecificationError(f"an axiom or an initial value reads {changing[0]}, which changes")
+    started = [initial.symbol for initial in protocol.initial]
+    if len(set(started)) != len(started):
+        raise NotASpecificationError("a symbol has two initial values")
+
+
+class _Enumeration:
+    """Everything there is to look at for one protocol and one choice of sizes."""
+
+    def __init__(self, protocol: Protocol, sizes: Sizes, budget: int) -> None:
+        self.protocol = protocol
+        self.budget = budget
+        self.layout = layout = Layout.of(protocol, sizes)
+        self.steps = [(action.name, successors_of(action, layout)) for action in protocol.actions]
+        self.wrong = {name: test_of(Not(formula), layout) for name, formula in always_asked(protocol).items()}
+        self.somewhere = {name: test_of(formula, layout) for name, formula in somewhere_asked(protocol).items()}
+        self.threats: dict[str, list[Test]] = {
+            threat.id: [test_of(axiom.formula, layout) for axiom in threat.axioms] for threat in protocol.threats
+        }
+        self.threats = self.threats or {ANYTHING: []}
+        self.found = Answers()
+
+    def answers(self) -> Answers:
+        """Explore each world, and say what was found."""
+        for meaning, starts in worlds(self.protocol, self.layout, self.budget):
+            allowed = [id for id, axioms in self.threats.items() if all(axiom(meaning) for axiom in axioms)]
+            self.found.models.update(allowed)
+            if allowed:
+                _Exploration(self, allowed).run(starts)
+        return self.found
+
+
+class _Exploration:
+    """The states that are reachable in one world: with one meaning of the rigid symbols."""
+
+    def __init__(self, around: _Enumeration, threats: list[str]) -> None:
+        self.around = around
+        self.found = around.found
+        self.threats = threats
+        self.came_from: dict[State, tuple[State, Taken] | None] = {}
+        self.wrong = self._open(around.wrong, self.found.violated)
+        self.somewhere = self._open(around.somewhere, self.found.reached)
+
+    def _open(self, tests: dict[str, Test], found: dict[Asked, Witness]) -> dict[str, Test]:
+        """Return the ``tests`` whose answer is not known yet under all threat models of this world."""
+        return {name: test for name, test in tests.items() if any((name, id) not in found for id in self.threats)}
+
+    def run(self, starts: list[State]) -> None:
+        """Visit every reachable state once."""
+        waiting = list(starts)
+        self.came_from.update(dict.fromkeys(waiting))
+        for state in waiting:  # grows while it is walked through
+            self._look(state)
+            for name, successors in self.around.steps:
+                for args, after in successors(state):
+                    self.found.fired.update((name, id) for id in self.threats)
+                    if after is None:
+                        self._tell(self.found.conflicts, name, state)
+                    elif after not in self.came_from:
+                        self.came_from[after] = (state, (name, args))
+                        waiting.append(after)
+            if self.found.states + len(waiting) > self.around.budget:
+                raise TooBigError(f"more than {self.around.budget} states")
+        self.found.states += len(waiting)
+
+    def _look(self, state: State) -> None:
+        for tests, found in ((self.wrong, self.found.violated), (self.somewhere, self.found.reached)):
+            for name in [name for name, test in tests.items() if test(state)]:
+                self._tell(found, name, state)
+                del tests[name]
+
+    def _tell(self, found: dict[Asked, Witness], name: str, state: State) -> None:
+        """Record ``state`` as the witness for ``name``, where there is none yet."""
+        missing = [id for id in self.threats if (name, id) not in found]
+        if missing:
+            witness = self._witness(state)
+            found.update({(name, id): witness for id in missing})
+
+    def _witness(self, state: State) -> Witness:
+        first, steps = state, []
+        while (before := self.came_from[first]) is not None:
+            first, taken = before
+            steps.append(taken)
+        structure = self.around.layout.structure
+        return Witness(structure(first), tuple(reversed(steps)), structure(state))

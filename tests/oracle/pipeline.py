@@ -1,0 +1,86 @@
+"""What ``carnet verify`` says of a drawn protocol, asked as the command asks, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from unittest.mock import patch
+
+from carnet_check import campaign as running
+from carnet_check import families, symbolic
+from carnet_check.default_instance import default_instance
+from carnet_check.errors import CarnetError
+from carnet_check.families import Source
+from carnet_check.planning import Campaign, Request, planned
+from carnet_check.searches import Found, Search, search
+from carnet_spec.language import Family, Instance, Profile, Protocol, Scale, SpecificationError
+from tests.oracle.evaluate import Sizes
+from tests.oracle.recipe import Recipe
+
+RLIMIT = 400_000
+"""The solver's budget for one question: a random protocol may be undecidable, and UNKNOWN is no wrong verdict."""
+
+
+class Refused(Exception):  # an outcome, not an error
+    """The specification was refused, in one line that says why."""
+
+
+def family(recipe: Recipe, sizes: Sizes) -> Family:
+    """Wrap the recipe as the checker wraps a draft that comes without instances, at ``sizes``."""
+
+    def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+        return default_instance(protocol, threat, _sizes_of(protocol, scale))
+
+    return Family(
+        id="random",
+        title="Random",
+        draft=recipe.draft,
+        instance=instance,
+        variants=recipe.variants,
+        main=tuple(name for name in recipe.variants if name != "layer"),
+        profiles={"tiny": Profile("tiny", sizes)},
+    )
+
+
+def verdicts(asked: Family) -> Campaign:
+    """Verify the family with both engines, exploring instances of profile ``tiny``.
+
+    Raises:
+        Refused: the specification is not well formed, or has no instance of these sizes.
+    """
+    source = Source(asked.id, asked, asked.id)
+    with _here(source):
+        try:
+            return running.verify(planned(Request(source)), lambda *_: None)
+        except (SpecificationError, CarnetError) as error:
+            raise Refused(str(error)) from error
+
+
+def _sizes_of(protocol: Protocol, sizes: Sizes) -> Sizes:
+    """Return the sizes of what the protocol speaks of; others would be refused."""
+    return {sort.name: sizes[sort.name] for sort in protocol.sorts if sort.name in sizes}
+
+
+@contextlib.contextmanager
+def _here(source: Source) -> Iterator[None]:
+    """Explore in this process, what is not registered anywhere, with small budgets."""
+    small = {
+        name: functools.partial(getattr(symbolic, name), rlimit=RLIMIT) for name in ("prove", "prove_claims", "houdini")
+    }
+    with (
+        patch.object(running, "run_all", _run_all),
+        patch.object(families, "load", lambda _reference: source),
+        patch.multiple(symbolic, **small),
+    ):
+        yield
+
+
+def _run_all(
+    tasks: Sequence[Search], _jobs: int, _progress: Callable[[object], None]
+) -> Iterator[tuple[Search, Found | Exception]]:
+    for task in tasks:
+        try:
+            yield task, search(task)
+        except Exception as error:  # what a worker process would have sent back
+            yield task, error

@@ -1,0 +1,239 @@
+"""Random actions, rules and additions of a layer, over given words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hypothesis import strategies as st
+
+from carnet_spec.language import Effect, Kind, Sort, Symbol, Term
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.terms import TRUE, Apply, Exists, Not, Var, symbols_of
+from tests.oracle.formulas import Reading, applications, formulas, individuals, literals
+from tests.oracle.recipe import ActionRecipe, GuardRecipe, Params, UpdateRecipe
+from tests.oracle.vocabulary import HONEST, THIEF, VARIABLES, Words, draw_in
+
+Written = frozenset[Symbol]
+"""The relations that something inserts, so that it is worthwhile to ask for them."""
+
+
+def guard_reading(words: Words, daring: bool, written: Written) -> Reading:
+    """What guards may read: nothing that may be unset, but for ``daring`` ones; and no rule's fact is denied.
+
+    What nobody has ``written`` is not asked for, or the step would never be taken.
+    """
+    symbols = tuple(symbol for symbol in words.symbols if daring or symbol not in words.unset)
+    missing = () if daring else (*words.facts, *words.derived, *words.used)
+    return Reading(symbols, frozenset(words.derived), frozenset(missing) - written)
+
+
+def update_reading(words: Words, daring: bool, deduced: bool = False) -> Reading:
+    """What updates may read: no history, and only updates of what is deduced may read what is."""
+    banned = {*words.used, *(() if deduced else words.derived), *(() if daring else words.unset)}
+    symbols = tuple(symbol for symbol in words.symbols if symbol not in banned)
+    return Reading(symbols, undeniable=frozenset(words.derived))
+
+
+@st.composite
+def parameters(draw: st.DrawFn, words: Words, least: int = 0, most: int = 3) -> Params:
+    """Draw parameters with names of their own."""
+    sorts = draw(st.lists(draw_in(words.ranges), min_size=least, max_size=most))
+    names = draw(st.permutations(VARIABLES))
+    return tuple(Var(name, sort) for name, sort in zip(names, sorts, strict=False))
+
+
+@st.composite
+def actions(
+    draw: st.DrawFn,
+    words: Words,
+    name: str,
+    defence: str | None,
+    written: Written = frozenset(),
+    clashing: bool = False,
+) -> ActionRecipe:
+    """Draw an action that changes each symbol in one way only, unless it may be ``clashing``."""
+    params = draw(parameters(words, least=draw(draw_in((1, 2, 0)))))
+    fresh = tuple(var for var in params if var.sort.fresh and draw(st.integers(0, 3)) > 0)
+    daring = draw(st.integers(0, 11)) == 11
+    guards = draw(_guards(words, params, daring, defence, written))
+    updates = draw(_updates(words, params, fresh, daring, defence, clashing))
+    guards += [GuardRecipe("given", update.place) for update in updates if update.place.symbol in words.used]
+    if fresh and draw(st.integers(0, 5)) == 5:
+        guards.append(_nothing_drawn(fresh[0].sort))
+    by = THIEF if not all(_open(update) for update in updates) else draw(draw_in((HONEST, HONEST, THIEF)))
+    return ActionRecipe(
+        name,
+        by,
+        params,
+        tuple(guard if _checkable(guard, by == HONEST) else _given(guard) for guard in guards),
+        tuple(updates),
+        fresh,
+        actor=draw(_actors(words, params)) if by == HONEST and not _keeps_for_others(guards, updates) else None,
+        cost=draw(draw_in((0, 0, 1))),
+        shortcut_of=defence if defence is not None and draw(st.integers(0, 7)) == 7 else None,
+    )
+
+
+@st.composite
+def rules(draw: st.DrawFn, words: Words, name: str) -> ActionRecipe:
+    """Draw a rule: it inserts derived facts, on conditions that hold once and for all as far as rules go."""
+    params = draw(parameters(words, least=1, most=2))
+    reading = Reading(words.facts + words.derived + words.rigid, undeniable=frozenset(words.derived))
+    found = [draw(literals(reading, params)) for _ in range(draw(draw_in((1, 2))))]
+    guards = tuple(GuardRecipe("given", term) for term in found if term is not None)
+    updates = []
+    for symbol in draw(st.lists(draw_in(words.derived), min_size=1, max_size=2, unique=True)):
+        place = draw(applications(reading, symbol, params))
+        when = draw(literals(reading, params)) if draw(st.integers(0, 2)) == 2 else None
+        if place is not None:
+            updates.append(UpdateRecipe(Effect.INSERT, place, None, TRUE if when is None else when))
+    return ActionRecipe(name, THIEF, params, guards, tuple(updates), rule=True)
+
+
+@st.composite
+def additions(draw: st.DrawFn, below: Words, words: Words, base: ActionRecipe) -> ActionRecipe:
+    """Draw what a layer superposes on ``base``: it reads everything and changes what is its own, or nobody's yet."""
+    extra = tuple(var for var in draw(parameters(words, most=1)) if var.name not in {v.name for v in base.params})
+    params = (*base.params, *extra)
+    guards = draw(_guards(words, params, False, None, frozenset(words.facts)))
+    own = [symbol for symbol in words.facts + words.places if symbol not in below.symbols] or list(words.facts)
+    update = draw(_update(words, params, draw(draw_in(own)), False))
+    return ActionRecipe(
+        base.name,
+        base.by,
+        params,
+        tuple(guard if _checkable(guard, base.by == HONEST) else _given(guard) for guard in guards[:1]),
+        () if update is None else (update,),
+        added=True,
+    )
+
+
+@st.composite
+def _guards(
+    draw: st.DrawFn, words: Words, params: Params, daring: bool, defence: str | None, written: Written
+) -> list[GuardRecipe]:
+    reading = guard_reading(words, daring, written)
+    found = []
+    for _ in range(draw(draw_in((1, 1, 2, 0)))):
+        compound = draw(st.integers(0, 3)) == 3
+        term = draw(formulas(reading, words.ranges, params) if compound else literals(reading, params))
+        if term is not None:
+            tagged, untagged = draw(_tags(defence))
+            found.append(GuardRecipe("require", term, tagged, untagged))
+    return found
+
+
+@st.composite
+def _tags(draw: st.DrawFn, defence: str | None) -> tuple[str | None, str | None]:
+    """Draw whether a part exists always, only with the defence, or only without."""
+    if defence is None:
+        return None, None
+    return draw(draw_in(((None, None), (defence, None), (None, None), (None, defence))))
+
+
+@st.composite
+def _updates(
+    draw: st.DrawFn,
+    words: Words,
+    params: Params,
+    fresh: Params,
+    daring: bool,
+    defence: str | None,
+    clashing: bool,
+) -> list[UpdateRecipe]:
+    freed = tuple(used_symbol(var.sort) for var in params if var.sort.fresh and var not in fresh)
+    symbols = [*words.facts, *words.facts, *words.places, *words.derived[:1], *freed]
+    chosen = draw(st.lists(draw_in(symbols), min_size=1, max_size=3, unique=not clashing))
+    found = []
+    for symbol in chosen:
+        if symbol in freed:
+            update: UpdateRecipe | None = draw(_giving_back(symbol, params, fresh))
+        else:
+            update = draw(_update(words, params, symbol, daring))
+        if update is not None:
+            tagged, untagged = draw(_tags(defence))
+            found.append(
+                UpdateRecipe(update.effect, update.place, update.value, update.when, update.each, tagged, untagged)
+            )
+    return found
+
+
+@st.composite
+def _giving_back(draw: st.DrawFn, used: Symbol, params: Params, fresh: Params) -> UpdateRecipe:
+    """Draw which of the parameters that are not drawn fresh goes back among what may be drawn."""
+    var = draw(draw_in([var for var in params if (var.sort,) == used.domain and var not in fresh]))
+    return UpdateRecipe(Effect.REMOVE, Apply(used, (var,)))
+
+
+@st.composite
+def _update(draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, daring: bool) -> UpdateRecipe | None:
+    reading = update_reading(words, daring, deduced=symbol in words.derived)
+    args: list[Term] = []
+    each: list[Var] = []
+    for sort in symbol.domain:
+        if sort in words.classes and not sort.is_enumeration and draw(st.integers(0, 6)) == 6:
+            each.append(Var(f"each {len(each)}", sort))
+            args.append(each[-1])
+            continue
+        arg = draw(individuals(reading, sort, params))
+        if arg is None:
+            return None
+        args.append(arg)
+    scope = (*params, *each)
+    when = draw(formulas(reading, words.ranges, scope, 1)) if draw(st.integers(0, 3)) == 3 else None
+    condition = TRUE if when is None else when
+    place = Apply(symbol, tuple(args))
+    if symbol.is_relation:
+        taken = symbol not in words.derived and draw(st.integers(0, 3)) == 3
+        effect = Effect.REMOVE if taken else Effect.INSERT
+        return UpdateRecipe(effect, place, None, condition, tuple(each))
+    value = draw(individuals(reading, symbol.result, scope))
+    return None if value is None else UpdateRecipe(Effect.ASSIGN, place, value, condition, tuple(each))
+
+
+@st.composite
+def _actors(draw: st.DrawFn, words: Words, params: Params) -> tuple[Var, Term] | None:
+    """Draw who acts: a parameter, under the condition that some truth about it does not hold."""
+    truths = [symbol for symbol in words.rigid if symbol.is_relation and len(symbol.domain) == 1]
+    pairs = [(var, truth) for var in params for truth in truths if truth.domain == (var.sort,)]
+    if not pairs or draw(st.booleans()):
+        return None
+    var, truth = draw(draw_in(pairs))
+    return var, Not(Apply(truth, (var,)))
+
+
+def _nothing_drawn(sort: Sort) -> GuardRecipe:
+    """The condition that everything that was drawn is given back."""
+    var = Var("x", sort)
+    return GuardRecipe("given", Not(Exists((var,), Apply(used_symbol(sort), (var,)))))
+
+
+def _seen(terms: Iterable[Term]) -> set[Symbol]:
+    return {symbol for term in terms for symbol in symbols_of(term)}
+
+
+def _readable(symbol: Symbol) -> bool:
+    """Whether the honest party can look at it."""
+    return symbol.kind in (Kind.PUBLIC, Kind.MESSAGE) or (symbol.kind is Kind.STATE and symbol.role == HONEST)
+
+
+def _open(update: UpdateRecipe) -> bool:
+    """Whether an honest party can make the update: it reads what it may, and writes no knowledge of others."""
+    read = [*update.place.args, update.when, *([] if update.value is None else [update.value])]
+    return all(map(_readable, _seen(read))) and update.place.symbol.kind is not Kind.KNOWLEDGE
+
+
+def _checkable(guard: GuardRecipe, honest: bool) -> bool:
+    return honest and all(map(_readable, _seen([guard.formula])))
+
+
+def _given(guard: GuardRecipe) -> GuardRecipe:
+    """The same condition as a fact of the world, which nobody has to be able to see."""
+    return GuardRecipe("given", guard.formula, guard.defence, guard.unless)
+
+
+def _keeps_for_others(guards: Sequence[GuardRecipe], updates: Sequence[UpdateRecipe]) -> bool:
+    """Whether anything is read or kept by agents: then an actor would look at what another one keeps."""
+    read = [guard.formula for guard in guards] + [update.place for update in updates]
+    read += [update.when for update in updates] + [update.value for update in updates if update.value is not None]
+    return any(symbol.mutable and symbol.domain for symbol in _seen(read))

@@ -1,0 +1,162 @@
+"""What ``verify`` says of random protocols is true: every verdict beside an enumeration of all small structures.
+
+``CARNET_RANDOM_PROTOCOLS=5000 CARNET_RANDOM_SEED=1 pytest -s tests/property/test_verdicts_are_true.py`` judges more of
+them, drawn anew from the seed, and prints what it counted. ``CARNET_RANDOM_SHRINK=1`` stops at the first verdict that
+is not true and makes its protocol small.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.oracle.compare import EXPLORED, Disagreement, Judgement, judge
+from tests.oracle.pipeline import Refused, family, verdicts
+from tests.oracle.protocols import recipes
+from tests.oracle.recipe import Recipe
+from tests.oracle.spoiled import SPOILING
+
+COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", "300"))
+SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
+SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
+SECONDS = 120 + COUNT
+"""What the judging of them may take, generously."""
+
+drawn = settings(
+    max_examples=COUNT,
+    derandomize=False,  # the seed says which are drawn
+    database=None,
+    deadline=None,
+    phases=(Phase.generate, Phase.shrink) if SHRINK else (Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@dataclass
+class Tally:
+    """What was judged, and each verdict that is not true with the protocol that it was given."""
+
+    judged: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    too_big: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    untrue: dict[str, list[tuple[str, Disagreement]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, recipe: Recipe, judgement: Judgement) -> None:
+        self.judged += 1
+        self.too_big += judgement.too_big
+        self.verdicts.update(judgement.rows)
+        if judgement.refused:
+            self.refused[judgement.refused.partition(":")[0][:60]] += 1
+        for found in judgement.disagreements:
+            self.untrue[found.kind].append((repr(recipe), found))
+
+    def text(self) -> str:
+        refused = sum(self.refused.values())
+        lines = [f"{self.judged} protocols of seed {SEED}: {refused} refused, {self.too_big} too big to enumerate"]
+        lines += [f"  {count:6} {verdict}" for verdict, count in sorted(self.verdicts.items())]
+        return "\n".join([*lines, *(f"  {len(found):6} × {kind}" for kind, found in sorted(self.untrue.items()))])
+
+    def smallest(self, kinds: Iterable[str]) -> str:
+        """The smallest protocol with a verdict of one of ``kinds`` that is not true."""
+        found = [each for kind in kinds for each in self.untrue.get(kind, [])]
+        return "\n".join(map(str, min(found, key=lambda each: len(each[0])))) if found else ""
+
+
+@functools.cache
+def tally() -> Tally:
+    """Judge all of them, once."""
+    counted = Tally()
+
+    @seed(SEED)
+    @drawn
+    @given(recipes())
+    def judged(recipe: Recipe) -> None:
+        judgement = judge(recipe)
+        counted.add(recipe, judgement)
+        assert not (SHRINK and judgement.disagreements), "\n".join(map(str, judgement.disagreements))
+
+    judged()
+    sys.stdout.write(f"\n{counted.text()}\n")
+    return counted
+
+
+OPEN = {
+    "EXHAUSTED of what is false": "R1, R7, R10",
+    "VACUOUS claim": "R7, R8",
+    "VACUOUS of what is false": "R7, R8",
+    "VACUOUS goal": "R7",
+    "VACUOUS step": "R7",
+    "error": "R2, R5, and what test_found_protocols lists as new",
+}
+KINDS = (
+    "PROVED of what is false",
+    "VIOLATED of what is true",
+    "not a run",
+    "reached",
+    "conflict",
+    "inherited",
+    "premise",
+    "crash",
+)
+ROWS = [*KINDS, *(pytest.param(kind, marks=pytest.mark.xfail(strict=True, reason=why)) for kind, why in OPEN.items())]
+
+
+@pytest.mark.timeout(SECONDS)
+@pytest.mark.parametrize("kind", ROWS)
+def test_no_verdict_is_untrue(kind: str) -> None:
+    assert not tally().smallest([kind]), f"{tally().text()}\n{tally().smallest([kind])}"
+
+
+@pytest.mark.timeout(SECONDS)
+def test_there_are_no_other_ways_to_be_untrue() -> None:
+    assert set(tally().untrue) <= {*KINDS, *OPEN}
+
+
+@pytest.mark.timeout(SECONDS)
+def test_the_protocols_are_worth_judging() -> None:
+    """Each verdict occurs often, so that a test of it can fail; few protocols are refused or too big."""
+    counted = tally()
+    rows, claims = counted.verdicts, sum(n for row, n in counted.verdicts.items() if row.startswith("claim induction"))
+    assert counted.judged >= COUNT
+    assert rows["claim induction PROVED"] >= claims / 4
+    assert rows["claim explicit EXHAUSTED"] >= claims / 5
+    assert rows["claim explicit VIOLATED"] >= claims / 8
+    assert rows["claim explicit VACUOUS"] >= claims / 50
+    assert sum(counted.refused.values()) <= 0.3 * counted.judged
+    assert counted.too_big <= 0.05 * counted.judged
+
+
+NOT_REFUSED = {
+    "assignments_that_disagree": "V5",
+    "claim_under_nothing": "V6",
+    "honest_guard_on_truth": "V3",
+    "updates_that_disagree": "V5",
+}
+SPOILED = [
+    pytest.param(spoil, id=spoil.__name__, marks=pytest.mark.xfail(strict=True, reason=why) if why else ())
+    for spoil in SPOILING
+    for why in [NOT_REFUSED.get(spoil.__name__, "")]
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILED)
+def test_what_has_no_meaning_is_refused(spoil: Callable[[Recipe], Recipe]) -> None:
+    few = settings(drawn, max_examples=8, phases=(Phase.generate,))
+
+    @seed(SEED)
+    @few
+    @given(recipes())
+    def refused(recipe: Recipe) -> None:
+        spoilt = spoil(recipe)
+        with pytest.raises(Refused):
+            verdicts(family(spoilt, {sort.name: EXPLORED for sort in spoilt.words.sorts}))
+
+    refused()
