@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.searches import NO_THREAT, PREMISE, Found, moves, premises_of
+from carnet_check.searches import NO_THREAT, Found, moves, premises_of
 from carnet_check.vacuity import possible, satisfiable, taking
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
@@ -83,10 +83,9 @@ def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, cam
     return [*marked, *check.liveness()]
 
 
-def _called(premise: Goal) -> str:
+def _called(number: int, several: bool) -> str:
     """Name a premise: by its number, if the claim has several."""
-    _, _, number = premise.name.removeprefix(PREMISE).partition("/")
-    return f"premise {number}" if number else "the premise"
+    return f"premise {number}" if several else "the premise"
 
 
 class _Check:
@@ -126,17 +125,19 @@ class _Check:
 
     def _vacuous_claim(self, claim: Claim) -> str:
         """Say why ``claim``, or a part of it, can never apply, if it cannot."""
-        return next((why for premise in premises_of(claim.checked) if (why := self._vacuous(claim, premise))), "")
+        premises = premises_of(claim.checked)
+        named = {_called(number, len(premises) > 1): premise for number, premise in enumerate(premises, 1)}
+        return next((why for called, premise in named.items() if (why := self._vacuous(claim, called, premise))), "")
 
-    def _vacuous(self, claim: Claim, premise: Goal) -> str:
+    def _vacuous(self, claim: Claim, called: str, premise: Goal) -> str:
         if self.evidence.reached(premise.name):
             return ""
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if any(self._may_happen(premise, threat) for threat in threats):
             if self.evidence.broad:
-                self.note(f"{_called(premise)} of {claim.name} is met in no state of this profile, though it can be")
+                self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
             return ""
-        return f"{_called(premise)} never holds, so the claim says nothing"
+        return f"{called} never holds, so the claim says nothing"
 
     def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
         """Whether some instance, of whatever size, may reach ``what``: if not, that is established."""

@@ -18,8 +18,11 @@ from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunct
 from carnet_spec.prose import counted
 from carnet_spec.trace import Trace
 
-PREMISE = "premise/"
-"""Begins the name of the goal that a claim's premise is turned into."""
+PREMISE = "$premise "
+"""Begins the name of the goal that a claim's premise is turned into: its number and the claim's name follow.
+
+No goal of a specification is called so: the lint ``spelling`` sees to that.
+"""
 
 NO_THREAT = Threat("unrestricted", "nothing is assumed about anyone", ())
 """Stands in where a protocol declares no threat model."""
@@ -206,14 +209,9 @@ def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
     conjunction says everything by itself and has no premise.
     """
     found = tuple(dict.fromkeys(_premises(invariant.body, invariant.params, ())))
-    names = (
-        [PREMISE + invariant.name]
-        if len(found) == 1
-        else [f"{PREMISE}{invariant.name}/{n + 1}" for n in range(len(found))]
-    )
     return tuple(
-        Goal(name, params, premise, "the premise can hold")
-        for name, (params, premise) in zip(names, found, strict=True)
+        Goal(f"{PREMISE}{number} {invariant.name}", params, premise, "the premise can hold")
+        for number, (params, premise) in enumerate(found, 1)
     )
 
 

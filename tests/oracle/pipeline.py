@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from unittest.mock import patch
 
 from carnet_check import campaign as running
-from carnet_check import families, symbolic
-from carnet_check.default_instance import default_instance
+from carnet_check import default_instance as made
+from carnet_check import families, scope, symbolic
+from carnet_check.default_instance import default_instance, elements_of
 from carnet_check.errors import CarnetError
 from carnet_check.families import Source
 from carnet_check.planning import Campaign, Request, planned
 from carnet_check.searches import Found, Search, search
-from carnet_spec.language import Family, Instance, Profile, Protocol, Scale, SpecificationError
+from carnet_spec.language import Family, Profile, Protocol, Scale, SpecificationError
 from tests.oracle.evaluate import Sizes
 from tests.oracle.recipe import Recipe
 
@@ -28,15 +29,11 @@ class Refused(Exception):  # an outcome, not an error
 
 def family(recipe: Recipe, sizes: Sizes) -> Family:
     """Wrap the recipe as the checker wraps a draft that comes without instances, at ``sizes``."""
-
-    def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-        return default_instance(protocol, threat, _sizes_of(protocol, scale))
-
     return Family(
         id="random",
         title="Random",
         draft=recipe.draft,
-        instance=instance,
+        instance=default_instance,
         variants=recipe.variants,
         main=tuple(name for name in recipe.variants if name != "layer"),
         profiles={"tiny": Profile("tiny", sizes)},
@@ -57,9 +54,9 @@ def verdicts(asked: Family) -> Campaign:
             raise Refused(str(error)) from error
 
 
-def _sizes_of(protocol: Protocol, sizes: Sizes) -> Sizes:
-    """Return the sizes of what the protocol speaks of; others would be refused."""
-    return {sort.name: sizes[sort.name] for sort in protocol.sorts if sort.name in sizes}
+def _elements_of(protocol: Protocol, scale: Scale) -> dict[str, tuple[str, ...]]:
+    """Return elements at the sizes of what the protocol speaks of; others would be refused."""
+    return elements_of(protocol, {sort.name: scale[sort.name] for sort in protocol.sorts if sort.name in scale})
 
 
 @contextlib.contextmanager
@@ -71,6 +68,8 @@ def _here(source: Source) -> Iterator[None]:
     with (
         patch.object(running, "run_all", _run_all),
         patch.object(families, "load", lambda _reference: source),
+        patch.object(scope, "elements_of", _elements_of),
+        patch.object(made, "elements_of", _elements_of),
         patch.multiple(symbolic, **small),
     ):
         yield

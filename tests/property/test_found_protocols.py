@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.errors import InvalidSpecificationError
+from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.families import load
-from carnet_spec.language import Family, Profile
+from carnet_spec.language import Family, Profile, SpecificationError
 from tests.oracle.compare import EXPLORED, judge_family
 from tests.oracle.questions import sorts_of
 
 FOUND = Path(__file__).resolve().parents[1] / "oracle" / "found"
-OPEN = {
+FOUND_AS = {
     "circle_of_early_reads": "R4",
     "constants_coincide": "R7",
     "flag_named_like_a_switch": "R5, R11",
@@ -32,7 +32,6 @@ OPEN = {
     "updates_that_disagree": "V5",
     "variable_of_two_sorts": "R9",
 }
-ROWS = [pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason)) for name, reason in OPEN.items()]
 
 
 def asked(name: str) -> Family:
@@ -45,15 +44,15 @@ def asked(name: str) -> Family:
     return replace(family, profiles={"tiny": Profile("tiny", scale)})
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", FOUND_AS)
 def test_it_is_judged_truly_or_refused(name: str) -> None:
     try:
         judgement = judge_family(asked(name))
-    except InvalidSpecificationError:
+    except (SpecificationError, InvalidSpecificationError, UsageError):
         return  # refused already when it was read
     assert not judgement.too_big
     assert not judgement.disagreements, "\n".join(map(str, judgement.disagreements))
 
 
 def test_every_file_is_judged() -> None:
-    assert {name.partition(":")[0] for name in OPEN} == {file.stem for file in FOUND.glob("*.py")}
+    assert {name.partition(":")[0] for name in FOUND_AS} == {file.stem for file in FOUND.glob("*.py")}

@@ -35,7 +35,7 @@ from carnet_spec.language.protocol import (
     listed,
     terms_of_action,
 )
-from carnet_spec.language.terms import Apply, Role, Sort, Symbol, Term, Var, sort_of, subterms, symbols_of
+from carnet_spec.language.terms import Apply, Role, Sort, Symbol, Term, Var, sort_of, subterms, symbols_of, variables_in
 from carnet_spec.language.tracing import said_twice
 
 _Part = TypeVar("_Part", Guard, Update)
@@ -413,6 +413,19 @@ def _symbols(protocol: Protocol) -> tuple[Symbol, ...]:
     return tuple(found)
 
 
+def _variables(protocol: Protocol) -> Iterator[Var]:
+    """Yield every variable that is a parameter or bound in some formula, by name, where no symbol tells its sort."""
+    terms = [term for action in protocol.actions for term in terms_of_action(action)]
+    terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
+    for stated in (*protocol.invariants, *protocol.goals):
+        yield from stated.params
+        terms.append(stated.body)
+    terms += [initial.value for initial in protocol.initial]
+    terms += [part for live in protocol.liveness for part in (live.trigger, live.response)]
+    found = frozenset().union(*(variables_in(term) for term in terms))
+    yield from sorted(found, key=lambda var: (var.name, var.sort.name))
+
+
 def _sorts(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
     found: dict[Sort, None] = {}
     for symbol in symbols:
@@ -421,4 +434,6 @@ def _sorts(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
     for action in protocol.actions:
         for param in action.params:
             found.setdefault(sort_of(param))
+    for var in _variables(protocol):
+        found.setdefault(var.sort)
     return tuple(sort for sort in found if sort.name != "Bool")

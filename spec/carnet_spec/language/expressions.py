@@ -99,6 +99,8 @@ class Individual(Expression):
 
     def __init_subclass__(cls, *, fresh: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.__name__ == BOOL.name:
+            raise MisuseError(f"a sort cannot be called {BOOL.name}, which is what formulas are: rename it")
         members = tuple(name for name, value in vars(cls).items() if isinstance(value, _MemberMark))
         cls.sort = Sort(cls.__name__, members or None, fresh)
         for name in members:

@@ -63,6 +63,9 @@ def spelling(protocol: Protocol) -> Found:
         "member": {member for sort in protocol.sorts for member in sort.members or ()},
         "variable": {name.rpartition(".")[0] if re.search(r"\.\d+$", name) else name for name in bound},
     }
+    for goal in protocol.goals:
+        if goal.name.startswith("$"):
+            yield f"goal {goal.name}", "has a name that begins like what engines name: let it begin with a letter"
     for what, found in called.items():
         for name in sorted(found):
             if not _WORD.fullmatch(name):
