@@ -14,6 +14,7 @@ from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
 from carnet_ref.datapath.tables.box import MOST_SAMPLES, Interval, points
+from carnet_spec.processes import isolated_spawn
 
 MOST_CHUNKS = 96
 MOST_JOBS = 512
@@ -126,12 +127,20 @@ def sweep(count: int, seed: int, jobs: int) -> Iterator[Outcome]:
     if workers == 1:
         yield from map(evaluate, configurations(count, seed))
         return
-    import multiprocessing
+    yield from _in_processes(count, seed, workers)
 
+
+def _in_processes(count: int, seed: int, workers: int) -> Iterator[Outcome]:
+    """Yield what worker processes compute; however it ends, they are ended at once."""
     from pebble import ProcessPool
 
-    with ProcessPool(workers, context=multiprocessing.get_context("spawn")) as pool:
+    pool = ProcessPool(workers, context=isolated_spawn())
+    try:
         yield from pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
+        pool.close()  # type: ignore[no-untyped-call]
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]
+        pool.join()
 
 
 @dataclass(frozen=True, slots=True)

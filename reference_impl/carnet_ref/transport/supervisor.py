@@ -7,7 +7,6 @@ import json
 import queue
 import secrets
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -19,11 +18,12 @@ from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
 from carnet_ref.training.choice import TRAINERS
 from carnet_ref.transport.process import Assignment
 from carnet_spec.errors import CarnetError
+from carnet_spec.processes import environment, interpreter
 
 _POLL_SECONDS = 0.05
 _DONE, _REFUSED, _GAVE_UP = 0, 2, 3
 """The exit codes of a process that says what came of it; with any other, it died."""
-_PROGRAM = (sys.executable, "-m", "carnet_ref.transport.process")
+_PROGRAM = (*interpreter(), "-m", "carnet_ref.transport.process")
 
 
 class ProcessError(CarnetError):
@@ -163,7 +163,9 @@ class Supervisor:
     def _spawn(self, name: str) -> _Child:
         pipe = subprocess.PIPE
         # In a group of its own, so that Ctrl-C in a terminal stops the supervisor, which then ends the others.
-        process = subprocess.Popen(self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0)
+        process = subprocess.Popen(
+            self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0, env=environment()
+        )
         said: queue.Queue[dict[str, Any]] = queue.Queue()
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
