@@ -116,4 +116,4 @@ def _may_be_searched(entry: str) -> bool:
 
 def _installed() -> set[str]:
     folders = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
-    return {os.path.realpath(folder) for folder in (*folders, Path(__file__).parents[1])}
+    return {os.path.realpath(folder) for folder in (*folders, str(Path(__file__).parents[1]))}

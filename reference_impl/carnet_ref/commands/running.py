@@ -28,7 +28,6 @@ from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
-from carnet_ref.transport.wire import parse_frames
 from carnet_spec.errors import CarnetError, UsageError
 from carnet_spec.prose import counted
 
@@ -98,7 +97,7 @@ class Result:
     losses: tuple[float, ...]
     provisioned: int
     model: str
-    messages: tuple[int, ...]
+    carried: tuple[int, int]
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
@@ -121,7 +120,8 @@ class Result:
         """Return what one hand-off took on the average, the set-up included."""
         if not handoffs:
             return None
-        totals = {"steps": len(self.lines), "messages": len(self.messages), "bytes": sum(self.messages)}
+        messages, octets = self.carried
+        totals = {"steps": len(self.lines), "messages": messages, "bytes": octets}
         return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
             "seconds": round(self.seconds / handoffs, 4)
         }
@@ -146,7 +146,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan), time.perf_counter(), Path(name)
         run = _in_processes if plan.processes else _in_one_process
-        outcome, lines, messages = run(plan, cast, key, folder, say)
+        outcome, lines, carried = run(plan, cast, key, folder, say)
         seconds = time.perf_counter() - began
         steps, threat = believed(lines)
         header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
@@ -155,7 +155,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
         write_trace(folder / "trace", header, steps)
         conforms = _conforms(folder / "trace")
         losses = tuple(outcome["losses"])
-        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], messages, seconds)
+        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], carried, seconds)
 
 
 class StoppedRunError(CarnetError):
@@ -245,15 +245,16 @@ def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
     return path
 
 
-Ran = tuple[dict[str, Any], list[str], tuple[int, ...]]
-"""The orchestrator's last words, the steps that everybody took, and the size of each message that the platform saw."""
+Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
+"""The orchestrator's last words, the steps that everybody took, and how many messages and bytes were carried."""
 
 
 def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
     journals = _journal_of(plan, folder)
-    outcome = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say).run()
+    supervisor = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say)
+    outcome = supervisor.run()
     lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
-    return outcome, lines, tuple(len(frame.body) for frame in parse_frames((folder / "seen").read_bytes()))
+    return outcome, lines, supervisor.carried()
 
 
 def _lines(path: Path) -> Iterable[str]:
@@ -285,4 +286,4 @@ def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) 
         raise ProcessError(node.ended.failure)
     progress = orchestrator.job.progress
     outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
-    return outcome, recorder.lines, tuple(len(frame.body) for frame in world.platform.seen)
+    return outcome, recorder.lines, (world.platform.messages, world.platform.octets)

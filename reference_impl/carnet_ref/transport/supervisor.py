@@ -13,10 +13,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from carnet_ref.crypto import KEY_BYTES
 from carnet_ref.parties.cast import Cast
 from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
 from carnet_ref.training.choice import TRAINERS
+from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
+from carnet_ref.transport.tally import Tally
 from carnet_spec.errors import CarnetError
 from carnet_spec.processes import environment, interpreter
 
@@ -62,8 +65,8 @@ class Supervisor:
     """Starts platform, orchestrator and holders, waits for the orchestrator, and ends the others.
 
     A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
-    the run. ``folder`` takes traces and what the platform saw, ``journals`` says where each party's journal is, and
-    ``token`` is what the platform knows its own parties by.
+    the run. ``folder`` takes traces and what the platform counts, ``journals`` says where each party's journal is, and
+    from ``token`` come the keys by which platform and parties know each other.
     """
 
     cast: Cast
@@ -77,7 +80,7 @@ class Supervisor:
     program: tuple[str, ...] = _PROGRAM
     children: dict[str, _Child] = field(default_factory=dict)
     started: dict[str, int] = field(default_factory=dict)
-    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    token: bytes = field(default_factory=lambda: secrets.token_bytes(KEY_BYTES), repr=False)
 
     def run(self) -> dict[str, Any]:
         """Return what the orchestrator says in the end.
@@ -93,6 +96,11 @@ class Supervisor:
             return outcome
         finally:
             self.end()
+
+    def carried(self) -> tuple[int, int]:
+        """Return how many messages the platform carried, and how many bytes they had."""
+        with Tally(self.folder) as tally:
+            return tally.messages, tally.octets
 
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""
@@ -185,9 +193,9 @@ class Supervisor:
             "defences": sorted(self.cast.defences.off),
         }
         if name == PLATFORM:
-            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token)
-        journal = str(self.journals(name))
-        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), self.token)
+            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token.hex())
+        journal, greeting = str(self.journals(name)), key_of_party(self.token, name).hex()
+        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), greeting)
 
 
 def listening(
