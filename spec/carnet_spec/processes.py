@@ -58,7 +58,7 @@ class _Context(SpawnContext):
 
 def isolated_spawn() -> SpawnContext:
     """Return the multiprocessing context in which to start worker processes."""
-    with _shut_off():
+    with _shut_off(), _blocked({signal.SIGHUP}):
         resource_tracker.ensure_running()
     return _Context()
 

@@ -19,12 +19,20 @@ agree on no inner key, and only that sets the two apart.
 """
 TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
+MOST_HOLDERS = 1_000
+MOST_ROUNDS = 100_000
+"""What a run is kept to. Its steps stay in memory until they are judged, some 7 KB a round."""
+HOLDERS, ROUNDS = click.IntRange(1, MOST_HOLDERS), click.IntRange(1, MOST_ROUNDS)
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
 @click.command()
-@click.option("--holders", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Data holders.")
-@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True, metavar="R", help="Hand-overs.")
+@click.option(
+    "--holders", type=click.IntRange(1, MOST_HOLDERS), default=3, show_default=True, metavar="N", help="Data holders."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=9, show_default=True, metavar="R", help="Hand-overs."
+)
 @click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")

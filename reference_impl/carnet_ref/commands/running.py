@@ -6,9 +6,7 @@ import contextlib
 import json
 import secrets
 import shlex
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, believed, merged, write_trace
 from carnet_ref.roles.messages import GPU, ORCHESTRATOR
+from carnet_ref.stopping import stoppable
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
@@ -33,6 +32,8 @@ from carnet_spec.prose import counted
 
 CONFORM = "carnet.conform"
 """The entry-point group of whoever judges traces."""
+MOST_PROCESSES = 64
+"""Holders at most that are processes of their own: each takes some 60 MB."""
 _KEY_CHARACTERS = 2 * KEY_BYTES + 2
 """Of a key's file: its hexadecimal digits and the end of the line."""
 Say = Callable[[str], None]
@@ -57,10 +58,13 @@ class Plan:
         """Who takes part.
 
         Raises:
-            UsageError: the schedule has no copy engine for so many holders, or the trainer is not installed.
+            UsageError: the schedule has no copy engine for so many holders, or no machine a process for each, or the
+                trainer is not installed.
         """
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
+        if self.processes and self.holders > MOST_PROCESSES:
+            raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
         trainer = trainer_named(self.trainer)
         return Cast(holder_names(self.holders), self.rounds, self.schedule, lease=20.0, patience=10.0, trainer=trainer)
 
@@ -159,7 +163,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
 
 
 class StoppedRunError(CarnetError):
-    """A run was stopped from outside, by Ctrl-C or by SIGTERM."""
+    """A run was stopped from outside, by Ctrl-C, SIGTERM or SIGHUP."""
 
     kind = "interrupted"
     exit_code = 130
@@ -167,23 +171,19 @@ class StoppedRunError(CarnetError):
 
 @contextlib.contextmanager
 def _stoppable(plan: Plan) -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, and let both say what is left of the run.
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
 
     Raises:
         StoppedRunError: the run was stopped.
     """
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if in_main_thread else None
     try:
-        yield
+        with stoppable():
+            yield
     except KeyboardInterrupt:
         left = "the run is not over, and nothing of it is kept"
         if plan.journal is not None and plan.journal_key is not None:
             left = f"what was trained is in {plan.journal}, and the same command goes on from there"
         raise StoppedRunError(f"interrupted: {left}") from None
-    finally:
-        if in_main_thread:
-            signal.signal(signal.SIGTERM, before)
 
 
 def _conforms(trace: Path) -> bool | None:

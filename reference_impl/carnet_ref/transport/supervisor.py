@@ -16,6 +16,7 @@ from typing import Any
 from carnet_ref.crypto import KEY_BYTES
 from carnet_ref.parties.cast import Cast
 from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
+from carnet_ref.stopping import undisturbed
 from carnet_ref.training.choice import TRAINERS
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
@@ -151,7 +152,8 @@ class Supervisor:
             raise ProcessError(f"{name} died {self.restarts + 1} times")
         if name in self.children:
             self.children[name].close()
-        child = self.children[name] = self._spawn(name)
+        with undisturbed():
+            child = self.children[name] = self._spawn(name)
         if name == PLATFORM and not self._listens(child):
             self.remark(f"{name} died before it listened")
             self._start(name)
