@@ -40,7 +40,6 @@ def stoppable() -> Iterator[None]:
         return
     before = {each: signal.getsignal(each) for each in SIGNALS}
     taken = [each for each, handler in before.items() if handler is not signal.SIG_IGN]
-    _stop.came = _stop.waits = False
     try:
         for each in taken:
             signal.signal(each, _stop.take)
@@ -48,15 +47,16 @@ def stoppable() -> Iterator[None]:
     finally:
         for each in taken:
             signal.signal(each, before[each])
+        _stop.came = False
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Let a signal wait until the end of the block: a process that is started in it is known to who has to end it."""
-    _stop.waits = True
+    before, _stop.waits = _stop.came, True
     try:
         yield
     finally:
         _stop.waits = False
-    if _stop.came:
+    if _stop.came and not before:
         raise KeyboardInterrupt

@@ -113,6 +113,8 @@ def test_a_signal_waits_until_what_is_started_is_known() -> None:
         signal.raise_signal(signal.SIGHUP)
         known.append("child")
     assert known == ["child"]
+    with undisturbed():
+        known.append("another, in what comes afterwards")
 
 
 @pytest.mark.mends("L9")

@@ -63,7 +63,7 @@ def travel(cast: Cast, own: Iterable[Frame], folder: Path) -> tuple[Ended, str, 
         keys = {name: key_of_party(TOKEN, name) for name in names}
         hub = Hub(Platform(), gpu, recorders[PLATFORM], keys, os.urandom, told.append, cast.largest_frame)
         with listen(0) as listening:
-            others = [asyncio.ensure_future(hub.serve(listening))]
+            others: list[asyncio.Future[Ended] | asyncio.Future[None]] = [asyncio.ensure_future(hub.serve(listening))]
             others += [asyncio.ensure_future(party(name, listening.getsockname()[1])) for name in cast.holders]
             ended = await asyncio.wait_for(party(ORCHESTRATOR, listening.getsockname()[1]), 60)
             for task in others:

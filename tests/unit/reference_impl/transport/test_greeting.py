@@ -58,10 +58,11 @@ def greeted(wire: Wire, key: bytes = KEYS["alice"], name: str = "alice") -> tupl
         finally:
             await wire.queues[1 - end].put(None)
 
-    async def both() -> list[str | BaseException | None]:
-        return await asyncio.gather(one(0), one(1), return_exceptions=True)
+    async def both() -> tuple[str | BaseException | None, ...]:
+        platform, party = await asyncio.gather(one(0), one(1), return_exceptions=True)
+        return platform, party
 
-    return tuple(asyncio.run(both()))
+    return asyncio.run(both())
 
 
 @pytest.mark.mends("L4")
