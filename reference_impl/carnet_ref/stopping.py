@@ -52,7 +52,7 @@ def stoppable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let a signal wait until the end of the block: a process that is started in it is known to who has to end it."""
+    """Let a signal wait until the end of the block, so that no process is started and then forgotten."""
     before, _stop.waits = _stop.came, True
     try:
         yield

@@ -37,8 +37,8 @@ class Carried:
 class Platform:
     """Carries frames between the parties, and sees them all.
 
-    ``messages`` and ``octets`` count what it saw, ``keep`` takes each frame, for whoever wants them;
-    ``host_memory`` holds what was written in the clear.
+    ``messages`` and ``octets`` count what it saw, and ``keep`` is given each frame; ``host_memory`` holds what was
+    written in the clear.
     """
 
     mux: str = ORCHESTRATOR

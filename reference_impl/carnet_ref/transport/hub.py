@@ -31,7 +31,7 @@ class ListenError(CarnetError):
 TAKEOVERS: Final = 3
 """How often a name may pass to a newer connection before the one that has it keeps it for as long as it stays."""
 OUTGOING: Final = 1 << 22
-"""Bytes that may wait for a party to take them, before whatever sends it more has to wait."""
+"""Bytes that may wait for a party to take them, before a party that sends it more has to wait."""
 STALLED_SECONDS: Final = 5.0
 """How long a party may take nothing while others wait for it."""
 
