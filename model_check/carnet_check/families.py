@@ -199,8 +199,10 @@ def _module_at(file: Path, shown: str) -> ModuleType:
 
 
 def _module_named(name: str) -> ModuleType:
-    with _importing(name, str(Path.cwd())):
+    folder = str(Path.cwd())
+    with _importing(name, folder):
         try:
+            _find_first_in(folder, name.partition(".")[0])
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(error.name + ".")):
@@ -208,10 +210,26 @@ def _module_named(name: str) -> ModuleType:
             raise
 
 
+def _find_first_in(folder: str, name: str) -> None:
+    """Import a top-level module from a folder if it is there, whatever else is installed under its name."""
+    spec = None if name in sys.modules else importlib.machinery.PathFinder.find_spec(name, [folder])
+    if spec is None or spec.loader is None:
+        return
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
 @contextlib.contextmanager
 def _importing(shown: str, folder: str) -> Iterator[None]:
-    """Run foreign module code: beside its neighbours, off standard output, its errors in one line."""
-    sys.path.insert(0, folder)
+    """Run foreign module code: beside its neighbours, off standard output, its errors in one line.
+
+    Neighbours are looked for last, so that no file beside a protocol stands in for an installed module.
+    """
+    sys.path.append(folder)
     try:
         with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
             yield
@@ -229,8 +247,8 @@ def _importing(shown: str, folder: str) -> Iterator[None]:
     except Exception as error:
         raise _broken(shown, error) from error
     finally:
-        with contextlib.suppress(ValueError):
-            sys.path.remove(folder)
+        if folder in sys.path:
+            del sys.path[-1 - sys.path[::-1].index(folder)]
 
 
 @contextlib.contextmanager

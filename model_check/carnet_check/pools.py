@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from carnet_check.interrupts import held_back
 from carnet_check.searches import Found, Search, search
+from carnet_spec.processes import isolated_spawn
 
 POLL_SECONDS = 0.2
 
@@ -24,7 +24,7 @@ def run_all(
     """
     from pebble import ProcessPool
 
-    context = multiprocessing.get_context("spawn")
+    context = isolated_spawn()
     counters = context.Array("q", 2 * max(1, len(tasks)), lock=False)
     pool: Any = ProcessPool(
         max_workers=min(jobs, max(1, len(tasks))), initializer=_enter, initargs=(counters,), context=context

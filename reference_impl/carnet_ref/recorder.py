@@ -13,11 +13,17 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from carnet_ref.files import replacing
+from carnet_ref.wire import MalformedError
 from carnet_spec.errors import CarnetError
 from carnet_spec.trace import Event, Header, Step
+
+AHEAD: Final = 1 << 16
+"""Steps that a party can have taken between two of its messages, at most; in truth they are a few dozen."""
+LATEST: Final = 1 << 63
+"""What no clock reaches, so that none ever grows out of its eight bytes."""
 
 
 class TraceFileError(CarnetError):
@@ -43,9 +49,19 @@ class Recorder:
     clock: int = 0
     lines: list[str] = field(default_factory=list)
 
+    def check(self, clock: int) -> None:
+        """Insist that a clock is one that its sender can have, here where every message comes through.
+
+        Raises:
+            MalformedError: it is too far ahead of all that came before.
+        """
+        if clock > self.clock + AHEAD:
+            raise MalformedError("frame", f"a logical clock of at most {self.clock + AHEAD}", str(clock))
+
     def witness(self, clock: int) -> None:
-        """Take notice of a message whose sender's clock stood at ``clock``."""
-        self.clock = max(self.clock, clock)
+        """Take notice of a message whose sender's clock stood at ``clock``, unless no run lasts that long."""
+        if clock < LATEST:
+            self.clock = max(self.clock, clock)
 
     def record(self, taken: Step) -> None:
         """Record a step, at the next tick of the clock.

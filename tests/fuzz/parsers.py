@@ -46,7 +46,8 @@ from carnet_ref.spdm.chain import Chain
 from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
-from carnet_ref.transport.wire import parse_frame, parse_frames
+from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
+from carnet_ref.transport.wire import parse_frame
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.spdm_ends import chain, requester, responder
@@ -186,10 +187,6 @@ def _frames() -> list[bytes]:
     return [join(b"ana", b"gpu", kind, number(7), b"body") for kind in kinds]
 
 
-def _recorded() -> list[bytes]:
-    return [b"".join(len(frame).to_bytes(4, "little") + frame for frame in _frames())]
-
-
 def _collaterals() -> list[Collateral]:
     found = _evidence("07*/sample/tdx*collateral.json", 2)
     return [parse_collateral(data) for data in (PLATFORM.collateral, *found)]
@@ -240,7 +237,7 @@ PARSERS: Final = {
         Parser("device-reply", parse_reply, _tagged),
         Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),
         Parser("transport-frame", parse_frame, _frames),
-        Parser("recorded-frames", lambda data: list(parse_frames(data)), _recorded),
+        Parser("greeting", parse_introduction, lambda: [join(b"alice", bytes(NONCE_BYTES))]),
         Parser("progress", Progress.parse, lambda: [Progress(2, (0.5, 0.25), 9, b"model").encode()], heavy=True),
         Parser("role-envelope", parse_envelope, _tagged),
         Parser("role-message", parse_role_message, _tagged),

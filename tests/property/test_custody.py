@@ -115,7 +115,8 @@ class Custody(RuleBasedStateMachine):
             defences=self.defences,
             trainer=ChainTrainer(),
         )
-        self.platform = Watched()
+        self.seen: list[Frame] = []
+        self.platform = Watched(keep=self.seen.append)
         self.world: TestWorld
         self.world, _ = world_of(self.cast, self.platform, f"seed {seed}")
         self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.cast.holders)}
@@ -181,11 +182,11 @@ class Custody(RuleBasedStateMachine):
         self.world.queue.remove(frame)
         self.world.carry(frame)
 
-    @precondition(lambda self: self.platform.seen)
+    @precondition(lambda self: self.seen)
     @rule(back=st.integers(1, 40))
     def replay(self, back: int) -> None:
         """Deliver a frame again."""
-        self.world.deliver(self.platform.seen[-min(back, len(self.platform.seen))])
+        self.world.deliver(self.seen[-min(back, len(self.seen))])
 
     @precondition(lambda self: self.world.queue)
     @rule(bit=st.integers(0, 255))
@@ -272,7 +273,7 @@ class Custody(RuleBasedStateMachine):
         for name in HONEST:
             mark = MARK + name.encode()
             assert not any(mark in data for data in self.platform.host_memory)
-            assert not any(mark in frame.body for frame in self.platform.seen[-50:])
+            assert not any(mark in frame.body for frame in self.seen[-50:])
 
     @invariant()
     def no_iv_is_used_twice(self) -> None:

@@ -6,7 +6,6 @@ come back even then is ``unknown``. The wall-clock limit exists for that alone: 
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from carnet_check.interrupts import held_back
 from carnet_check.symbolic.solving import Answer, Batch, Outcome, solve
+from carnet_spec.processes import isolated_spawn
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -94,7 +94,7 @@ class Workers:
         if self._pool is None:
             from pebble import ProcessPool
 
-            self._pool = ProcessPool(max_workers=self.jobs, context=multiprocessing.get_context("spawn"))
+            self._pool = ProcessPool(max_workers=self.jobs, context=isolated_spawn())
         return self._pool
 
 

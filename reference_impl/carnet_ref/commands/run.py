@@ -21,12 +21,19 @@ TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
 MOST_MESSAGES = 1 << 32
 LIMIT = "Let no link key protect more messages than this, instead of some 389 GB."
+MOST_HOLDERS = 1_000
+MOST_ROUNDS = 100_000
+"""What a run is kept to. Its steps stay in memory until they are judged, some 7 KB a round."""
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
 @click.command()
-@click.option("--holders", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Data holders.")
-@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True, metavar="R", help="Hand-overs.")
+@click.option(
+    "--holders", type=click.IntRange(1, MOST_HOLDERS), default=3, show_default=True, metavar="N", help="Data holders."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=9, show_default=True, metavar="R", help="Hand-overs."
+)
 @click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
 @click.option("--key-limit", type=click.IntRange(1, MOST_MESSAGES), metavar="MESSAGES", help=LIMIT)
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")

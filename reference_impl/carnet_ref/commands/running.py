@@ -6,9 +6,7 @@ import contextlib
 import json
 import secrets
 import shlex
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,16 +23,18 @@ from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, believed, merged, write_trace
 from carnet_ref.roles.messages import GPU, ORCHESTRATOR
+from carnet_ref.stopping import stoppable
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
-from carnet_ref.transport.wire import parse_frames
 from carnet_spec.errors import CarnetError, UsageError
 from carnet_spec.prose import counted
 
 CONFORM = "carnet.conform"
 """The entry-point group of whoever judges traces."""
+MOST_PROCESSES = 64
+"""Holders at most that are processes of their own: each takes some 60 MB."""
 Say = Callable[[str], None]
 
 
@@ -58,10 +58,13 @@ class Plan:
         """Who takes part.
 
         Raises:
-            UsageError: the schedule has no copy engine for so many holders, or the trainer is not installed.
+            UsageError: the schedule has no copy engine for so many holders, or no machine a process for each, or the
+                trainer is not installed.
         """
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
+        if self.processes and self.holders > MOST_PROCESSES:
+            raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
         trainer = trainer_named(self.trainer)
         return Cast(
             holder_names(self.holders),
@@ -107,7 +110,7 @@ class Result:
     losses: tuple[float, ...]
     provisioned: int
     model: str
-    messages: tuple[int, ...]
+    carried: tuple[int, int]
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
@@ -130,7 +133,8 @@ class Result:
         """Return what one hand-off took on the average, the set-up included."""
         if not handoffs:
             return None
-        totals = {"steps": len(self.lines), "messages": len(self.messages), "bytes": sum(self.messages)}
+        messages, octets = self.carried
+        totals = {"steps": len(self.lines), "messages": messages, "bytes": octets}
         return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
             "seconds": round(self.seconds / handoffs, 4)
         }
@@ -155,7 +159,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan, cast), time.perf_counter(), Path(name)
         run = _in_processes if plan.processes else _in_one_process
-        outcome, lines, messages = run(plan, cast, key, folder, say)
+        outcome, lines, carried = run(plan, cast, key, folder, say)
         seconds = time.perf_counter() - began
         steps, threat = believed(lines)
         header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
@@ -164,11 +168,11 @@ def carried_out(plan: Plan, say: Say) -> Result:
         write_trace(folder / "trace", header, steps)
         conforms = _conforms(folder / "trace")
         losses = tuple(outcome["losses"])
-        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], messages, seconds)
+        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], carried, seconds)
 
 
 class StoppedRunError(CarnetError):
-    """A run was stopped from outside, by Ctrl-C or by SIGTERM."""
+    """A run was stopped from outside, by Ctrl-C, SIGTERM or SIGHUP."""
 
     kind = "interrupted"
     exit_code = 130
@@ -176,23 +180,19 @@ class StoppedRunError(CarnetError):
 
 @contextlib.contextmanager
 def _stoppable(plan: Plan) -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, and let both say what is left of the run.
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
 
     Raises:
         StoppedRunError: the run was stopped.
     """
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if in_main_thread else None
     try:
-        yield
+        with stoppable():
+            yield
     except KeyboardInterrupt:
         left = "the run is not over, and nothing of it is kept"
         if plan.journal is not None and plan.journal_key is not None:
             left = f"what was trained is in {plan.journal}, and the same command goes on from there"
         raise StoppedRunError(f"interrupted: {left}") from None
-    finally:
-        if in_main_thread:
-            signal.signal(signal.SIGTERM, before)
 
 
 def _conforms(trace: Path) -> bool | None:
@@ -247,15 +247,16 @@ def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
     return path
 
 
-Ran = tuple[dict[str, Any], list[str], tuple[int, ...]]
-"""The orchestrator's last words, the steps that everybody took, and the size of each message that the platform saw."""
+Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
+"""The orchestrator's last words, the steps that everybody took, and how many messages and bytes were carried."""
 
 
 def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
     journals = _journal_of(plan, folder)
-    outcome = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say).run()
+    supervisor = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say)
+    outcome = supervisor.run()
     lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
-    return outcome, lines, tuple(len(frame.body) for frame in parse_frames((folder / "seen").read_bytes()))
+    return outcome, lines, supervisor.carried()
 
 
 def _lines(path: Path) -> Iterable[str]:
@@ -287,4 +288,4 @@ def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) 
         raise ProcessError(node.ended.failure)
     progress = orchestrator.job.progress
     outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
-    return outcome, recorder.lines, tuple(len(frame.body) for frame in world.platform.seen)
+    return outcome, recorder.lines, (world.platform.messages, world.platform.octets)

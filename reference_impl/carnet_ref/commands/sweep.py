@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_ref.files import check_writable, replacing
+from carnet_ref.stopping import stoppable
 from carnet_spec.errors import UsageError
 from carnet_spec.prose import LABEL_WIDTH, counted, hanging
 
@@ -51,10 +53,13 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
     extent = f"{counted(configurations, 'configuration')} in {started:,} process{'' if started == 1 else 'es'}"
     click.echo(f"timing {extent}", err=True)
     began = time.monotonic()
-    outcomes = list(_with_progress(sweeping.sweep(configurations, seed, workers), configurations, time.monotonic))
-    seconds = time.monotonic() - began
-    if out:
-        _write(out, outcomes)
+    with stoppable():
+        timed = sweeping.sweep(configurations, seed, workers)
+        with contextlib.closing(timed):
+            outcomes = list(_with_progress(timed, configurations, time.monotonic))
+        seconds = time.monotonic() - began
+        if out:
+            _write(out, outcomes)
     shown = {
         "configurations": len(outcomes),
         "seed": seed,

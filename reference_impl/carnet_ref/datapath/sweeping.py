@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
@@ -14,6 +14,8 @@ from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
 from carnet_ref.datapath.tables.box import MOST_SAMPLES, Interval, points
+from carnet_ref.stopping import undisturbed
+from carnet_spec.processes import isolated_spawn
 
 MOST_CHUNKS = 96
 MOST_JOBS = 512
@@ -115,7 +117,7 @@ def processes(count: int, jobs: int) -> int:
     return min(jobs, -(-count // CHUNKSIZE))
 
 
-def sweep(count: int, seed: int, jobs: int) -> Iterator[Outcome]:
+def sweep(count: int, seed: int, jobs: int) -> Generator[Outcome, None, None]:
     """Yield the outcome of each of ``count`` configurations, in order, computed by ``jobs`` processes at most.
 
     Raises:
@@ -126,12 +128,22 @@ def sweep(count: int, seed: int, jobs: int) -> Iterator[Outcome]:
     if workers == 1:
         yield from map(evaluate, configurations(count, seed))
         return
-    import multiprocessing
+    yield from _in_processes(count, seed, workers)
 
+
+def _in_processes(count: int, seed: int, workers: int) -> Iterator[Outcome]:
+    """Yield what worker processes compute; however it ends, they are ended at once."""
     from pebble import ProcessPool
 
-    with ProcessPool(workers, context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
+    pool = ProcessPool(workers, context=isolated_spawn())
+    try:
+        with undisturbed():
+            outcomes = pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
+        yield from outcomes
+        pool.close()  # type: ignore[no-untyped-call]
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]
+        pool.join()
 
 
 @dataclass(frozen=True, slots=True)

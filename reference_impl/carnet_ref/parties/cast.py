@@ -37,6 +37,8 @@ HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
 MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When the simulated hardware was made, and the time that simulated verifiers appraise at."""
 GPU_NAME: Final = "gpu1"
+BESIDE_PAYLOAD: Final = 1 << 16
+"""Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
 
 
 def holder_names(count: int) -> tuple[str, ...]:
@@ -132,6 +134,11 @@ class Cast:
             "sessions": sessions,
         }
         return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), threat, tuple(sizes.items()))
+
+    @property
+    def largest_frame(self) -> int:
+        """Bytes of a frame at most: the model or a chunk, and beside it what evidence, names and tags take."""
+        return BESIDE_PAYLOAD + max(len(self.trainer.first_model()), self.chunk_bytes)
 
     @cached_property
     def terms(self) -> Terms:

@@ -13,6 +13,16 @@ from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from carnet_spec.trace import Step
 
 _AUTHORITY = frozenset({Kind.ROUTE, Kind.RESET})
+_SOURCES = {
+    Kind.SESSION: frozenset({ORCHESTRATOR, GPU}),
+    Kind.D2H: frozenset({GPU}),
+    Kind.FAULT: frozenset({GPU}),
+    Kind.REPORT: frozenset({GPU}),
+    Kind.HOST_MEMORY: frozenset({GPU}),
+}
+"""Who alone can put such a frame on the bus, where that is not everybody."""
+_TO_THE_GPU = frozenset({Kind.H2D, Kind.WORK})
+"""What reaches the GPU from where it is routed to, and from the orchestrator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +37,38 @@ class Carried:
 class Platform:
     """Carries frames between the parties, and sees them all.
 
-    ``seen`` holds every frame, unless ``keep`` takes them; ``host_memory`` holds what was written in the clear.
+    ``messages`` and ``octets`` count what it saw, and ``keep`` is given each frame; ``host_memory`` holds what was
+    written in the clear.
     """
 
     mux: str = ORCHESTRATOR
-    seen: list[Frame] = field(default_factory=list)
+    messages: int = 0
+    octets: int = 0
     host_memory: list[bytes] = field(default_factory=list)
     keep: Callable[[Frame], None] | None = None
 
     def carry(self, frame: Frame) -> Carried:
-        """Return what is delivered when ``frame`` arrives at the platform."""
+        """Return what is delivered when ``frame`` arrives at the platform: nothing, from whom it cannot come."""
         self.see(frame)
+        if frame.source not in _SOURCES.get(frame.kind, {frame.source}):
+            return Carried()
         match frame.kind:
             case Kind.ROUTE if frame.source == ORCHESTRATOR:
                 return self.route(frame.body.decode("utf-8", "replace"))
             case Kind.RESET if frame.source == ORCHESTRATOR:
                 return Carried((Frame(PLATFORM, GPU, Kind.RESET, frame.body, frame.clock),))
-            case Kind.HOST_MEMORY if frame.source == GPU:
+            case Kind.HOST_MEMORY:
                 self.host_memory.append(frame.body)
                 return Carried()
-            case Kind.H2D if frame.source not in {self.mux, ORCHESTRATOR}:
+            case kind if kind in _TO_THE_GPU and frame.source not in {self.mux, ORCHESTRATOR}:
                 return Carried()
         return Carried() if frame.kind in _AUTHORITY else Carried((frame,))
 
     def see(self, frame: Frame) -> None:
-        """Record a frame."""
-        if self.keep is None:
-            self.seen.append(frame)
-        else:
+        """Take notice of a frame."""
+        self.messages += 1
+        self.octets += len(frame.body)
+        if self.keep is not None:
             self.keep(frame)
 
     def route(self, agent: str) -> Carried:

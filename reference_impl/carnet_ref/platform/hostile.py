@@ -6,6 +6,7 @@ reordered, and plain semaphores forged.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -67,9 +68,13 @@ class Act:
 
 @dataclass(slots=True)
 class HostilePlatform(Platform):
-    """A platform with a script; frames that no act waits for are carried as an honest platform would."""
+    """A platform with a script; frames that no act waits for are carried as an honest platform would.
+
+    ``seen`` holds the last frames of each path, as many as the script replays from.
+    """
 
     script: tuple[Act, ...] = ()
+    seen: dict[tuple[Kind, str], deque[Frame]] = field(default_factory=dict)
     held: list[Frame] = field(default_factory=list)
     performed: list[Act] = field(default_factory=list)
     _counts: dict[Cue, int] = field(default_factory=dict)
@@ -81,6 +86,12 @@ class HostilePlatform(Platform):
             return Platform.carry(self, frame)
         self.performed.append(act)
         return self._perform(act, frame)
+
+    def see(self, frame: Frame) -> None:
+        """Take notice of a frame, and keep it for as long as it may be replayed."""
+        Platform.see(self, frame)
+        deepest = 1 + max((act.earlier for act in self.script), default=0)
+        self.seen.setdefault((frame.kind, frame.target), deque(maxlen=deepest)).append(frame)
 
     def _cued(self, frame: Frame) -> Act | None:
         found = None
@@ -118,7 +129,7 @@ class HostilePlatform(Platform):
     def _afterwards(self, act: Act, frame: Frame) -> tuple[Frame, ...]:
         match act.move:
             case Move.REPLAY:
-                path = [seen for seen in self.seen if (seen.kind, seen.target) == (frame.kind, frame.target)]
+                path = self.seen[frame.kind, frame.target]
                 return (path[max(0, len(path) - 1 - act.earlier)],)
             case Move.RELEASE:
                 released, self.held = tuple(self.held), []

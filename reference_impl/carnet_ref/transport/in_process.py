@@ -13,6 +13,7 @@ from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder
 from carnet_ref.roles.messages import ORCHESTRATOR, Frame, Tick
 from carnet_ref.transport.node import Node
+from carnet_ref.wire import MalformedError
 
 
 class StuckError(Exception):
@@ -74,7 +75,11 @@ class World:
         return True
 
     def carry(self, frame: Frame) -> None:
-        """Hand a frame to the platform, and deliver what comes of it."""
+        """Hand a frame to the platform, and deliver what comes of it; one whose clock cannot be is lost."""
+        try:
+            self.recorder.check(frame.clock)
+        except MalformedError:
+            return
         carried = self.platform.carry(frame)
         if carried.step is not None:
             self.recorder.witness(frame.clock)

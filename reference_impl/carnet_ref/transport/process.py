@@ -21,14 +21,15 @@ from carnet_ref.defences import Defences
 from carnet_ref.journal import Journal
 from carnet_ref.parties.cast import Cast
 from carnet_ref.platform.bus import Platform
-from carnet_ref.recorder import Recorder, TraceFileError, resumed
+from carnet_ref.recorder import Recorder, resumed
 from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM
 from carnet_ref.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import trainer_named
-from carnet_ref.transport.hub import Hub
+from carnet_ref.transport.greeting import key_of_party
+from carnet_ref.transport.hub import Hub, listen
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.party import take_part
-from carnet_ref.transport.wire import encode_frame
+from carnet_ref.transport.party import Way, take_part
+from carnet_ref.transport.tally import Tally
 from carnet_spec.errors import CarnetError
 
 
@@ -36,8 +37,8 @@ from carnet_spec.errors import CarnetError
 class Assignment:
     """What a process is told to be.
 
-    ``folder`` takes the trace, and what the platform saw; ``journal`` and ``key`` are those of a party. By the run's
-    ``token`` its platform knows its parties.
+    ``folder`` takes the trace, and what the platform counts; ``journal`` and ``key`` are those of a party. ``token`` is
+    the key of a party's greeting; the platform's is the run's, from which it makes the key of every party.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Assignment:
     trainer: str
     journal: str = ""
     key: str = field(default="", repr=False)
-    token: str = ""
+    token: str = field(default="", repr=False)
 
     def made(self) -> Cast:
         """Return the cast."""
@@ -83,18 +84,19 @@ def _failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 async def _platform(assignment: Assignment) -> dict[str, Any]:
     asyncio.get_running_loop().set_exception_handler(_failed)
-    cast = assignment.made()
-    folder = Path(assignment.folder)
+    cast, folder = assignment.made(), Path(assignment.folder)
+    token, names = bytes.fromhex(assignment.token), (ORCHESTRATOR, *cast.holders)
     clock = resumed(_trace(folder, PLATFORM))
-    with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, (folder / "seen").open("ab") as seen:
-        recorder = Recorder(sink, clock)
-        platform = Platform(keep=lambda frame: _write(seen, encode_frame(frame)))
+    with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
+        recorder = Recorder(sink, max(clock, tally.clock))
+        platform = Platform(messages=tally.messages, octets=tally.octets)
+        platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock)
         gpu = Node(GPU, cast.gpu(secrets.token_bytes), recorder, remark=_remark)
-        hub = Hub(platform, gpu, recorder, frozenset({ORCHESTRATOR, *cast.holders}), _remark, assignment.token)
-        server = await hub.listen(assignment.port)
-        _say({"port": server.sockets[0].getsockname()[1]})
-        async with server:
-            await server.serve_forever()
+        keys = {name: key_of_party(token, name) for name in names}
+        hub = Hub(platform, gpu, recorder, keys, secrets.token_bytes, _remark, cast.largest_frame)
+        with listen(assignment.port) as listening:
+            _say({"port": listening.getsockname()[1]})
+            await hub.serve(listening)
     return {}
 
 
@@ -103,16 +105,17 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
     journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), cast.owner(name), secrets.token_bytes)
     path = _trace(Path(assignment.folder), name)
     clock = resumed(path)
+    way = Way(assignment.port, bytes.fromhex(assignment.token), secrets.token_bytes, cast.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
         recorder = Recorder(sink, clock)
         if name == ORCHESTRATOR:
             role = cast.orchestrator_from(journal, secrets.token_bytes)
             node = Node(name, role, recorder, journal, _remark)
-            ended = await take_part(node, node.perform(role.begin(time.monotonic())), assignment.port, assignment.token)
+            ended = await take_part(node, node.perform(role.begin(time.monotonic())), way)
             return {**_outcome(role), "failure": ended.failure}
         holder = cast.holder_from(journal, name, secrets.token_bytes)
         node = Node(name, holder, recorder, journal, _remark)
-        ended = await take_part(node, node.perform(holder.begin(time.monotonic())), assignment.port, assignment.token)
+        ended = await take_part(node, node.perform(holder.begin(time.monotonic())), way)
         return {"failure": ended.failure}
 
 
@@ -123,14 +126,6 @@ def _outcome(role: Orchestrator) -> dict[str, Any]:
 
 def _trace(folder: Path, name: str) -> Path:
     return folder / f"{name}.ndjson"
-
-
-def _write(file: Any, data: bytes) -> None:
-    try:
-        file.write(data)
-        file.flush()
-    except OSError as error:
-        raise TraceFileError(f"cannot keep what the platform saw: {error.strerror}") from error
 
 
 def _say(fields: Mapping[str, Any]) -> None:

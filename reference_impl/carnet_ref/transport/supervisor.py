@@ -7,23 +7,27 @@ import json
 import queue
 import secrets
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from carnet_ref.crypto import KEY_BYTES
 from carnet_ref.parties.cast import Cast
 from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
+from carnet_ref.stopping import undisturbed
 from carnet_ref.training.choice import TRAINERS
+from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
+from carnet_ref.transport.tally import Tally
 from carnet_spec.errors import CarnetError
+from carnet_spec.processes import environment, interpreter
 
 _POLL_SECONDS = 0.05
 _DONE, _REFUSED, _GAVE_UP = 0, 2, 3
 """The exit codes of a process that says what came of it; with any other, it died."""
-_PROGRAM = (sys.executable, "-m", "carnet_ref.transport.process")
+_PROGRAM = (*interpreter(), "-m", "carnet_ref.transport.process")
 
 
 class ProcessError(CarnetError):
@@ -62,8 +66,8 @@ class Supervisor:
     """Starts platform, orchestrator and holders, waits for the orchestrator, and ends the others.
 
     A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
-    the run. ``folder`` takes traces and what the platform saw, ``journals`` says where each party's journal is, and
-    ``token`` is what the platform knows its own parties by.
+    the run. ``folder`` takes traces and what the platform counts, ``journals`` says where each party's journal is, and
+    from ``token`` come the keys by which platform and parties know each other.
     """
 
     cast: Cast
@@ -77,7 +81,7 @@ class Supervisor:
     program: tuple[str, ...] = _PROGRAM
     children: dict[str, _Child] = field(default_factory=dict)
     started: dict[str, int] = field(default_factory=dict)
-    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    token: bytes = field(default_factory=lambda: secrets.token_bytes(KEY_BYTES), repr=False)
 
     def run(self) -> dict[str, Any]:
         """Return what the orchestrator says in the end.
@@ -93,6 +97,11 @@ class Supervisor:
             return outcome
         finally:
             self.end()
+
+    def carried(self) -> tuple[int, int]:
+        """Return how many messages the platform carried, and how many bytes they had."""
+        with Tally(self.folder) as tally:
+            return tally.messages, tally.octets
 
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""
@@ -143,7 +152,8 @@ class Supervisor:
             raise ProcessError(f"{name} died {self.restarts + 1} times")
         if name in self.children:
             self.children[name].close()
-        child = self.children[name] = self._spawn(name)
+        with undisturbed():
+            child = self.children[name] = self._spawn(name)
         if name == PLATFORM and not self._listens(child):
             self.remark(f"{name} died before it listened")
             self._start(name)
@@ -163,7 +173,9 @@ class Supervisor:
     def _spawn(self, name: str) -> _Child:
         pipe = subprocess.PIPE
         # In a group of its own, so that Ctrl-C in a terminal stops the supervisor, which then ends the others.
-        process = subprocess.Popen(self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0)
+        process = subprocess.Popen(
+            self.program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0, env=environment()
+        )
         said: queue.Queue[dict[str, Any]] = queue.Queue()
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -184,9 +196,9 @@ class Supervisor:
             "defences": sorted(self.cast.defences.off),
         }
         if name == PLATFORM:
-            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token)
-        journal = str(self.journals(name))
-        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), self.token)
+            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token.hex())
+        journal, greeting = str(self.journals(name)), key_of_party(self.token, name).hex()
+        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), greeting)
 
 
 def listening(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import socket
 from typing import Final
 
 from carnet_ref.fields import join, number, split, to_number, to_text
 from carnet_ref.roles.messages import Frame, Kind
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire import MalformedError
 
 LARGEST: Final = 1 << 24
-"""Bytes of a frame at most."""
+"""Bytes of a frame at most, in any run."""
 _LENGTH: Final = 4
 
 
@@ -36,30 +36,48 @@ def parse_frame(data: bytes) -> Frame:
     return Frame(*names, known[kind], body, to_number(clock, "frame", "clock"))
 
 
-def parse_frames(data: bytes) -> Iterator[Frame]:
-    """Yield the frames that follow each other in ``data``; the last one may be cut short, and is left out then.
-
-    Raises:
-        MalformedError: one of them is no frame.
-    """
-    reader = Reader(data, "recorded frames")
-    while reader.remaining >= _LENGTH:
-        size = reader.number(_LENGTH, "length")
-        if size > reader.remaining:
-            return
-        yield parse_frame(reader.take(size, "frame"))
-
-
-async def read_frame(reader: asyncio.StreamReader) -> Frame | None:
+async def read_frame(reader: asyncio.StreamReader, largest: int = LARGEST) -> Frame | None:
     """Return the next frame, or ``None`` at the end of the stream.
 
     Raises:
         MalformedError: what comes is no frame, or too long.
     """
     try:
-        size = int.from_bytes(await reader.readexactly(_LENGTH), "little")
-        if size > LARGEST:
-            raise MalformedError("frame", f"at most {LARGEST} bytes", str(size))
+        size = _checked(await reader.readexactly(_LENGTH), "frame", largest)
         return parse_frame(await reader.readexactly(size))
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
+
+
+async def receive_message(connection: socket.socket, largest: int) -> bytes:
+    """Return the next message of a greeting, reading no byte beyond it.
+
+    Raises:
+        MalformedError: it is too long.
+        ConnectionError: the connection ends before it does.
+    """
+    size = _checked(await _exactly(connection, _LENGTH), "greeting", largest)
+    return await _exactly(connection, size)
+
+
+async def send_message(connection: socket.socket, message: bytes) -> None:
+    """Send a message of a greeting."""
+    length = len(message).to_bytes(_LENGTH, "little")
+    await asyncio.get_running_loop().sock_sendall(connection, length + message)
+
+
+def _checked(length: bytes, what: str, largest: int) -> int:
+    size = int.from_bytes(length, "little")
+    if size > largest:
+        raise MalformedError(what, f"at most {largest} bytes", str(size))
+    return size
+
+
+async def _exactly(connection: socket.socket, count: int) -> bytes:
+    loop, data = asyncio.get_running_loop(), b""
+    while len(data) < count:
+        part = await loop.sock_recv(connection, count - len(data))
+        if not part:
+            raise ConnectionResetError("it was closed within the greeting")
+        data += part
+    return data

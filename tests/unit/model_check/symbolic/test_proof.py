@@ -89,7 +89,10 @@ def _dead_at_one(batch: Batch) -> list[Answer]:
 
 
 @pytest.mark.parametrize("misbehaving", [_stuck_at_one, _dead_at_one])
-def test_a_lost_worker_leaves_its_one_obligation_unknown(misbehaving: Solver, general: ProofResult) -> None:
+def test_a_lost_worker_leaves_its_one_obligation_unknown(
+    misbehaving: Solver, general: ProofResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and these solvers are in this one
     with Workers(2, patience=1.5, solver=misbehaving) as workers:
         result = prove(LESSON, workers=workers)
     lost = result.answers["step/learn/secrecy"]

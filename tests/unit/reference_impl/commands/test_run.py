@@ -282,7 +282,7 @@ def test_a_trace_that_nobody_keeps_is_judged_all_the_same() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
 @pytest.mark.parametrize("processes", [(), ("--processes",)], ids=["one process", "several"])
 def test_a_run_that_is_stopped_says_what_is_left_and_leaves_nothing_else(
     given: signal.Signals, processes: tuple[str, ...], tmp_path: Path

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import pickle
 
 import pytest
 
-from carnet_ref.parties.cast import holder_names
+from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
 from carnet_ref.recorder import step
@@ -98,9 +98,30 @@ def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
     assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, Kind.RESET, b"CONFIDENTIAL")).frames
 
 
-def test_frames_can_be_kept_elsewhere(tmp_path: Path) -> None:
+def test_who_wants_the_frames_gets_them() -> None:
     kept: list[Frame] = []
     platform = Platform(keep=kept.append)
     platform.carry(Frame("alice", GPU, Kind.H2D, b"body"))
     assert [frame.body for frame in kept] == [b"body"]
-    assert not platform.seen
+    assert (platform.messages, platform.octets) == (1, 4)
+
+
+@pytest.mark.mends("L7")
+def test_an_honest_platform_keeps_no_frame() -> None:
+    sizes = []
+    for rounds in (1, 6):
+        world, _ = world_of(Cast(holder_names(2), rounds, chunk_bytes=256))
+        world.run(20_000)
+        assert world.platform.octets > rounds * 100_000
+        sizes.append(len(pickle.dumps(world.platform)))
+    assert abs(sizes[1] - sizes[0]) < 32
+
+
+@pytest.mark.mends("L7")
+def test_a_hostile_platform_keeps_what_it_may_replay() -> None:
+    script = (Act(Cue(Kind.CHANNEL, nth=5), Move.REPLAY, earlier=2),)
+    world, platform, _ = run(*script)
+    assert world.failure == ""
+    kept = {path: len(frames) for path, frames in platform.seen.items()}
+    assert max(kept.values()) == 3
+    assert sum(kept.values()) < platform.messages / 2

@@ -6,6 +6,7 @@ import pytest
 
 from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
+from carnet_ref.roles.messages import Frame
 from tests.fixtures.worlds import world_of
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
@@ -35,9 +36,10 @@ def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
 
 def test_the_platform_sees_no_plaintext_and_no_model() -> None:
     cast = Cast(holder_names(2), 2)
-    world, _ = world_of(cast)
+    frames: list[Frame] = []
+    world, _ = world_of(cast, Platform(keep=frames.append))
     world.run()
-    seen = b"".join(frame.body for frame in world.platform.seen)
+    seen = b"".join(frame.body for frame in frames)
     for holder in cast.holders:
         for chunk in cast.dataset(holder):
             assert chunk[:32] not in seen

@@ -16,7 +16,8 @@ from carnet_ref import crypto
 from carnet_ref.crypto import AesGcm, AesGcmSiv
 from carnet_ref.journal import Journal
 from carnet_ref.parties.cast import Cast, holder_names
-from carnet_ref.roles.messages import ORCHESTRATOR
+from carnet_ref.platform.bus import Platform
+from carnet_ref.roles.messages import ORCHESTRATOR, Frame
 from carnet_ref.transport.supervisor import Supervisor
 from tests.fixtures.worlds import draws, world_of
 
@@ -35,10 +36,16 @@ for kind in (crypto.AesGcm, crypto.AesGcmSiv):
         sink.write(bytes(key).hex() + "\\n")
         original(self, key)
     kind.__init__ = init
-from carnet_ref.transport.process import main
-main()
+from carnet_ref.transport import process, wire
+class Watching(process.Platform):
+    def see(self, frame):
+        super().see(frame)
+        with open(os.environ["SEEN_FRAMES"], "ab") as seen:
+            seen.write(wire.encode_frame(frame))
+process.Platform = Watching
+process.main()
 """
-"""What a process of a run is, less that it tells every key that it makes a cipher of."""
+"""What a process of a run is, but that it tells every key that it makes a cipher of, and every frame it carries."""
 
 
 @pytest.fixture
@@ -99,13 +106,14 @@ def test_the_search_finds_what_is_there(start: int) -> None:
 @pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master", "wrapped-under-old"])
 def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[bytes], tmp_path: Path) -> None:
     cast = Cast(CAST.holders, CAST.rounds, schedule)
-    world, _ = world_of(cast)
+    frames: list[Frame] = []
+    world, _ = world_of(cast, Platform(keep=frames.append))
     for name in (ORCHESTRATOR, *cast.holders):
         world.nodes[name].store = Journal(tmp_path / name, KEY, cast.owner(name), draws(f"journal of {name}"))
     world.run()
     raw = (Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     enrolment = [cast.enrolment_key(name).private_bytes(*raw)[-80:] for name in cast.holders]
-    seen = b"".join(frame.body for frame in world.platform.seen) + b"".join(world.platform.host_memory)
+    seen = b"".join(frame.body for frame in frames) + b"".join(world.platform.host_memory)
     on_disk = b"".join(each.read_bytes() for each in tmp_path.iterdir())
     model = world.orchestrator.job.progress.model[8:2048]
     assert len(set(keys)) > 30
@@ -120,6 +128,7 @@ def test_processes_leave_neither_plaintext_nor_key(tmp_path: Path, monkeypatch: 
     folder, spied = tmp_path / "run", tmp_path / "keys"
     folder.mkdir()
     monkeypatch.setenv("SPIED_KEYS", str(spied))
+    monkeypatch.setenv("SEEN_FRAMES", str(folder / "seen"))
     supervisor = Supervisor(CAST, folder, lambda name: folder / f"{name}.journal", KEY)
     supervisor.program = (sys.executable, "-c", SPY)
     supervisor.run()

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from carnet_ref.fields import join
 from carnet_ref.journal import Journal
-from carnet_ref.parties.cast import Cast, holder_names
-from carnet_ref.platform.bus import Platform
 from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
-from carnet_ref.recorder import Recorder
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, Effect, Ended, Event, Frame, Kind
-from carnet_ref.transport.hub import TAKEOVERS, Hub, greeting
+from carnet_ref.roles.messages import GPU, ORCHESTRATOR, Frame, Kind
+from carnet_ref.transport.greeting import LARGEST_GREETING
+from carnet_ref.transport.hub import TAKEOVERS
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.party import take_part
-from carnet_ref.transport.wire import LARGEST, encode_frame, parse_frame, read_frame
+from carnet_ref.transport.wire import encode_frame, parse_frame, read_frame
 from carnet_ref.wire import MalformedError
+from tests.fixtures.hubs import CAST, Counting, Meeting, ended, meet
 from tests.fixtures.worlds import draws, world_of
 
-CAST = Cast(holder_names(2), 2, chunk_bytes=256)
+LARGEST_IN_TESTS = 4096
 KEY = bytes(32)
+
+
+def sized(message: bytes) -> bytes:
+    return len(message).to_bytes(4, "little") + message
 
 
 def test_frames_survive_the_wire() -> None:
@@ -41,84 +41,33 @@ def test_what_is_no_frame_is_malformed(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        (encode_frame(greeting("mallory")), "turned away 'mallory'"),
-        ((LARGEST + 1).to_bytes(4, "little"), "is cut off"),
-        (encode_frame(greeting("alice")) + b"\x03\0\0\0abc", "alice is cut off"),
+        (b"\x05\0\0\0abcde", "turned away a connection"),
+        (sized(join(b"mallory", bytes(32))), "the name of a party of this run, found 'mallory'"),
+        ((LARGEST_GREETING + 1).to_bytes(4, "little"), f"at most {LARGEST_GREETING} bytes, found"),
+        ((1 << 24).to_bytes(4, "little") + bytes(1 << 20), f"at most {LARGEST_GREETING} bytes, found 16777216"),
+        (encode_frame(Frame("alice", ORCHESTRATOR, Kind.CHANNEL, b"hello")), "turned away a connection"),
     ],
-    ids=["unknown peer", "too long", "malformed"],
+    ids=["no greeting", "unknown party", "too long", "much too long", "a frame"],
 )
-def test_a_peer_that_does_not_belong_is_cut_off(sent: bytes, said: str) -> None:
-    remarks: list[str] = []
+def test_a_peer_that_does_not_greet_is_turned_away(sent: bytes, said: str) -> None:
+    async def talk(meeting: Meeting) -> None:
+        reader, writer = await meeting.connect()
+        writer.write(sent)
+        assert await ended(reader) == b""
 
-    async def talk() -> bytes:
-        recorder = Recorder()
-        gpu = Node(GPU, CAST.gpu(draws("gpu")), recorder)
-        server = await Hub(Platform(), gpu, recorder, frozenset({"alice"}), remarks.append).listen(0)
-        async with server:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
-            writer.write(sent)
-            answer = await asyncio.wait_for(reader.read(), 10)
-            writer.close()
-            await writer.wait_closed()
-            return answer
-
-    assert asyncio.run(talk()) == b""
-    assert any(said in remark for remark in remarks)
+    assert meet(talk).said(said) == 1
 
 
-@dataclass
-class Meeting:
-    """A hub for alice and anna, and all that is connected to it."""
+@pytest.mark.parametrize(
+    "sent", [b"\x03\0\0\0abc", (LARGEST_IN_TESTS + 1).to_bytes(4, "little")], ids=["malformed", "too long"]
+)
+def test_a_party_that_sends_no_frame_is_cut_off(sent: bytes) -> None:
+    async def talk(meeting: Meeting) -> None:
+        reader, writer = await meeting.greet("alice")
+        writer.write(sent)
+        assert await ended(reader) == b""
 
-    port: int
-    told: list[str]
-    writers: list[asyncio.StreamWriter] = field(default_factory=list)
-    tasks: list[asyncio.Task[Ended]] = field(default_factory=list)
-
-    async def greet(self, name: str, token: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        self.writers.append(writer)
-        writer.write(encode_frame(greeting(name, token)))
-        return reader, writer
-
-    def take_part(self, role: Counting) -> None:
-        self.tasks.append(asyncio.create_task(take_part(Node("alice", role, Recorder()), [], self.port)))
-
-    async def until(self, happens: Callable[[], bool], anna: asyncio.StreamWriter) -> None:
-        """Let anna talk to alice until something happens."""
-        while not happens():
-            anna.write(encode_frame(Frame("anna", "alice", Kind.CHANNEL, b"hello")))
-            await asyncio.sleep(0.01)
-
-    async def carries(self, anna: asyncio.StreamWriter, alice: asyncio.StreamReader) -> bool:
-        coming = asyncio.ensure_future(read_frame(alice))
-        await self.until(coming.done, anna)
-        frame = coming.result()
-        return frame is not None and frame.body == b"hello"
-
-    def said(self, words: str) -> int:
-        return sum(words in remark for remark in self.told)
-
-
-def meet(talk: Callable[[Meeting], Coroutine[None, None, None]], token: str = "") -> Meeting:
-    """Let parties talk over a hub, and wait until all of them are gone."""
-
-    async def whole() -> Meeting:
-        told: list[str] = []
-        recorder = Recorder()
-        gpu = Node(GPU, CAST.gpu(draws("gpu")), recorder)
-        server = await Hub(Platform(), gpu, recorder, frozenset({"alice", "anna"}), told.append, token).listen(0)
-        async with server:
-            meeting = Meeting(server.sockets[0].getsockname()[1], told)
-            await asyncio.wait_for(talk(meeting), 20)
-            for task in meeting.tasks:
-                task.cancel()
-            for writer in meeting.writers:
-                writer.close()
-            await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
-        return meeting
-
-    return asyncio.run(whole())
+    assert meet(talk, LARGEST_IN_TESTS).said("alice is cut off") == 1
 
 
 def test_a_party_that_comes_back_is_heard_though_its_old_connection_looks_alive() -> None:
@@ -151,18 +100,6 @@ def test_a_stray_connection_cuts_nobody_off() -> None:
     meet(talk)
 
 
-def test_a_connection_of_another_run_is_turned_away() -> None:
-    async def talk(meeting: Meeting) -> None:
-        _, anna = await meeting.greet("anna", "this run")
-        own, _ = await meeting.greet("alice", "this run")
-        assert await meeting.carries(anna, own)
-        stray, _ = await meeting.greet("alice", "another run")
-        assert await stray.read() == b""
-        assert await meeting.carries(anna, own)
-
-    assert meet(talk, "this run").said("turned away 'alice'") == 1
-
-
 def test_two_that_claim_one_name_do_not_take_it_from_each_other_for_ever() -> None:
     async def talk(meeting: Meeting) -> None:
         rivals = Counting(), Counting()
@@ -177,20 +114,6 @@ def test_two_that_claim_one_name_do_not_take_it_from_each_other_for_ever() -> No
         assert gained[1] > 10
 
     assert meet(talk).said("connected again") == TAKEOVERS
-
-
-class Counting:
-    """A role that counts what it hears."""
-
-    def __init__(self) -> None:
-        self.frames = 0
-        self.faults = 0
-
-    def handle(self, event: Event) -> tuple[object, list[Effect]]:
-        if isinstance(event, Frame):
-            self.frames += event.kind is Kind.CHANNEL
-            self.faults += event.kind is Kind.FAULT
-        return self, []
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -1,0 +1,119 @@
+"""Starting Python processes that import nothing from the current folder, which anybody may have written to.
+
+An interpreter started with ``-c`` or ``-m`` looks for modules in the current folder first, the standard library's
+included, and a spawned worker takes over its parent's module path and runs its parent's main module again. Carnet's
+processes do neither: the current folder is on no process's module path, unless Carnet itself is installed there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import site
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator
+from multiprocessing import resource_tracker, spawn, util
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+_PATH = "PYTHONPATH"
+_MAIN = frozenset({"init_main_from_name", "init_main_from_path"})
+"""By these a worker would run its parent's main module again; no task of Carnet needs it."""
+_STARTING = threading.Lock()
+"""Held while multiprocessing's own ways are changed: a pool starts workers from threads."""
+
+
+def interpreter() -> tuple[str, ...]:
+    """Return the command of this interpreter, as isolated as it is itself, and never less than ``-P``."""
+    if sys.flags.isolated:
+        return (sys.executable, "-I")
+    flags = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
+    return (sys.executable, "-P", *(flag for flag, given in flags if given))
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment, less the current folder in ``PYTHONPATH``: an empty element means it too."""
+    kept = {name: value for name, value in os.environ.items() if name != _PATH}
+    folders = [folder for folder in os.environ.get(_PATH, "").split(os.pathsep) if folder and _may_be_searched(folder)]
+    return {**kept, _PATH: os.pathsep.join(folders)} if folders else kept
+
+
+class _Process(SpawnProcess):
+    """A spawned process that is shut off from the current folder, and leaves Ctrl-C and hang-ups to its parent."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:  # what multiprocessing calls
+        with _shut_off(), _blocked({signal.SIGINT, signal.SIGHUP}):
+            return SpawnProcess._Popen(process_obj)
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+def isolated_spawn() -> SpawnContext:
+    """Return the multiprocessing context in which to start worker processes."""
+    with _shut_off(), _blocked({signal.SIGHUP}):
+        resource_tracker.ensure_running()
+    return _Context()
+
+
+@contextlib.contextmanager
+def _shut_off() -> Iterator[None]:
+    """Let multiprocessing start processes as this module wants them, meanwhile."""
+    with _STARTING, _module_path(environment().get(_PATH)):
+        before = util._args_from_interpreter_flags, spawn.get_preparation_data  # type: ignore[attr-defined]
+        arguments, preparation = before
+        try:
+            util._args_from_interpreter_flags = lambda: [*arguments(), "-P"]  # type: ignore[attr-defined]
+            spawn.get_preparation_data = lambda name: _without_current_folder(preparation(name))
+            yield
+        finally:
+            util._args_from_interpreter_flags, spawn.get_preparation_data = before  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _module_path(wanted: str | None) -> Iterator[None]:
+    before = os.environ.get(_PATH)
+    _set_module_path(wanted)
+    try:
+        yield
+    finally:
+        _set_module_path(before)
+
+
+def _set_module_path(value: str | None) -> None:
+    if value is None:
+        os.environ.pop(_PATH, None)
+    else:
+        os.environ[_PATH] = value
+
+
+@contextlib.contextmanager
+def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _without_current_folder(preparation: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in preparation.items() if name not in _MAIN}
+    return kept | {"sys_path": list(filter(_may_be_searched, sys.path))}
+
+
+def _may_be_searched(entry: str) -> bool:
+    """Return whether an entry of a module path is another folder than the current one, or Carnet's own."""
+    folder = os.path.realpath(entry)
+    return folder != os.path.realpath(os.curdir) or folder in _installed()
+
+
+def _installed() -> set[str]:
+    folders = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
+    return {os.path.realpath(folder) for folder in (*folders, str(Path(__file__).parents[1]))}
