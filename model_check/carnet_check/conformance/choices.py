@@ -86,7 +86,8 @@ class Choices:
         return plan
 
     def _sources(self, parts: Sequence[Term], var: Var, known: frozenset[Var]) -> tuple[Candidates, ...]:
-        compiled = (self._compiler.candidates(part, var, self._scope, known) for part in parts)
+        places = frozenset(self._scope[var] for var in known)
+        compiled = (self._compiler.candidates(part, var, self._scope, places) for part in parts)
         return tuple(source for source in compiled if source is not None)
 
 
