@@ -1,4 +1,4 @@
-"""What the follower of traces makes of a formula is what the interpreter makes of it, whatever its variables are called.
+"""What the follower of traces makes of a formula is what the interpreter makes of it, whatever variables are called.
 
 Names are drawn from a few that are easily taken for one another, and are the same at different sorts and at different
 depths: an inner variable hides an outer one of its name.
@@ -51,7 +51,7 @@ relaxed = settings(
 )
 
 PARTY, KEY = Sort("Party"), Sort("Key")
-NAMES = ("key", "key1", "key_1", "key.1", "key11")
+NAMES = ("key", "key1", "key_1")
 """Of variables and of symbols alike."""
 INSTANCE = Instance({"Party": ("1", "2", "key"), "Key": ("1", "11", "key")})
 """Elements of different sorts have the same names too."""

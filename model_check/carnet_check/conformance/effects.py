@@ -56,7 +56,7 @@ def compiled(
 
 
 def _each_stands_alone(update: Update) -> bool:
-    """Whether each variable of ``each`` is one argument, and nothing else of the arguments: a row then gives them all."""
+    """Whether each variable of ``each`` is one argument, and inside no other: a row then gives them all."""
     beside = [arg for arg in update.args if arg not in update.each]
     alone = sorted(update.each, key=repr) == sorted((arg for arg in update.args if arg in update.each), key=repr)
     return alone and not any(free_variables(arg) & set(update.each) for arg in beside)
