@@ -6,17 +6,18 @@ depths: an inner variable hides an outer one of its name.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.conformance import Machine
+from carnet_check.conformance import Follower, Machine, Work
 from carnet_check.conformance.formulas import Compiler
 from carnet_check.conformance.tables import Function, Relation, Table
-from carnet_check.semantics import Interpreter, State
+from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import (
     Action,
     Effect,
@@ -50,7 +51,7 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=300
 )
 
-PARTY, KEY = Sort("Party"), Sort("Key")
+PARTY, KEY = Sort("Party"), Sort("Key", fresh=True)
 NAMES = ("key", "key1", "key_1")
 """Of variables and of symbols alike."""
 INSTANCE = Instance({"Party": ("1", "2", "key"), "Key": ("1", "11", "key")})
@@ -151,7 +152,7 @@ def tables(state: State) -> dict[str, Table]:
 
 def evaluated(term: Term, state: State, chosen: Mapping[Var, str]) -> bool:
     """Return what the compiled formula says."""
-    compiler = Compiler(INSTANCE, tables(state))
+    compiler = Compiler(INSTANCE, tables(state), Work())
     scope = compiler.scope(tuple(chosen))
     compiled = compiler.term(term, scope)
     return bool(compiled([*chosen.values(), *[""] * (compiler.room - len(chosen))]))
@@ -208,9 +209,8 @@ def test_an_update_changes_what_the_interpreter_changes(data: st.DataObject, sta
         else:
             table.values.update(state.functions[name])
     env = {var.name: data.draw(st.sampled_from(INSTANCE.of(var.sort))) for var in params}
-    moves = machine.moves(Step("act", "anyone", tuple(env.items())))
-    assert not isinstance(moves, str), moves
-    machine.make(moves[0])
+    (move,) = machine.moves(Step("act", "anyone", tuple(env.items())))
+    machine.take(move)
     after = judge.step(state, action, env)
     for symbol in SYMBOLS:
         table = machine.tables[symbol.name]
@@ -218,6 +218,64 @@ def test_an_update_changes_what_the_interpreter_changes(data: st.DataObject, sta
             assert {row for row in rows(symbol) if table.holds(row)} == after.relations[symbol.name]
         else:
             assert table.values == after.functions[symbol.name]
+
+
+# -- what a trace leaves out -----------------------------------------------------------------------
+
+
+@st.composite
+def actions(draw: st.DrawFn, name: str) -> Action:
+    """Draw an action of at most two parameters."""
+    names = draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True))
+    params = tuple(Var(name, draw(st.sampled_from((PARTY, KEY, KEY)))) for name in names)
+    scope = {var.name: var for var in params}
+    guards = [Guard(f"guard {n}", draw(formulas(scope, 2))) for n in range(draw(st.integers(0, 2)))]
+    changes = draw(st.lists(updates(scope), min_size=1, max_size=2))
+    return Action(name, Role("anyone"), params, (*map(kept, SYMBOLS), *guards), tuple(changes), "", "")
+
+
+@st.composite
+def gappy_steps(draw: st.DrawFn, protocol: Protocol) -> list[Step]:
+    """Draw steps of a protocol from which most arguments are missing."""
+    steps = []
+    for _ in range(draw(st.integers(1, 4))):
+        action = draw(st.sampled_from(protocol.actions))
+        given = [var for var in action.params if draw(st.integers(0, 3)) == 0]
+        args = tuple((var.name, draw(st.sampled_from(INSTANCE.of(var.sort)))) for var in given)
+        steps.append(Step(action.name, "anyone", args))
+    return steps
+
+
+def explained(judge: Interpreter, steps: Sequence[Step]) -> int | None:
+    """Return the first step that no choice of what is missing explains, by trying them all in the interpreter."""
+    states = {judge.initial()}
+    for index, step in enumerate(steps):
+        action = judge.protocol.action(step.action)
+        pools = ([step.env[v.name]] if v.name in step.env else judge.instance.of(v.sort) for v in action.params)
+        envs = [dict(zip([v.name for v in action.params], row, strict=True)) for row in itertools.product(*pools)]
+        after = set()
+        for state, env in itertools.product(states, envs):
+            with contextlib.suppress(NotEnabled):
+                after.add(judge.step(state, action, env))
+        if not after:
+            return index
+        assume(len(after) < 100)
+        states = after
+    return None
+
+
+@pytest.mark.mends("M4")
+@settings(relaxed, max_examples=120)
+@given(st.data())
+def test_elements_that_the_trace_does_not_name_may_stand_in_for_one_another(data: st.DataObject) -> None:
+    spec = protocol(*(data.draw(actions(f"act{n}")) for n in range(data.draw(st.integers(1, 3)))))
+    steps = data.draw(gappy_steps(spec))
+    keys = {v.name for action in spec.actions for v in action.params if v.sort == KEY}
+    named = {"Key": [element for step in steps for name, element in step.args if name in keys]}
+    follower = Follower(Machine(spec, INSTANCE, named))
+    found = next((divergence for step in steps if (divergence := follower.take(step)) is not None), None)
+    expected = explained(Interpreter(spec, INSTANCE), steps)
+    assert (found and found.index) == expected
 
 
 # -- by hand ---------------------------------------------------------------------------------------
@@ -257,3 +315,42 @@ def test_a_variable_hides_one_of_its_name_further_out(formula: Term, held: bool)
     )
     assert Interpreter(protocol(), INSTANCE).holds(formula, state) is held
     assert evaluated(formula, state, {}) is held
+
+
+ONE, OTHER, OWN = Var("one", KEY), Var("other", KEY), Apply(FUNCTIONS[2], ())
+LINKED, MARKED = Apply(PAIR, (ONE, OTHER)), Apply(PAIR, (ONE, ONE))
+LINK = Action(
+    "link",
+    Role("anyone"),
+    (ONE, OTHER),
+    (
+        Guard("apart", And((Not(Equal(ONE, OTHER)), Not(Equal(ONE, OWN)), Not(Equal(OTHER, OWN))))),
+        Guard("new", Not(LINKED)),
+    ),
+    (Update("link", PAIR, Effect.INSERT, LINKED.args),),
+    "",
+    "",
+)
+MARK = Action(
+    "mark",
+    Role("anyone"),
+    (ONE,),
+    (Guard("new", Not(MARKED)),),
+    (Update("mark", PAIR, Effect.INSERT, MARKED.args),),
+    "",
+    "",
+)
+
+
+@pytest.mark.mends("M4")
+@pytest.mark.parametrize(("action", "often"), [(LINK, 2), (MARK, 3)], ids=["two at once", "one after another"])
+@pytest.mark.parametrize("named", [(), ("11",), ("1", "11", "key")])
+def test_as_many_elements_that_are_alike_are_tried_as_make_a_difference(
+    action: Action, often: int, named: Sequence[str]
+) -> None:
+    follower = Follower(Machine(protocol(action), INSTANCE, {"Key": named}))
+    step = Step(action.name, "anyone")
+    assert [follower.take(step) is None for _ in range(often)] == [True] * often
+    divergence = follower.take(step)
+    assert divergence is not None
+    assert divergence.index == often

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from carnet_check.conformance.tables import Column, Function, Relation, Table
+from carnet_check.conformance.work import CANDIDATE, Work
 from carnet_spec.language import Instance, Row, Sort, Symbol, Term
 from carnet_spec.language.terms import (
     And,
@@ -63,8 +64,9 @@ class Compiler:
     ``room`` is how long frames have to be for everything that was compiled so far.
     """
 
-    def __init__(self, instance: Instance, tables: Mapping[str, Table]) -> None:
+    def __init__(self, instance: Instance, tables: Mapping[str, Table], work: Work) -> None:
         self.instance = instance
+        self.work = work
         self._tables = tables
         self.room = 0
 
@@ -164,11 +166,31 @@ class Compiler:
 
     def _exists(self, bound: Sequence[Var], body: Term, scope: Scope) -> Evaluate:
         inner = self.scope(bound, scope)
-        each = self.assignments(bound, body, inner, frozenset(scope.values()))
         test = self.term(body, inner)
+        if len(bound) == 1:
+            return self._exists_one(bound[0], body, inner, frozenset(scope.values()), test)
+        each = self.assignments(bound, body, inner, frozenset(scope.values()))
 
         def search(frame: Frame) -> bool:
             return any(test(frame) for _ in each(frame))
+
+        return search
+
+    def _exists_one(self, var: Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
+        """Compile a search for one element; most quantifiers are of this kind."""
+        at, domain, work = scope[var], self.elements(var.sort), self.work
+        source = self.candidates(body, var, scope, known)
+
+        def search(frame: Frame) -> bool:
+            found = source(frame) if source is not None else None
+            for element in domain if found is None else found:
+                work.left -= CANDIDATE
+                if work.left < 0:
+                    work.spend(0)
+                frame[at] = element
+                if test(frame):
+                    return True
+            return False
 
         return search
 
@@ -182,10 +204,12 @@ class Compiler:
         at, domain = scope[var], self.elements(var.sort)
         source = self.candidates(body, var, scope, known)
         further = self.assignments(rest, body, scope, known | {at}) if rest else None
+        work = self.work
 
         def loop(frame: Frame) -> Iterator[None]:
             found = source(frame) if source is not None else None
-            for element in domain if found is None else tuple(found):
+            for element in domain if found is None else found:
+                work.spend(CANDIDATE)
                 frame[at] = element
                 if further is None:
                     yield None
