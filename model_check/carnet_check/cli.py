@@ -25,6 +25,8 @@ EXIT_INTERRUPTED = 130
 EXIT_UNREAD = 141
 """What a shell says of a program whose reader has gone: what came of it, nobody was told."""
 TRACEBACK = "CARNET_TRACEBACK"
+MOST_SAID = 4_000
+"""Characters of an error: what somebody else wrote may be quoted in it."""
 
 BUILT_IN = {
     "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),
@@ -138,7 +140,8 @@ def _described(error: BaseException) -> tuple[str, str, int]:
 def _one_line(text: str) -> str:
     from carnet_spec.printable import printable
 
-    return printable(" ".join(text.split()))
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]} …"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -9,6 +9,7 @@ from typing import Any
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.narrate import reason
 from carnet_check.attacks.sequence import Event, sequence
+from carnet_check.report.names import attack_name
 from carnet_check.report.words import knowers
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Claim, Finding, Profile, Threat
@@ -36,8 +37,7 @@ class Attack:
     @property
     def name(self) -> str:
         """What tells the attack from others on the same protocol; fit for a file name."""
-        removed = [f"without-{'-'.join(self.removed)}"] if self.removed else []
-        return ".".join([self.trace.variant, *removed, self.threat.id, self.claim.name])
+        return attack_name(self.trace.variant, self.threat.id, self.claim.name, self.removed)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything about the attack as JSON values; equal attacks give equal values."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from carnet_check.attacks.narrate import narrate, reason
 from carnet_check.families import load
+from carnet_check.printable import printable
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Profile
 from carnet_spec.prose import hanging
@@ -67,9 +69,10 @@ def as_test(attack: Mapping[str, Any], reference: str) -> str:
     """Write a pytest file that replays ``attack``, a record of one, against the protocol that ``reference`` names."""
     trace, profile = attack["trace"], attack["profile"]
     steps = "".join(f"{line}\n" for event in attack["events"] for line in _step(event))
-    name = f"{trace['protocol']}_stands_against_an_attack_on_{attack['claim']}".replace("-", "_")
+    name = re.sub(r"\W", "_", f"{trace['protocol']}_stands_against_an_attack_on_{attack['claim']}", flags=re.ASCII)
     removed = "Put the defence back by emptying WITHOUT." if attack["removed"] else ""
-    return f'''"""An attack on {attack["claim"]} of {trace["protocol"]}.
+    title = f"An attack on {attack['claim']} of {trace['protocol']}."
+    return f'''"""{_prose(title)}
 
 {_prose(attack["sentence"])}
 
@@ -102,7 +105,7 @@ def test_{name}() -> None:
 def _step(event: Mapping[str, Any]) -> list[str]:
     """Write a step, and what it says as a comment before it."""
     action, args = _written(event["action"]), event["args"]
-    said = hanging(f"    # {event['sentence']}", 0, WIDTH - 2)
+    said = hanging(f"    # {printable(event['sentence'])}", 0, WIDTH - 2)
     comment = [said[0], *(f"    # {line.lstrip()}" for line in said[1:])]
     whole = f"    ({action}, {_written(args)}),"
     if len(whole) <= WIDTH:
@@ -120,7 +123,9 @@ def _mapping(value: Mapping[str, Any], margin: int, beside: int) -> str:
 
 
 def _prose(text: str) -> str:
-    return "\n".join(hanging(text, 0, WIDTH))
+    """Write a sentence into a docstring, which nothing in it ends."""
+    quoted = printable(text).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return "\n".join(hanging(quoted, 0, WIDTH))
 
 
 def _written(value: object) -> str:

@@ -64,7 +64,7 @@ def attack(
     from carnet_check.attacks.hunt import hunt, quarry
     from carnet_check.attacks.replaying import replayed, told
     from carnet_check.families import load
-    from carnet_check.report.artefacts import require_writable_file, require_writable_folder
+    from carnet_check.report.artefacts import claimed, require_writable_file
     from carnet_check.report.progress import progress
 
     if not without and not variant:
@@ -73,7 +73,7 @@ def attack(
         if file is not None:
             require_writable_file(file)
     if out is not None:
-        require_writable_folder(out)
+        context.with_resource(claimed(out))
     target = quarry(load(protocol), variant=variant, without=_defences(without), threat=threat, claim=claim)
     for line in _intention(target):
         (log if as_json else say)(line)

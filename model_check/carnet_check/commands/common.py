@@ -11,6 +11,7 @@ import click
 
 from carnet_check.commands.completion import PROTOCOL
 from carnet_check.errors import UsageError
+from carnet_check.printable import printable
 from carnet_check.report.closing import Closing
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -97,7 +98,7 @@ def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closin
     if as_json:
         click.echo(_json({**value, "run": closing.as_json()}))
         return
-    for line in [*lines, *closing.lines()]:
+    for line in [*lines, *map(printable, closing.lines())]:
         say(line)
 
 

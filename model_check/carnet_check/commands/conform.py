@@ -30,7 +30,8 @@ def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> i
 
     TRACE is a file of JSON values, one a line: a header that names protocol, variant and sizes, then the events.
     The header names a registered protocol; any other has to be named here too, since to load it is to run its code.
-    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named.
+    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named. 3: undecided, since
+    the trace leaves out too many arguments, or its sizes are too large.
     """
     from carnet_check.conformance import conform as follow
 
@@ -65,13 +66,15 @@ def _weakened(result: Conformance) -> str:
 
 
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
+    from carnet_check.conformance.work import PER_EVENT, TO_BEGIN_WITH
     from carnet_check.report.closing import Closing, rerun_command
 
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
         outcome=f"the trace is {'a' if result.conforms else 'no'} run of the spec{_weakened(result)}",
         strength=f"this one trace, {result.events:,} events; every guard checked, every deduction taken",
-        budget=f"none ({result.events / max(seconds, 1e-9):,.0f} events a second)",
+        budget=f"{TO_BEGIN_WITH:,} steps of work and {PER_EVENT:,} for each event; "
+        f"{result.events / max(seconds, 1e-9):,.0f} events a second",
         profile=", ".join(f"{name} {size}" for name, size in result.header.sizes) or "the family's own sizes",
         digests={result.protocol.variant: result.protocol.digest},
         artefacts="",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.errors import UsageError
+from carnet_check.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.report.closing import Closing
     from carnet_check.report.run_folder import Run
 
 KEY = "PEM: private for --bundle, public for --check-bundle."
+MOST_BYTES = 1 << 26
+"""Of a key, a bundle or a table."""
 FIGURES = ("name", "published", "reproduced", "relative_error")
 
 
@@ -49,10 +51,10 @@ def report(
     """Show RUN, a folder that `carnet verify --out` wrote, as pages that need no network.
 
     The verdicts are those of the run: nothing is checked again. A bundle is an in-toto test-result in a DSSE envelope,
-    over the digest of every file in RUN; what has changed since it was signed is refused (exit code 1).
+    over the name, size and digest of every file in RUN; what is not as it was when it was signed is refused (exit code
+    1), and so is a link. A bundle that is accepted ends with the exit code that the run has: 0 if all was as expected.
     """
-    from carnet_check.report.artefacts import require_writable_file, require_writable_folder
-    from carnet_check.report.run_folder import read_run
+    from carnet_check.report.artefacts import claimed, require_writable_file
 
     if html is None and bundle is None and check_bundle is None:
         raise UsageError("what is to be done? Give --html DIR, --bundle FILE or --check-bundle FILE")
@@ -60,23 +62,40 @@ def report(
         raise UsageError("--key FILE goes with --bundle or --check-bundle, and they with it")
     if bundle is not None and check_bundle is not None:
         raise UsageError("--bundle takes a private key and --check-bundle a public one: give one of the two")
-    if html is not None:
-        require_writable_folder(html)
     if bundle is not None:
         require_writable_file(bundle)
+    asked = _Asked(run_folder, bundle, check_bundle, key_file)
+    if html is not None:
+        context.with_resource(claimed(html))
     value: dict[str, Any] = {"run_folder": str(run_folder)}
     lines: list[str] = []
-    if check_bundle is not None and key_file is not None:
-        _check(run_folder, check_bundle, key_file, value, lines)
-    run = read_run(run_folder)
+    run = _read(asked, value, lines)
     tables = [_table(file) for file in table_files]
     if html is not None:
         _pages(run, html, tables, value, lines)
-    if bundle is not None and key_file is not None:
-        _seal(run, run_folder, bundle, key_file, value, lines)
     written = ", ".join(str(path) for path in (html, bundle) if path is not None)
-    finish(as_json, value, [*lines, ""], _closing(context, run, written))
-    return 0
+    finish(as_json, value, [*map(printable, lines), ""], _closing(context, run, written))
+    return 0 if check_bundle is None else run.exit_code
+
+
+class _Asked(NamedTuple):
+    """Which run is meant, and what is to be done about its evidence."""
+
+    folder: Path
+    bundle: Path | None
+    check_bundle: Path | None
+    key_file: Path | None
+
+
+def _read(asked: _Asked, value: dict[str, Any], lines: list[str]) -> Run:
+    """Read the run, from the very files that were signed or are signed now if that is asked for."""
+    from carnet_check.report.run_folder import read_run
+
+    if asked.key_file is not None and asked.check_bundle is not None:
+        return _check(asked.folder, asked.check_bundle, asked.key_file, value, lines)
+    if asked.key_file is not None and asked.bundle is not None:
+        return _seal(asked.folder, asked.bundle, asked.key_file, value, lines)
+    return read_run(asked.folder)
 
 
 def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dict[str, Any], lines: list[str]) -> None:
@@ -89,36 +108,50 @@ def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dic
     lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / INDEX}"]
 
 
-def _seal(run: Run, folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> None:
+def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
     from carnet_check.report.artefacts import write_text
     from carnet_check.report.bundle import sealed
+    from carnet_check.report.run_folder import run_of
+    from carnet_check.report.snapshot import snapshot
 
-    if bundle.absolute().is_relative_to(folder.absolute()):
+    if bundle.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"the bundle covers every file in '{folder}', so it cannot be one of them")
-    write_text(bundle, sealed(run, folder, _bytes(key_file)).decode())
+    files = snapshot(folder)
+    run = run_of(files, folder)
+    write_text(bundle, sealed(files, run, _bytes(key_file)).decode())
     value["bundle"] = str(bundle)
     lines.append(f"signed evidence in {bundle}")
+    return run
 
 
-def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> None:
+def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
     from dataclasses import asdict
 
-    from carnet_check.report.bundle import checked
+    from carnet_check.report.bundle import agreed, checked
+    from carnet_check.report.run_folder import run_of
     from carnet_spec.prose import counted
 
-    evidence = checked(_bytes(bundle), folder, _bytes(key_file))
+    found = checked(_bytes(bundle), folder, _bytes(key_file))
+    run = run_of(found.files, folder)
+    agreed(found, run)
+    evidence = found.evidence
     value["evidence"] = asdict(evidence)
     lines.append(
         f"{evidence.result}: {evidence.passed} passed, {evidence.warned} warned, {evidence.failed} failed; "
         f"{counted(evidence.files, 'file')} as they were signed"
     )
+    return run
 
 
 def _bytes(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        with file.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {(error.strerror or str(error)).lower()}") from None
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"cannot read '{file}': it is larger than {MOST_BYTES >> 20} MiB")
+    return content
 
 
 def _table(file: Path) -> Mapping[str, Any]:
@@ -127,15 +160,23 @@ def _table(file: Path) -> Mapping[str, Any]:
     Raises:
         UsageError: it is not what ``carnet datapath --json`` prints.
     """
+    from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
+
+    row = record(
+        {"unit": text, "role": text, "remark": text},
+        name=text,
+        published=maybe(number),
+        reproduced=maybe(number),
+        relative_error=maybe(number),
+    )
+    shape = record({"table": text, "title": text, "source": text, "remarks": rows(text)}, rows=rows(row))
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {(error.strerror or str(error)).lower()}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"expected JSON in '{file}': {error}") from None
-    rows = value.get("rows") if isinstance(value, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= set(FIGURES) for row in rows):
-        raise UsageError(f"expected 'table' and 'rows' of {', '.join(FIGURES)} in '{file}'")
+        value = parsed(_bytes(file).decode())
+        shape(value, "$")
+    except (ShapeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"expected JSON in '{file}', with 'table' and 'rows' of {', '.join(FIGURES)}: {printable(str(error))}"
+        ) from None
     return {"table": file.stem, **value}
 
 

@@ -80,12 +80,10 @@ def verify(
     from carnet_check import campaign as running
     from carnet_check.families import load
     from carnet_check.planning import Request, planned
-    from carnet_check.report.artefacts import require_writable_file, require_writable_folder
+    from carnet_check.report.artefacts import claimed, require_writable_file
     from carnet_check.report.progress import progress
 
-    for folder in (out, html):
-        if folder is not None:
-            require_writable_folder(folder)
+    context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from carnet_check.conformance.cast import Cast, Choosable
 from carnet_check.conformance.formulas import Candidates, Compiler, Evaluate, Frame, Scope
-from carnet_spec.language import Row, Term
+from carnet_check.conformance.work import CANDIDATE, CHOICE
+from carnet_spec.language import Sort, Term
 from carnet_spec.language.terms import And, Var, free_variables
 
 
@@ -16,7 +21,8 @@ class _Open:
 
     bit: int
     at: int
-    domain: Row
+    domain: Collection[str]
+    choosable: Choosable | None
     sources: tuple[Candidates, ...]
 
 
@@ -28,15 +34,29 @@ class _Plan:
     open: tuple[_Open, ...]
 
 
+NOBODY: Final[Mapping[Sort, Cast]] = MappingProxyType({})
+
+
 class Choices:
     """The choices of ``variables`` for which all ``conditions`` hold.
+
+    Of the elements that ``casts`` take for alike, as many are tried as can make a difference; of all other sorts, all.
 
     Which variable is chosen next is decided as late as can be, by how few rows are left for it. Plans are compiled
     when they are first needed, one for each set of chosen variables; such a set is a number with a bit for each.
     """
 
-    def __init__(self, compiler: Compiler, variables: Sequence[Var], conditions: Sequence[Term], scope: Scope) -> None:
+    def __init__(
+        self,
+        compiler: Compiler,
+        variables: Sequence[Var],
+        conditions: Sequence[Term],
+        scope: Scope,
+        casts: Mapping[Sort, Cast] = NOBODY,
+    ) -> None:
         self._compiler = compiler
+        sorts = Counter(var.sort for var in variables)
+        self._choosable = {sort: casts[sort].choosable(sorts[sort]) for sort in sorts if sort in casts}
         self._variables = tuple(variables)
         self._conditions = [part for condition in conditions for part in conjuncts(condition)]
         self._scope = scope
@@ -47,9 +67,9 @@ class Choices:
         """Return the set of these variables as a number."""
         return sum(1 << self._variables.index(var) for var in set(variables))
 
-    def all(self, frame: Frame, known: int) -> list[tuple[str, ...]]:
-        """Return every choice that agrees with what is ``known``; those variables are in the frame already."""
-        return [tuple([frame[at] for at in self._places]) for _ in self._choose(frame, known, 0)]
+    def each(self, frame: Frame, known: int) -> Iterator[tuple[str, ...]]:
+        """Yield every choice that agrees with what is ``known``; those variables are in the frame already."""
+        return (tuple([frame[at] for at in self._places]) for _ in self._choose(frame, known, 0))
 
     def _choose(self, frame: Frame, known: int, last: int) -> Iterator[None]:
         plan = self._plans.get((known, last)) or self._planned(known, last, frame)
@@ -60,7 +80,13 @@ class Choices:
             yield None
             return
         chosen, found = _most_constrained(plan.open, frame)
-        for element in dict.fromkeys(found):
+        work, tried = self._compiler.work, set()
+        for element in found:
+            work.spend(CANDIDATE)
+            if element in tried or (chosen.choosable is not None and chosen.choosable.skips(element)):
+                continue
+            tried.add(element)
+            work.spend(CHOICE)
             frame[chosen.at] = element
             yield from self._choose(frame, known | chosen.bit, chosen.bit)
 
@@ -74,9 +100,7 @@ class Choices:
         plan = _Plan(
             tuple(self._compiler.term(part, self._scope) for part in now),
             tuple(
-                _Open(
-                    1 << number, self._scope[var], self._compiler.elements(var.sort), self._sources(later, var, chosen)
-                )
+                self._open(number, var, self._sources(later, var, chosen))
                 for number, var in enumerate(self._variables)
                 if var not in chosen
             ),
@@ -85,8 +109,14 @@ class Choices:
         frame.extend([""] * (self._compiler.room - len(frame)))
         return plan
 
+    def _open(self, number: int, var: Var, sources: tuple[Candidates, ...]) -> _Open:
+        choosable = self._choosable.get(var.sort)
+        domain = self._compiler.elements(var.sort) if choosable is None else choosable
+        return _Open(1 << number, self._scope[var], domain, choosable, sources)
+
     def _sources(self, parts: Sequence[Term], var: Var, known: frozenset[Var]) -> tuple[Candidates, ...]:
-        compiled = (self._compiler.candidates(part, var, self._scope, known) for part in parts)
+        places = frozenset(self._scope[var] for var in known)
+        compiled = (self._compiler.candidates(part, var, self._scope, places) for part in parts)
         return tuple(source for source in compiled if source is not None)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from carnet_check.conformance.formulas import Compiler, Frame, Scope
+from carnet_check.conformance.formulas import Compiler, Frame, Known, Scope
 from carnet_check.conformance.reduction import Followed
 from carnet_check.conformance.tables import Function, Table, Undo
 from carnet_spec.language import Effect, Row, Symbol, Update
-from carnet_spec.language.terms import TRUE, Apply, Var
+from carnet_spec.language.terms import TRUE, Apply, Var, free_variables
 
 INSERT, REMOVE, ASSIGN, EXTEND, FORGET = range(5)
 
@@ -50,12 +50,19 @@ def compiled(
     if how is not None and update.each and update.effect is Effect.INSERT:
         return _following(update, compiler, outer, how, followed)
     scope = compiler.scope(update.each, outer)
-    if update.effect is Effect.REMOVE and update.each and not inserted:
+    if update.effect is Effect.REMOVE and update.each and not inserted and _each_stands_alone(update):
         return _removing(update, compiler, scope, forget=how is not None)
-    return _changing(update, compiler, scope, frozenset(outer))
+    return _changing(update, compiler, scope, frozenset(outer.values()))
 
 
-def _changing(update: Update, compiler: Compiler, scope: Scope, known: frozenset[Var]) -> Effects:
+def _each_stands_alone(update: Update) -> bool:
+    """Whether each variable of ``each`` is one argument, and inside no other: a row then gives them all."""
+    beside = [arg for arg in update.args if arg not in update.each]
+    alone = sorted(update.each, key=repr) == sorted((arg for arg in update.args if arg in update.each), key=repr)
+    return alone and not any(free_variables(arg) & set(update.each) for arg in beside)
+
+
+def _changing(update: Update, compiler: Compiler, scope: Scope, known: Known) -> Effects:
     table: Table
     if update.effect is Effect.ASSIGN:
         table, kind = compiler.function(update.symbol), ASSIGN

@@ -1,7 +1,8 @@
 """Formulas as closures over tables: compiled once, evaluated at every step.
 
 A closure is given a *frame*, a list with the element chosen for each variable; a :class:`Scope` says where in the frame
-a variable is.
+a variable is. From there on a variable is its place and never its name: an inner variable has a place of its own even
+where it is called as an outer one, and so what is *known* of a frame are places.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from carnet_check.conformance.tables import Column, Function, Relation, Table
+from carnet_check.conformance.work import CANDIDATE, Work
 from carnet_spec.language import Instance, Row, Sort, Symbol, Term
 from carnet_spec.language.terms import (
     And,
@@ -32,6 +34,8 @@ from carnet_spec.language.terms import (
 Frame = list[str]
 Evaluate = Callable[[Frame], Any]
 Scope = Mapping[Var, int]
+Known = frozenset[int]
+"""The places in the frame that are filled."""
 Candidates = Callable[[Frame], Collection[str] | None]
 """Which elements of a variable can make a formula true, given the others: nothing if that is no restriction."""
 
@@ -60,8 +64,9 @@ class Compiler:
     ``room`` is how long frames have to be for everything that was compiled so far.
     """
 
-    def __init__(self, instance: Instance, tables: Mapping[str, Table]) -> None:
+    def __init__(self, instance: Instance, tables: Mapping[str, Table], work: Work) -> None:
         self.instance = instance
+        self.work = work
         self._tables = tables
         self.room = 0
 
@@ -161,16 +166,36 @@ class Compiler:
 
     def _exists(self, bound: Sequence[Var], body: Term, scope: Scope) -> Evaluate:
         inner = self.scope(bound, scope)
-        each = self.assignments(bound, body, inner, frozenset(scope))
         test = self.term(body, inner)
+        if len(bound) == 1:
+            return self._exists_one(bound[0], body, inner, frozenset(scope.values()), test)
+        each = self.assignments(bound, body, inner, frozenset(scope.values()))
 
         def search(frame: Frame) -> bool:
             return any(test(frame) for _ in each(frame))
 
         return search
 
+    def _exists_one(self, var: Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
+        """Compile a search for one element; most quantifiers are of this kind."""
+        at, domain, work = scope[var], self.elements(var.sort), self.work
+        source = self.candidates(body, var, scope, known)
+
+        def search(frame: Frame) -> bool:
+            found = source(frame) if source is not None else None
+            for element in domain if found is None else found:
+                work.left -= CANDIDATE
+                if work.left < 0:
+                    work.spend(0)
+                frame[at] = element
+                if test(frame):
+                    return True
+            return False
+
+        return search
+
     def assignments(
-        self, bound: Sequence[Var], body: Term, scope: Scope, known: frozenset[Var]
+        self, bound: Sequence[Var], body: Term, scope: Scope, known: Known
     ) -> Callable[[Frame], Iterator[None]]:
         """Compile a loop that puts every choice of ``bound`` that can make ``body`` true into the frame."""
         if not bound:
@@ -178,11 +203,13 @@ class Compiler:
         var, rest = bound[0], bound[1:]
         at, domain = scope[var], self.elements(var.sort)
         source = self.candidates(body, var, scope, known)
-        further = self.assignments(rest, body, scope, known | {var}) if rest else None
+        further = self.assignments(rest, body, scope, known | {at}) if rest else None
+        work = self.work
 
         def loop(frame: Frame) -> Iterator[None]:
             found = source(frame) if source is not None else None
-            for element in domain if found is None else tuple(found):
+            for element in domain if found is None else found:
+                work.spend(CANDIDATE)
                 frame[at] = element
                 if further is None:
                     yield None
@@ -193,9 +220,7 @@ class Compiler:
 
     # -- candidates --------------------------------------------------------------------------------
 
-    def candidates(
-        self, term: Term, var: Var, scope: Scope, known: frozenset[Var], positive: bool = True
-    ) -> Candidates | None:
+    def candidates(self, term: Term, var: Var, scope: Scope, known: Known, positive: bool = True) -> Candidates | None:
         """Compile which elements of ``var`` can make ``term`` true, or false, once the ``known`` are chosen.
 
         Nothing is returned where no restriction can be read off the term's shape.
@@ -220,9 +245,7 @@ class Compiler:
             case _:
                 return None
 
-    def _fewest(
-        self, parts: Sequence[Term], var: Var, scope: Scope, known: frozenset[Var], positive: bool
-    ) -> Candidates | None:
+    def _fewest(self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool) -> Candidates | None:
         """All parts have to be as wanted: take the part that leaves the fewest candidates."""
         compiled = (self.candidates(part, var, scope, known, positive) for part in parts)
         sources = [source for source in compiled if source is not None]
@@ -239,14 +262,12 @@ class Compiler:
 
         return fewest
 
-    def _any(
-        self, parts: Sequence[Term], var: Var, scope: Scope, known: frozenset[Var], positive: bool
-    ) -> Candidates | None:
+    def _any(self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool) -> Candidates | None:
         """One part has to be as wanted: join the candidates of all, leaving out parts that cannot be."""
         settled: list[Evaluate] = []
         sources: list[Candidates] = []
         for part in parts:
-            if free_variables(part) <= known:
+            if settles(part, scope, known):
                 settled.append(self.term(part if positive else negation(part), scope))
                 continue
             source = self.candidates(part, var, scope, known, positive)
@@ -264,20 +285,25 @@ class Compiler:
         return union
 
     def _found_in(
-        self, table: Relation, args: Sequence[Term], var: Var, scope: Scope, known: frozenset[Var]
+        self, table: Relation, args: Sequence[Term], var: Var, scope: Scope, known: Known
     ) -> Candidates | None:
         """Look the variable up in the rows of a relation, by the arguments that are known."""
         if var not in args or table.following is not None:
             return None
         position = args.index(var)
-        given = tuple(at for at, arg in enumerate(args) if at != position and free_variables(arg) <= known)
+        given = tuple(at for at, arg in enumerate(args) if at != position and settles(arg, scope, known))
         key = self.row([args[at] for at in given], scope)
         index = table.index(given)
         nothing: dict[Row, int] = {}
         return lambda frame: Column(index.get(key(frame), nothing), position)
 
-    def _equal(self, side: Term, other: Term, var: Var, scope: Scope, known: frozenset[Var]) -> Candidates | None:
-        if side != var or not free_variables(other) <= known:
+    def _equal(self, side: Term, other: Term, var: Var, scope: Scope, known: Known) -> Candidates | None:
+        if side != var or not settles(other, scope, known):
             return None
         value = self.term(other, scope)
         return lambda frame: (value(frame),)
+
+
+def settles(term: Term, scope: Scope, known: Known) -> bool:
+    """Whether what is known gives every variable of ``term`` its element."""
+    return all(scope[var] in known for var in free_variables(term))

@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from carnet_check.conformance.cast import Cast
 from carnet_check.conformance.choices import Choices, conjuncts
 from carnet_check.conformance.effects import Change, Effects, compiled
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
 from carnet_check.conformance.reduction import Followed, followed, relevant
 from carnet_check.conformance.tables import Function, Relation, Table, Undo
 from carnet_check.conformance.telling import told
+from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, RULE, Work
 from carnet_check.families import unknown
-from carnet_spec.language import Action, Effect, Guard, Instance, Protocol, Symbol
+from carnet_spec.language import Action, Effect, Guard, Instance, Protocol, Sort, Symbol
 from carnet_spec.language.terms import And, Apply, Member, Not, Term, Var, free_variables, subterms, symbols_of
 from carnet_spec.trace import Step
 
-Move = tuple[Change, ...]
-"""Everything that one step changes, deductions aside."""
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Everything that one step changes, deductions aside."""
+
+    changes: tuple[Change, ...]
+    drawn: tuple[tuple[Cast, str], ...] = ()
+    """Elements that were chosen for arguments left out: told apart from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,8 @@ class _Action:
     scope: Mapping[Var, int]
     guards: tuple[tuple[Guard, Evaluate], ...]
     effects: tuple[Effects, ...]
-    choices: Choices
+    choices: Sequence[Choices]
+    """For each number of guards, the choices of parameters for which the first so many hold."""
     drawn: tuple[tuple[int, int], ...]
     """Places of values that are drawn fresh together, and so have to differ."""
 
@@ -90,24 +99,36 @@ def _trigger(rule: _Rule, args: Sequence[Term]) -> _Trigger:
 class Machine:
     """A protocol on one instance, in one state.
 
-    ``instance`` has to name every element that steps are going to name.
+    ``instance`` has to name every element that steps are going to name. ``named`` says which elements of sorts that are
+    drawn fresh these are, if that is known; the others are all alike then.
+
+    Raises:
+        AmbiguousTraceError: the instance takes more than ``work`` to set up.
     """
 
-    def __init__(self, protocol: Protocol, instance: Instance) -> None:
+    def __init__(
+        self,
+        protocol: Protocol,
+        instance: Instance,
+        named: Mapping[str, Collection[str]] | None = None,
+        work: Work | None = None,
+    ) -> None:
         self.protocol = protocol
+        self.work = work or Work()
         self._kept = relevant(protocol)
         self._follows: Mapping[Symbol, Followed] = followed(protocol, self._kept)
         self.tables = self._make_tables(instance)
-        self._compiler = Compiler(instance, self.tables)
+        self._compiler = Compiler(instance, self.tables, self.work)
+        self._casts = _casts(protocol, instance, named or {})
         self._start()
         self._elements = {sort.name: frozenset(instance.of(sort)) for sort in protocol.sorts}
         self._actions = {action.name: self._compile(action) for action in protocol.actions}
         self._rules = [rule for action in protocol.actions if (rule := self._compile_rule(action)) is not None]
         self._triggers = self._find_triggers()
-        self.journal: list[Undo] | None = None
+        self.journal: deque[Undo] | None = None
         """What takes back the changes since somebody began to keep it, in order."""
         for rule in self._rules:
-            self.make(self._derived(rule, self._frame(), 0))
+            self._make(self._derived(rule, self._frame(), 0))
 
     # -- the first state ---------------------------------------------------------------------------
 
@@ -138,6 +159,7 @@ class Machine:
             value = self._compiler.term(initial.value, self._compiler.scope(initial.params))
             table = self.tables[initial.symbol.name]
             for row in itertools.product(*(self._compiler.elements(var.sort) for var in initial.params)):
+                self.work.spend(CHANGE)
                 found = value([*row, *self._frame()])
                 if isinstance(table, Function):
                     table.assign(row, found)
@@ -158,13 +180,13 @@ class Machine:
             scope=scope,
             guards=tuple((guard, self._compiler.term(guard.formula, scope)) for guard in action.guards),
             effects=self._effects(action, scope),
-            choices=self._choices(action, scope, len(action.guards)),
+            choices=[self._choices(action, scope, count) for count in range(len(action.guards) + 1)],
             drawn=tuple((scope[one], scope[other]) for one, other in pairs if one.sort == other.sort),
         )
 
     def _choices(self, action: Action, scope: Mapping[Var, int], guards: int) -> Choices:
         conditions = [guard.formula for guard in action.guards[:guards]]
-        return Choices(self._compiler, action.params, conditions, scope)
+        return Choices(self._compiler, action.params, conditions, scope, self._casts)
 
     def _effects(self, action: Action, scope: Mapping[Var, int]) -> tuple[Effects, ...]:
         updates = [update for update in action.updates if update.symbol in self._kept]
@@ -213,55 +235,11 @@ class Machine:
 
     # -- steps -------------------------------------------------------------------------------------
 
-    def moves(self, step: Step) -> list[Move] | str:
-        """Return what a step may change, one entry for each choice of its missing arguments that makes a difference.
-
-        If the step cannot be taken, why is returned instead.
-        """
+    def misfit(self, step: Step) -> str:
+        """Say what is wrong with a step in any state, or nothing."""
         found = self._actions.get(step.action)
         if found is None:
             return unknown("action", step.action, self.protocol.id, self._actions)
-        wrong = self._misfit(step, found)
-        if wrong:
-            return wrong
-        frame = self._frame()
-        for name, element in step.args:
-            frame[found.scope[found.params[name]]] = element
-        if len(step.args) < len(found.params):
-            return self._ways(found, frame, step)
-        why = self._refusal(found, frame)
-        return why if why else [_changes(found.effects, frame)]
-
-    def make(self, changes: Iterable[Change]) -> None:
-        """Make the changes of a move, and take every deduction that they make possible."""
-        waiting = deque(self._made(changes))
-        while waiting:
-            change = waiting.popleft()
-            for trigger in self._triggers.get(change.table.name, ()):
-                frame = self._frame()
-                if trigger.fits(change.row, frame):
-                    waiting.extend(self._made(self._derived(trigger.rule, frame, trigger.known)))
-
-    def _made(self, changes: Iterable[Change]) -> list[Change]:
-        """Make changes; return those that changed something."""
-        made = []
-        for change in changes:
-            undo = change.apply()
-            if undo is not None:
-                made.append(change)
-                if self.journal is not None:
-                    self.journal.append(undo)
-        return made
-
-    def _derived(self, rule: _Rule, frame: Frame, known: int) -> list[Change]:
-        return [
-            change
-            for choice in rule.choices.all(frame, known)
-            for change in _changes(rule.effects, [*choice, *self._frame()])
-        ]
-
-    def _misfit(self, step: Step, found: _Action) -> str:
-        """Say what is wrong with a step in any state, or nothing."""
         action = found.action
         if step.by != action.by.name:
             return f"{action.name} is a step of the {action.by.name}, not of '{step.by}'"
@@ -273,40 +251,119 @@ class Machine:
                 return f"{action.name}: '{element}' is no {sort} of this trace"
         return ""
 
-    def _refusal(self, found: _Action, frame: Frame) -> str:
+    def moves(self, step: Step) -> list[Move]:
+        """Return what a step that fits may change, for each choice of its missing arguments that makes a difference.
+
+        Nothing is returned if the step cannot be taken; of more than ``MOST_WAYS`` + 1 choices, the first so many are.
+        """
+        found = self._actions[step.action]
+        frame = self._given(step, found)
+        self.work.spend(MOVE)
+        if len(step.args) < len(found.params):
+            return self._ways(found, frame, step)
+        if not all(holds(frame) for _, holds in found.guards) or not found.distinct(frame):
+            return []
+        return [Move(self._changes(found.effects, frame))]
+
+    def why_not(self, step: Step) -> str:
+        """Say why a step that fits cannot be taken in this state."""
+        found = self._actions[step.action]
+        if len(step.args) < len(found.params):
+            return self._why_none(found, step)
+        frame = self._given(step, found)
         for guard, holds in found.guards:
             if not holds(frame):
                 return told(found.action, guard, found.scope, frame, self._compiler)
-        return "" if found.distinct(frame) else _same_draw(found.action)
+        return _same_draw(found.action)
+
+    def take(self, move: Move) -> None:
+        """Make the changes of a move, and take every deduction that they make possible."""
+        for cast, element in move.drawn:
+            self._keep(cast.draw(element))
+        self._make(move.changes)
+
+    def _make(self, changes: Iterable[Change]) -> None:
+        waiting = deque(self._made(changes))
+        while waiting:
+            change = waiting.popleft()
+            for trigger in self._triggers.get(change.table.name, ()):
+                self.work.spend(RULE)
+                frame = self._frame()
+                if trigger.fits(change.row, frame):
+                    waiting.extend(self._made(self._derived(trigger.rule, frame, trigger.known)))
+
+    def _made(self, changes: Iterable[Change]) -> list[Change]:
+        """Make changes; return those that changed something."""
+        return [change for change in changes if self._keep(change.apply())]
+
+    def _keep(self, undo: Undo | None) -> bool:
+        """Remember how to take a change back, if anything changed and somebody asked for it."""
+        if undo is not None and self.journal is not None:
+            self.journal.append(undo)
+        return undo is not None
+
+    def _derived(self, rule: _Rule, frame: Frame, known: int) -> list[Change]:
+        return [
+            change
+            for choice in rule.choices.each(frame, known)
+            for change in self._changes(rule.effects, [*choice, *self._frame()])
+        ]
+
+    def _changes(self, effects: Iterable[Effects], frame: Frame) -> tuple[Change, ...]:
+        changes = []
+        for effect in effects:
+            for change in effect(frame):
+                self.work.spend(CHANGE)
+                changes.append(change)
+        return tuple(changes)
+
+    def _given(self, step: Step, found: _Action) -> Frame:
+        frame = self._frame()
+        for name, element in step.args:
+            frame[found.scope[found.params[name]]] = element
+        return frame
 
     # -- missing arguments -------------------------------------------------------------------------
 
-    def _ways(self, found: _Action, frame: Frame, step: Step) -> list[Move] | str:
-        given = step.env
-        known = frozenset(var for var in found.action.params if var.name in given)
-        ways: dict[Move, None] = {}
-        for choice in found.choices.all(frame, found.choices.known(known)):
+    def _ways(self, found: _Action, frame: Frame, step: Step) -> list[Move]:
+        choices, given = found.choices[-1], step.env
+        known = choices.known(var for var in found.action.params if var.name in given)
+        ways: dict[tuple[Change, ...], Move] = {}
+        for choice in choices.each(frame, known):
             chosen = [*choice, *self._frame()]
             if found.distinct(chosen):
-                ways[_changes(found.effects, chosen)] = None
-        return list(ways) or self._why_none(found, step, known)
+                changes = self._changes(found.effects, chosen)
+                ways.setdefault(changes, Move(changes, tuple(self._drawn(found, choice))))
+                if len(ways) > MOST_WAYS:
+                    break
+        return list(ways.values())
 
-    def _why_none(self, found: _Action, step: Step, known: frozenset[Var]) -> str:
+    def _drawn(self, found: _Action, choice: Sequence[str]) -> Iterator[tuple[Cast, str]]:
+        for var, element in zip(found.action.params, choice, strict=True):
+            cast = self._casts.get(var.sort)
+            if cast is not None and element not in cast.known:
+                yield cast, element
+
+    def _why_none(self, found: _Action, step: Step) -> str:
         """Name the first guard that no choice of the missing arguments meets together with those before it."""
-        action = found.action
-        for number, guard in enumerate(action.guards, 1):
-            frame = self._frame()
-            for name, element in step.args:
-                frame[found.scope[found.params[name]]] = element
-            choices = self._choices(action, found.scope, number)
-            if not choices.all(list(frame), choices.known(known)):
-                missing = ", ".join(var.name for var in action.params if var not in known)
-                return f"{told(action, guard, found.scope, frame, self._compiler)}, whatever {missing} may be"
+        action, given = found.action, step.env
+        missing = ", ".join(var.name for var in action.params if var.name not in given)
+        for choices, guard in zip(found.choices[1:], action.guards, strict=True):
+            known = choices.known(var for var in action.params if var.name in given)
+            if next(choices.each(self._given(step, found), known), None) is None:
+                why = told(action, guard, found.scope, self._given(step, found), self._compiler)
+                return f"{why}, whatever {missing} may be"
         return _same_draw(action)
 
 
-def _changes(effects: Iterable[Effects], frame: Frame) -> Move:
-    return tuple([change for effect in effects for change in effect(frame)])
+def _casts(protocol: Protocol, instance: Instance, named: Mapping[str, Collection[str]]) -> dict[Sort, Cast]:
+    """Return who may stand in for what is left out, by the sorts in which some elements are alike.
+
+    The first element of a sort is what functions begin with, and rigid symbols tell elements apart.
+    """
+    rigid = {sort for symbol in protocol.symbols if not symbol.mutable for sort in (*symbol.domain, symbol.result)}
+    plain = (sort for sort in protocol.sorts if sort.fresh and sort.name in named and sort not in rigid)
+    return {sort: Cast([*named[sort.name], *instance.of(sort)[:1]], instance.of(sort)) for sort in plain}
 
 
 def _same_draw(action: Action) -> str:

@@ -26,8 +26,10 @@ MOST_DRAWN: Final = 100_000
 """The largest of those sizes."""
 MOST_OF_ONE: Final = 1_000
 """The largest of any other size."""
-MOST_TOGETHER: Final = 4_000
-"""How much those others may be when multiplied: tables grow with the square of one, and with the product of two."""
+MOST_PAIRS: Final = 1_000_000
+"""How much those others may be when multiplied, the largest twice: some tables have a row for every pair."""
+MOST_IN_A_NAME: Final = 1_000
+"""The most characters of a name in a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +70,18 @@ def conform(file: Path, asked: str = "") -> Conformance:
 
     Raises:
         UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist, or
-            for one that is larger than ``MOST_DRAWN``, ``MOST_OF_ONE`` and ``MOST_TOGETHER`` allow.
+            for one that is larger than ``MOST_DRAWN``, ``MOST_OF_ONE`` and ``MOST_PAIRS`` allow.
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
     """
     lines = _lines(file)
     header = _header(lines)
-    _check_sizes(header)
+    _check_extent(header)
     source = _source(header, asked)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
-    instance = _grown(_instance(source, protocol, header), protocol, _events(lines))
-    follower = Follower(Machine(protocol, instance))
+    named = _named(protocol, _events(lines))
+    instance = _grown(_instance(source, protocol, header), named)
+    follower = Follower(Machine(protocol, instance, named))
     events = 0
     lines = _lines(file)
     next(lines)
@@ -125,7 +128,7 @@ def _value(line: str) -> object:
     """Return the value of one line.
 
     Raises:
-        _LineError: it is not JSON, or JSON that two readers could take for different things.
+        _LineError: it is not JSON, or JSON that two readers could take for different things, or has too long a name.
 
     Source: RFC 8259, sections 4 (names that are not unique), 8.2 (halves of characters) and 9 (limits).
     """
@@ -133,18 +136,34 @@ def _value(line: str) -> object:
         value = json.loads(line, object_pairs_hook=_without_doubles)
         if r"\u" in line:
             json.dumps(value, ensure_ascii=False).encode()
+        longest = max(map(len, _texts(value)), default=0) if len(line) > MOST_IN_A_NAME else 0
     except UnicodeEncodeError:
         raise _LineError("has half a character in it") from None
     except (ValueError, RecursionError):
         raise _LineError("is not JSON") from None
+    if longest > MOST_IN_A_NAME:
+        raise _LineError(f"has a name of {longest:,} characters, and names have at most {MOST_IN_A_NAME:,}")
     return value
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text inside a JSON value, however deep."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case list() as values:
+                waiting += values
+            case dict() as fields:
+                waiting += (*fields, *fields.values())
 
 
 def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise _LineError(f"names '{twice}' twice in one object")
+        raise _LineError(f"names '{twice[:MOST_IN_A_NAME]}' twice in one object")
     return fields
 
 
@@ -171,15 +190,21 @@ def _events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
         yield event
 
 
-def _check_sizes(header: Header) -> None:
-    """Refuse an instance that would take minutes or gigabytes to build, before anything of it is built."""
+def _check_extent(header: Header) -> None:
+    """Refuse what would take minutes or gigabytes to build, before anything of it is built."""
+    twice = [name for name, count in Counter(header.without).items() if count > 1]
+    if twice:
+        raise UsageError(f"line 1: 'without' names '{twice[0]}' twice")
     for name, size in header.sizes:
         most = MOST_DRAWN if name in DRAWN_FRESH else MOST_OF_ONE
         if size > most:
             raise UsageError(f"line 1: the size '{name}' is above {most:,}, up to which traces are followed")
-    if math.prod(size for name, size in header.sizes if size and name not in DRAWN_FRESH) > MOST_TOGETHER:
-        others = " and ".join(sorted(DRAWN_FRESH))
-        raise UsageError(f"line 1: the sizes other than {others} make more than {MOST_TOGETHER:,} together")
+    others = [size for name, size in header.sizes if size and name not in DRAWN_FRESH]
+    if math.prod(others) * max(others, default=1) > MOST_PAIRS:
+        drawn = " and ".join(sorted(DRAWN_FRESH))
+        raise UsageError(
+            f"line 1: the sizes other than {drawn} make more than {MOST_PAIRS:,} when multiplied, the largest twice"
+        )
 
 
 def _source(header: Header, asked: str) -> Source:
@@ -201,19 +226,26 @@ def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
     return source.instance(protocol, header.threat, Profile("trace", dict(header.sizes)))
 
 
-def _grown(instance: Instance, protocol: Protocol, events: Iterator[Event]) -> Instance:
-    """Add the elements that the trace names to the sorts that are drawn fresh."""
-    fresh = {sort.name for sort in protocol.sorts if sort.fresh}
+def _named(protocol: Protocol, events: Iterator[Event]) -> Mapping[str, Mapping[str, None]]:
+    """Return the elements that a trace names of each sort that is drawn fresh, in order."""
+    named: dict[str, dict[str, None]] = {sort.name: {} for sort in protocol.sorts if sort.fresh}
     sort_of = {
-        (action.name, var.name): var.sort.name
+        (action.name, var.name): named[var.sort.name]
         for action in protocol.actions
         for var in action.params
-        if var.sort.name in fresh
+        if var.sort.name in named
     }
-    named: Mapping[str, dict[str, None]] = {name: dict.fromkeys(instance.elements.get(name, ())) for name in fresh}
     for event in events:
         for name, element in event.step.args:
             sort = sort_of.get((event.step.action, name))
             if sort is not None:
-                named[sort][element] = None
-    return replace(instance, elements={**instance.elements, **{name: tuple(row) for name, row in named.items()}})
+                sort[element] = None
+    return named
+
+
+def _grown(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
+    """Add the elements that a trace names to the sorts that are drawn fresh."""
+    grown = {
+        sort: tuple(dict.fromkeys((*instance.elements.get(sort, ()), *elements))) for sort, elements in named.items()
+    }
+    return replace(instance, elements={**instance.elements, **grown})

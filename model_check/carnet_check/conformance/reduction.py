@@ -62,7 +62,8 @@ def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Fol
 
 def _place(update: Update) -> int | None:
     """Return the argument that stands for every element of a sort, if there is one and only one."""
-    return update.args.index(update.each[0]) if len(update.each) == 1 else None
+    places = [at for at, arg in enumerate(update.args) if free_variables(arg) & set(update.each)]
+    return places[0] if len(places) == 1 == len(update.each) and update.args[places[0]] == update.each[0] else None
 
 
 def _base(update: Update, updates: list[Update], found: Mapping[Symbol, Followed]) -> Symbol | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from carnet_check.conformance.formulas import Compiler, Frame
 from carnet_spec.language import Action, Guard, GuardKind
 from carnet_spec.language.printing import show
-from carnet_spec.language.terms import Apply, Term, Var, free_variables, subterms
+from carnet_spec.language.terms import Apply, Exists, Forall, Term, Var, children, free_variables
 
 _WHO = {
     GuardKind.REQUIRE: "the check '{name}' fails",
@@ -30,9 +30,18 @@ def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Com
     """Return what the functions in a formula stand for, where that depends on nothing that is open."""
     known = {var for var, at in scope.items() if frame[at]}
     found = {}
-    for part in subterms(formula):
+    for part in _open(formula):
         read = isinstance(part, Apply) and not part.symbol.is_relation and part.symbol.mutable
         if read and free_variables(part) <= known:
             names = {var: frame[at] for var, at in scope.items()}
             found[show(part, names=names)] = str(compiler.term(part, scope)(frame))
     return found
+
+
+def _open(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
+    """Yield what is inside ``term`` and reads no variable of a quantifier, whatever that one is called."""
+    if not free_variables(term) & hidden:
+        yield term
+    inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden
+    for child in children(term):
+        yield from _open(child, inside)

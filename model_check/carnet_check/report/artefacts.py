@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,43 @@ def require_writable_file(file: Path) -> None:
             pass
     except OSError as error:
         raise UsageError(f"expected a file that can be written, and '{file}': {_reason(error)}") from None
+
+
+@contextmanager
+def claimed(*folders: Path) -> Iterator[None]:
+    """Make sure that nobody else writes into these folders meanwhile; they are created where they are missing.
+
+    What was created and holds nothing in the end is removed again. The claim is the kernel's: however this process
+    ends, nothing has to be cleaned up.
+
+    Raises:
+        UsageError: another command is writing into one of them, or it cannot be created.
+    """
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(folder.resolve() for folder in folders):
+            stack.enter_context(_claimed(folder))
+        yield
+
+
+@contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    require_writable_folder(folder)
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    make_folder(folder)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(f"cannot write into '{folder}': {_reason(error)}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UsageError(f"another command is writing into '{folder}': wait for it, or give another folder") from None
+    finally:
+        with suppress(OSError):  # somebody put something there
+            for place in missing:
+                place.rmdir()
+        os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""The evidence of a release: what was verified, over the digest of every file of the run, signed.
+"""The evidence of a release: what was verified, over a manifest of every file of the run, signed.
 
-An in-toto Statement v1 with a test-result predicate, as canonical JSON (RFC 8785), in a DSSE envelope. The signature
-covers the digests, so the run folder travels beside the envelope and no byte of either can change unnoticed.
+An in-toto Statement v1 with a test-result predicate, as canonical JSON (RFC 8785), in a DSSE envelope. Its subjects are
+the manifest: the name, size and digest of every file. So the run folder travels beside the envelope, no byte of either
+can change unnoticed, and no file can be added. The run is read from the bytes that were compared with the manifest.
 
 Source: in-toto attestation framework, Statement v1 and test-result v0.1; DSSE v1.0.
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.report.run_folder import Run
+from carnet_check.report.shapes import ShapeError, number, parsed, record, rows, text, word
+from carnet_check.report.snapshot import Files, plain_name, snapshot, twins
 
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -44,12 +47,20 @@ class Evidence:
     key_id: str
 
 
-def sealed(run: Run, folder: Path, private_key: bytes) -> bytes:
-    """Return the signed evidence of the run in ``folder``.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was accepted: what the evidence says, and the very bytes that it was compared with."""
+
+    evidence: Evidence
+    files: Files
+
+
+def sealed(files: Files, run: Run, private_key: bytes) -> bytes:
+    """Return the signed evidence of a run.
 
     Args:
-        run: the run that was read from ``folder``.
-        folder: its files, all of which are covered.
+        files: what the run's folder holds, all of which is covered; see :func:`~carnet_check.report.snapshot.snapshot`.
+        run: the run that was read from these files.
         private_key: PEM, unencrypted: Ed25519, ECDSA or RSA.
 
     Raises:
@@ -57,13 +68,15 @@ def sealed(run: Run, folder: Path, private_key: bytes) -> bytes:
     """
     dsse, rfc8785 = _library("securesystemslib.dsse"), _library("rfc8785")
     signer = _signer(private_key)
-    envelope = dsse.Envelope(rfc8785.dumps(_statement(run, folder)), PAYLOAD, {})
+    envelope = dsse.Envelope(rfc8785.dumps(_statement(run, files)), PAYLOAD, {})
     envelope.sign(signer)
     return bytes(rfc8785.dumps(envelope.to_dict()))
 
 
-def checked(envelope: bytes, folder: Path, public_key: bytes) -> Evidence:
+def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
     """Return what the evidence says, after making sure that it is signed by ``public_key`` and is about ``folder``.
+
+    The folder is read once; whatever is made of it has to be made of the files that are returned.
 
     Raises:
         BundleRefusedError: something is not as it was when it was signed.
@@ -83,16 +96,35 @@ def checked(envelope: bytes, folder: Path, public_key: bytes) -> Evidence:
     except Exception as error:  # the library has several kinds of error for a signature that does not verify
         raise BundleRefusedError(f"the signature does not verify under this key: {error}") from None
     statement = _read(read.payload_type, read.payload)
-    _compare(statement["subject"], folder)
+    try:
+        files = snapshot(folder)
+    except UsageError as error:
+        raise BundleRefusedError(str(error)) from None
+    _compare(_manifest(statement["subject"]), files, folder)
     predicate = statement["predicate"]
-    passed, warned, failed = (len(predicate[f"{word}Tests"]) for word in ("passed", "warned", "failed"))
-    return Evidence(predicate["result"], passed, warned, failed, len(statement["subject"]), key.keyid)
+    passed, warned, failed = (len(predicate[f"{word}Tests"]) for word in OUTCOMES)
+    return Checked(Evidence(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
+
+
+def agreed(found: Checked, run: Run) -> None:
+    """Make sure that the evidence says of a run what the run, read from the files it covers, says of itself.
+
+    Raises:
+        BundleRefusedError: it says something else.
+    """
+    said, tests = found.evidence, _tests(run)
+    if (said.passed, said.warned, said.failed) != tuple(len(tests[word]) for word in OUTCOMES):
+        raise BundleRefusedError("the evidence counts other verdicts than the run that it covers")
+    if said.result != _result(tests):
+        raise BundleRefusedError(f"the evidence says {said.result}, and the run that it covers {_result(tests)}")
 
 
 # -- the statement --------------------------------------------------------------------------------
 
+OUTCOMES = ("passed", "warned", "failed")
 
-def _statement(run: Run, folder: Path) -> dict[str, Any]:
+
+def _statement(run: Run, files: Files) -> dict[str, Any]:
     protobuf = _library("google.protobuf.json_format")
     test_result = _library("in_toto_attestation.predicates.test_result.v0.test_result_pb2")
     descriptor = _library("in_toto_attestation.v1.resource_descriptor").ResourceDescriptor
@@ -100,23 +132,35 @@ def _statement(run: Run, folder: Path) -> dict[str, Any]:
     protobuf.ParseDict(
         predicate, test_result.TestResult()
     )  # it is the predicate that its type promises, or this raises
-    subjects = [descriptor(name=name, digest={"sha256": digest}).pb for name, digest in _digests(folder)]
+    subjects = [
+        descriptor(name=name, digest={"sha256": _digest(content)}, annotations={"size": len(content)}).pb
+        for name, content in files.items()
+    ]
     statement = _library("in_toto_attestation.v1.statement").Statement(subjects, PREDICATE, predicate)
     statement.validate()
     value: dict[str, Any] = protobuf.MessageToDict(statement.pb)
     return value
 
 
-def _predicate(run: Run) -> dict[str, Any]:
-    tests: dict[str, list[str]] = {"passed": [], "warned": [], "failed": []}
+def _tests(run: Run) -> dict[str, list[str]]:
+    """Return the verdicts by how they ended, each with what it is about."""
+    tests: dict[str, list[str]] = {word: [] for word in OUTCOMES}
     for row in run.verdicts:
         word = "passed" if row["as_expected"] else "warned" if row["verdict"] == "UNKNOWN" else "failed"
         name = "/".join(row[part] for part in ("variant", "kind", "claim", "threat", "engine"))
         tests[word].append(f"{name}: {row['verdict']}")
+    return tests
+
+
+def _result(tests: Mapping[str, list[str]]) -> str:
+    return next((word for word in ("failed", "warned") if tests[word]), "passed").upper()
+
+
+def _predicate(run: Run) -> dict[str, Any]:
+    tests = _tests(run)
     closing = run.run["run"]
-    worst = next((word for word in ("failed", "warned") if tests[word]), "passed")
     return {
-        "result": worst.upper(),
+        "result": _result(tests),
         "configuration": [
             {
                 "name": f"specification of {run.spec['protocol']}, {variant}",
@@ -129,33 +173,57 @@ def _predicate(run: Run) -> dict[str, Any]:
     }
 
 
+_STATEMENT = record(
+    _type=text,
+    predicateType=text,
+    subject=rows(record(name=text, digest=record(sha256=text), annotations=record(size=number))),
+    predicate=record(result=word("PASSED", "WARNED", "FAILED"), **{f"{each}Tests": rows(text) for each in OUTCOMES}),
+)
+
+
 def _read(payload_type: str, payload: bytes) -> Mapping[str, Any]:
     if payload_type != PAYLOAD:
         raise BundleRefusedError(f"expected a payload of type {PAYLOAD}, not {payload_type}")
-    statement: dict[str, Any] = json.loads(payload)
-    if (statement.get("_type"), statement.get("predicateType")) != (STATEMENT, PREDICATE):
-        raise BundleRefusedError(f"expected {PREDICATE}, not {statement.get('predicateType')}")
-    return statement
+    try:
+        statement = parsed(payload.decode())
+        _STATEMENT(statement, "$")
+    except (ShapeError, UnicodeDecodeError) as error:
+        raise BundleRefusedError(f"expected an in-toto statement about a run: {error}") from None
+    if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
+        raise BundleRefusedError(f"expected {PREDICATE}, not {statement['predicateType']}")
+    return dict(statement)
 
 
 # -- the files ------------------------------------------------------------------------------------
 
-
-def _digests(folder: Path) -> Iterator[tuple[str, str]]:
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        yield file.relative_to(folder).as_posix(), hashlib.sha256(file.read_bytes()).hexdigest()
+Manifest = Mapping[str, tuple[float, str]]
+"""The size and the digest of each file, by its name."""
 
 
-def _compare(subjects: list[Mapping[str, Any]], folder: Path) -> None:
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _manifest(subjects: list[Mapping[str, Any]]) -> Manifest:
+    """Return what was signed of each file; a name that could mean two files, or one elsewhere, is refused."""
+    names = [subject["name"] for subject in subjects]
+    for name in names:
+        if not plain_name(name):
+            raise BundleRefusedError(f"the evidence names a file that has no plain name: {name!a}")
+    same = twins(names)
+    if same is not None:
+        raise BundleRefusedError(f"the evidence names one file twice: {same[0]!a} and {same[1]!a}")
+    return {subject["name"]: (subject["annotations"]["size"], subject["digest"]["sha256"]) for subject in subjects}
+
+
+def _compare(signed: Manifest, found: Files, folder: Path) -> None:
     """Refuse files that changed, are missing, or were added."""
-    signed = {subject["name"]: subject["digest"]["sha256"] for subject in subjects}
-    found = dict(_digests(folder))
     for name in sorted(signed.keys() | found.keys()):
         if name not in found:
             raise BundleRefusedError(f"'{name}' was signed and is missing from '{folder}'")
         if name not in signed:
             raise BundleRefusedError(f"'{name}' is in '{folder}' and was not signed")
-        if signed[name] != found[name]:
+        if signed[name] != (len(found[name]), _digest(found[name])):
             raise BundleRefusedError(f"'{name}' has changed since it was signed")
 
 

@@ -8,18 +8,25 @@
 ``attacks/NAME.json``     each violation, minimised and replayed, step by step; ``NAME.itf.json``: the same as ITF
 ``graphs/NAME.json``      the states of instances that are small enough to draw
 ========================= ==========================================================================================
+
+What is read back may have been changed by anybody, so it is read once, from plain files alone, and checked against its
+shape (``run_shapes``) before anything is made of it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import UsageError
+from carnet_check.printable import printable
+from carnet_check.report import run_shapes, shapes
 from carnet_check.report.artefacts import make_folder, write_json, write_lines
+from carnet_check.report.names import as_file_name
+from carnet_check.report.snapshot import Files, snapshot
+from carnet_check.results import exit_code
 
 FORMAT = "carnet-run/1"
 VERDICTS = "verdicts.jsonl"
@@ -44,6 +51,11 @@ class Run:
     itf: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The ITF trace of each attack, by the attack's name; written, not read back."""
 
+    @property
+    def exit_code(self) -> int:
+        """What the run exited with, unless it was interrupted."""
+        return exit_code([run_shapes.result(row) for row in self.verdicts])
+
     def write(self, folder: Path) -> None:
         """Write the run; every file is whole before it gets its name, and what an earlier run left goes first.
 
@@ -58,8 +70,8 @@ class Run:
         for attack in self.attacks:
             write_attack(folder, attack, self.itf[attack["name"]])
         for graph in self.graphs:
-            make_folder(folder / GRAPHS)
-            write_json(folder / GRAPHS / f"{graph['name']}.json", graph)
+            _make_part(folder / GRAPHS)
+            write_json(folder / GRAPHS / f"{as_file_name(graph['name'])}.json", graph)
         write_json(folder / RUN, {"format": FORMAT, **self.run})
 
 
@@ -67,17 +79,30 @@ def _clear(folder: Path) -> None:
     """Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run."""
     ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
     (folder / RUN).unlink(missing_ok=True)
-    if ours:
-        for part in (ATTACKS, GRAPHS):
+    for part in (ATTACKS, GRAPHS):
+        if ours and (folder / part).exists():
+            _make_part(folder / part)
             for file in (folder / part).glob("*.json"):
                 file.unlink()
 
 
+def _make_part(folder: Path) -> None:
+    """Make sure that a folder inside a run is one of its own: nothing is written, or removed, behind a link."""
+    if folder.is_symlink():
+        raise UsageError(f"expected a folder of the run's own, and '{folder}' is a link")
+    make_folder(folder)
+
+
 def write_attack(folder: Path, attack: Mapping[str, Any], itf: Mapping[str, Any]) -> None:
     """Add one attack to a run folder, and its trace for ITF viewers beside it."""
-    make_folder(folder / ATTACKS)
-    write_json(folder / ATTACKS / f"{attack['name']}.json", attack)
-    write_json(folder / ATTACKS / f"{attack['name']}{ITF_ENDING}", itf)
+    make_folder(folder)
+    _make_part(folder / ATTACKS)
+    name = as_file_name(attack["name"])
+    write_json(folder / ATTACKS / f"{name}.json", attack)
+    write_json(folder / ATTACKS / f"{name}{ITF_ENDING}", itf)
+
+
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def read_run(folder: Path) -> Run:
@@ -86,48 +111,99 @@ def read_run(folder: Path) -> Run:
     Raises:
         UsageError: ``folder`` was not written by ``verify --out``, or something in it is not what it should be.
     """
-    if not (folder / RUN).is_file():
+    return run_of(snapshot(folder, _is_of_a_run), folder)
+
+
+def _is_of_a_run(name: str) -> bool:
+    """Whether a file is one that a run is read from; everything else in the folder is somebody else's."""
+    inside, slash, file = name.partition("/")
+    if not slash:
+        return name in (RUN, SPEC, VERDICTS, TIMINGS, ATTACKS, GRAPHS)
+    return inside in (ATTACKS, GRAPHS) and (not file or ("/" not in file and file.endswith(".json")))
+
+
+def run_of(files: Files, folder: Path) -> Run:
+    """Return the run that ``files`` hold; ``folder`` is what errors call the place that they are from.
+
+    Raises:
+        UsageError: something is not what it should be.
+    """
+    if RUN not in files:
         raise UsageError(f"expected a folder written by 'carnet verify --out', and '{folder}' has no {RUN}")
-    run = _object(folder / RUN)
+    reader = _Reader(files, folder)
+    run = reader.object(RUN)
     if run.get("format") != FORMAT:
-        raise UsageError(f"expected a run of format {FORMAT}, and '{folder / RUN}' is of format {run.get('format')}")
-    return Run(
-        verdicts=tuple(_lines(folder / VERDICTS)),
-        run=run,
-        spec=_object(folder / SPEC),
-        attacks=tuple(_objects(folder / ATTACKS)),
-        graphs=tuple(_objects(folder / GRAPHS)),
-        timings=tuple(_lines(folder / TIMINGS)),
-    )
+        raise UsageError(f"expected a run of format {FORMAT}, and '{folder / RUN}' is of format {run.get('format')!r}")
+    verdicts, timings, spec = reader.lines(VERDICTS), reader.lines(TIMINGS), reader.object(SPEC)
+    attacks, graphs = reader.objects(ATTACKS), reader.objects(GRAPHS)
+    if not verdicts:
+        raise UsageError(f"expected verdicts in '{folder / VERDICTS}', and there is none")
+    reader.check(RUN, run_shapes.run, run)
+    reader.check(SPEC, run_shapes.spec, spec)
+    for name, rows, shape in (
+        (VERDICTS, verdicts, run_shapes.verdict),
+        (TIMINGS, timings, run_shapes.timing),
+    ):
+        for place, row in enumerate(rows, 1):
+            reader.check(name, shape, row, place)
+    for found, shape in ((attacks, run_shapes.attack), (graphs, run_shapes.graph)):
+        for name, value in found.items():
+            reader.check(name, shape, value)
+            if name.rpartition("/")[2] != f"{as_file_name(value['name'])}.json":
+                raise UsageError(f"'{folder / name}' is not called after the name in it")
+    return Run(tuple(verdicts), run, spec, tuple(attacks.values()), tuple(graphs.values()), tuple(timings))
 
 
-def _objects(folder: Path) -> Iterable[Mapping[str, Any]]:
-    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    return (_object(file) for file in files if not file.name.endswith(ITF_ENDING))
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads JSON from the files of one folder."""
 
+    files: Files
+    folder: Path
 
-def _object(file: Path) -> Mapping[str, Any]:
-    return _parsed(file, _text(file))
+    def object(self, name: str) -> dict[str, Any]:
+        """Return the object that a file holds."""
+        return self._parsed(name, self._text(name))
 
+    def objects(self, part: str) -> dict[str, dict[str, Any]]:
+        """Return the objects in the files of a part, by the names of the files."""
+        names = (name for name in self.files if name.startswith(f"{part}/") and name.count("/") == 1)
+        return {name: self.object(name) for name in names if name.endswith(".json") and not name.endswith(ITF_ENDING)}
 
-def _lines(file: Path) -> Iterable[Mapping[str, Any]]:
-    lines = _text(file).removesuffix("\n").split("\n")  # other ends of lines may stand inside a text
-    return (_parsed(file, line, number) for number, line in enumerate(lines, 1) if line or number < len(lines))
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        """Return the objects in a file that has one on each line."""
+        return list(self._lines(name))
 
+    def check(self, name: str, shape: shapes.Shape, value: Any, line: int = 0) -> None:
+        """Make sure that what a file, or a line of it, holds has a shape; JSONPath (RFC 9535) says where not."""
+        try:
+            shape(value, "$")
+        except shapes.ShapeError as error:
+            raise UsageError(f"{self._place(name, line)} is no part of a run: {printable(str(error))}") from None
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read '{file}': {getattr(error, 'strerror', None) or error}".lower()) from None
+    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+        lines = self._text(name).removesuffix("\n").split("\n")  # other ends of lines may stand inside a text
+        for number, line in enumerate(lines, 1):
+            if line or number < len(lines):
+                yield self._parsed(name, line, number)
 
+    def _text(self, name: str) -> str:
+        if name not in self.files:
+            raise UsageError(f"cannot read '{self.folder / name}': no such file or directory")
+        try:
+            return self.files[name].decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"cannot read '{self.folder / name}': it is not text in UTF-8, {error.reason}") from None
 
-def _parsed(file: Path, text: str, first: int = 1) -> Mapping[str, Any]:
-    """Read an object that stands in ``file`` from line ``first`` on."""
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"expected JSON in '{file}', line {first + error.lineno - 1}: {error.msg}") from None
-    if not isinstance(value, dict):
-        raise UsageError(f"expected a JSON object in '{file}', and found a {type(value).__name__}")
-    return value
+    def _parsed(self, name: str, text: str, line: int = 0) -> dict[str, Any]:
+        place = self._place(name, line)
+        try:
+            value = shapes.parsed(text)
+        except shapes.ShapeError as error:
+            raise UsageError(f"expected JSON in {place.rstrip(',')}: {error}") from None
+        if not isinstance(value, dict):
+            raise UsageError(f"expected a JSON object in {place.rstrip(',')}, and found a {type(value).__name__}")
+        return value
+
+    def _place(self, name: str, line: int) -> str:
+        return f"'{self.folder / name}'" + (f", line {line}," if line else "")

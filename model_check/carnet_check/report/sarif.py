@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report.names import attack_name
 from carnet_check.report.run_folder import Run
 
 Values = Mapping[str, Any]
@@ -103,7 +104,7 @@ def _result(run: Run, row: Values, places: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _attack(run: Run, row: Values) -> Values | None:
-    name = f"{row['variant']}.{row['threat']}.{row['claim']}"
+    name = attack_name(row["variant"], row["threat"], row["claim"])
     return next((each for each in run.attacks if row["verdict"] == "VIOLATED" and each["name"] == name), None)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from carnet_check.explicit import explore
+from carnet_check.report.names import file_name
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Instance, Protocol
 
@@ -29,7 +30,7 @@ def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[s
             if _is_small(part, instance, threat):
                 nodes, edges = _explored(Interpreter(part, instance))
                 return {
-                    "name": f"{protocol.variant}.{threat}",
+                    "name": file_name(protocol.variant, threat),
                     "variant": protocol.variant,
                     "threat": threat,
                     "instance": instance.describes,

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from carnet_check.errors import UsageError
 from carnet_check.report.bundle import BundleRefusedError, Evidence, checked, sealed
-from carnet_check.report.run_folder import read_run
+from carnet_check.report.run_folder import read_run, run_of
+from carnet_check.report.snapshot import snapshot
 from tests.unit.model_check.command import TOY, carnet, control
 
 
@@ -36,13 +37,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def seal(folder: Path, private: bytes = PRIVATE) -> bytes:
+    """Return signed evidence of what is in a folder now."""
+    files = snapshot(folder)
+    return sealed(files, run_of(files, folder), private)
+
+
 @pytest.fixture(scope="module")
 def envelope(run: Path) -> bytes:
-    return sealed(read_run(run), run, PRIVATE)
+    return seal(run)
 
 
 def test_a_bundle_is_accepted_and_says_what_the_run_said(run: Path, envelope: bytes) -> None:
-    evidence = checked(envelope, run, PUBLIC)
+    evidence = checked(envelope, run, PUBLIC).evidence
     assert evidence == Evidence("PASSED", 2, 0, 0, 5, evidence.key_id)
 
 
@@ -110,13 +117,13 @@ def test_another_key_is_refused(run: Path, envelope: bytes) -> None:
 
 def test_an_elliptic_curve_key_will_do(run: Path) -> None:
     private, public = pems(ec.derive_private_key(7, ec.SECP384R1()))
-    assert checked(sealed(read_run(run), run, private), run, public).result == "PASSED"
+    assert checked(seal(run, private), run, public).evidence.result == "PASSED"
 
 
 @pytest.mark.parametrize("pem", [b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", PUBLIC])
 def test_what_is_no_key_is_said_to_be_none_and_not_shown(run: Path, pem: bytes) -> None:
     with pytest.raises(UsageError, match="expected an unencrypted private key in PEM") as refused:
-        sealed(read_run(run), run, pem)
+        seal(run, pem)
     assert "AAAA" not in str(refused.value)
 
 
@@ -142,5 +149,5 @@ def test_a_bundle_inside_the_run_is_refused_before_it_is_written(run: Path, tmp_
 
 def test_a_violated_claim_makes_the_result_failed(tmp_path: Path) -> None:
     carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(tmp_path))
-    evidence = checked(sealed(read_run(tmp_path), tmp_path, PRIVATE), tmp_path, PUBLIC)
+    evidence = checked(seal(tmp_path), tmp_path, PUBLIC).evidence
     assert (evidence.result, evidence.passed, evidence.failed) == ("FAILED", 1, 1)

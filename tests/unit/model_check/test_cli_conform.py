@@ -233,11 +233,11 @@ def test_what_was_judged_is_said(tmp_path: Path) -> None:
         ({"horses": 1_001}, "the size 'horses' is above 1,000"),
         (
             {"holders": 1_000, "chunks": 1_000, "rounds": 1},
-            "the sizes other than rounds and sessions make more than 4,000",
+            "the sizes other than rounds and sessions make more than 1,000,000",
         ),
         (
-            {"holders": 41, "fakes": 0, "chunks": 100},
-            "the sizes other than rounds and sessions make more than 4,000 together",
+            {"holders": 101, "fakes": 0, "chunks": 100},
+            "the sizes other than rounds and sessions make more than 1,000,000 when multiplied, the largest twice",
         ),
     ],
 )
@@ -251,7 +251,7 @@ def test_an_instance_too_large_to_build_is_refused_before_it_is_built(
 
 
 @pytest.mark.parametrize(
-    "sizes", [{"rounds": 100_000, "sessions": 100_000}, {"holders": 1_000, "corrupt": 0, "chunks": 4}]
+    "sizes", [{"rounds": 100_000, "sessions": 100_000}, {"holders": 1_000, "corrupt": 0, "chunks": 1}]
 )
 def test_instances_at_the_bounds_are_built(tmp_path: Path, sizes: dict[str, int]) -> None:
     trace = write(tmp_path / "trace", Header.from_json(GOOD | {"sizes": dict(FIRST.sizes) | sizes}), STEPS)

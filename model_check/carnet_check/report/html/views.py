@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report.names import as_file_name, attack_name
 from carnet_check.report.run_folder import Run
 
 Values = Mapping[str, Any]
@@ -17,7 +18,7 @@ HOLDING = ("PROVED", "EXHAUSTED", "HOLDS-TO", "SAMPLED")
 
 def attack_page(attack: Values) -> str:
     """Return the name of the page of an attack."""
-    return f"attack-{attack['name']}.html"
+    return f"attack-{as_file_name(attack['name'])}.html"
 
 
 def claim_anchor(variant: str, claim: str) -> str:
@@ -62,7 +63,7 @@ def _claim(run: Run, variant: Values, claim: Values, rows: Sequence[Values]) -> 
 def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: Sequence[Values]) -> dict[str, Any]:
     """Return what all engines say of one claim under one threat model."""
     mine = [row for row in rows if row["threat"] == threat["id"]]
-    name = f"{variant['name']}.{threat['id']}.{claim['name']}"
+    name = attack_name(variant["name"], threat["id"], claim["name"])
     attack = next((each for each in run.attacks if each["name"] == name), None)
     return {
         "threat": threat,

@@ -1,0 +1,155 @@
+"""A trace of a megabyte that is written to keep the checker busy is answered within seconds and a fixed memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, work
+from carnet_spec.language import Profile
+from carnet_spec.trace import Step
+from tests.fixtures.hostile_traces import LATE, QUICK, SLOW, bare, write
+from tests.fixtures.rounds import honest
+from tests.fixtures.travelling import COLLUSION, SOURCE
+from tests.unit.model_check.command import carnet
+
+MOST_SECONDS = 10
+"""Of processor time: other work on the machine does not count."""
+MOST_MEGABYTES = 300
+
+ALONE = """
+import re, sys, time
+from pathlib import Path
+from carnet_check.cli import main
+try:
+    main(["conform", sys.argv[1], "--json"])
+except SystemExit as end:
+    peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
+    print(end.code, time.process_time(), int(peak.group(1)) // 1024, file=sys.stderr)
+"""
+"""`VmHWM` is of this process alone; `ru_maxrss` begins with what its parent held."""
+
+
+def answered(trace: Path) -> int:
+    """Return the exit code of `carnet conform` in a process of its own, which keeps within what it may take."""
+    ran = subprocess.run(
+        [sys.executable, "-c", ALONE, str(trace)], capture_output=True, text=True, timeout=100, check=False
+    )
+    code, seconds, megabytes = ran.stderr.splitlines()[-1].split()
+    assert float(seconds) < MOST_SECONDS
+    assert int(megabytes) < MOST_MEGABYTES
+    assert code in "0123"
+    assert ran.stdout.count("\n") > 0
+    return int(code)
+
+
+@pytest.mark.mends("M4")
+@pytest.mark.parametrize("shape", QUICK)
+def test_a_hostile_trace_is_answered(tmp_path: Path, shape: str) -> None:
+    assert answered(write(tmp_path / "trace", QUICK[shape])) in (1, 2, 3)
+
+
+@pytest.mark.mends("M4")
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SLOW)
+def test_a_hostile_trace_of_a_megabyte_is_answered(tmp_path: Path, shape: str) -> None:
+    answered(write(tmp_path / "trace", SLOW[shape]))
+
+
+@pytest.mark.mends("M4")
+def test_what_is_not_decided_is_said_to_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "TO_BEGIN_WITH", 200_000)
+    trace = write(tmp_path / "trace", QUICK["no arguments at all, among many"])
+    ran = carnet("conform", str(trace), "--json")
+    assert (ran.code, ran.json["error"]["kind"]) == (3, "unknown")
+    assert "undecided after 200,000 steps of work" in ran.json["error"]["message"]
+
+
+# -- counted, not timed ----------------------------------------------------------------------------
+
+
+def follower(**sizes: int) -> Follower:
+    """Return a follower of traces that name no key and no session."""
+    protocol = SOURCE.protocol()
+    instance = SOURCE.instance(
+        protocol, COLLUSION, Profile("sizes", {"holders": 2, "corrupt": 1, "chunks": 2, **sizes})
+    )
+    return Follower(Machine(protocol, instance, {"Key": (), "Session": ()}))
+
+
+def spent(until: int) -> int:
+    """Return the steps of work that the late failure takes up to an event."""
+    following = follower(rounds=300)
+    before = following.work.left
+    for step in LATE[:until]:
+        following.take(step)
+    return before + until * work.PER_EVENT - following.work.left
+
+
+@pytest.mark.mends("M4")
+def test_the_work_is_the_same_whenever_it_is_counted() -> None:
+    assert spent(150) == spent(150) > 0
+
+
+@pytest.mark.mends("M4")
+def test_more_keys_of_one_kind_take_no_more_work() -> None:
+    found = []
+    for rounds in (2, 20_000):
+        following = follower(rounds=rounds)
+        before = following.work.left
+        assert following.take(Step("open_session", "orchestrator")) is None
+        assert following.open == 1  # the first key and the first session, or others
+        found.append(before - following.work.left)
+    assert found[0] == found[1]
+
+
+@pytest.mark.mends("M4")
+def test_a_step_that_no_state_allows_is_refused_without_going_back() -> None:
+    following = follower(rounds=20)
+    for step in LATE[:100]:
+        assert following.take(step) is None
+    assert following.open
+    before = following.work.left
+    divergence = following.take(Step("fly", "orchestrator"))
+    assert divergence is not None
+    assert divergence.index == 100
+    assert following.work.left == before + work.PER_EVENT
+
+
+@pytest.mark.mends("M4")
+def test_what_waits_too_long_is_forgotten_and_then_nothing_is_said_to_diverge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace that goes on conforms all the same: what was followed is a run of the spec."""
+    monkeypatch.setattr("carnet_check.conformance.following.MOST_KEPT", 400)
+    following = follower(rounds=20)
+    for step in bare(honest(20, routed=False)):
+        assert following.take(step) is None
+    assert following.remembered <= 400
+    with pytest.raises(AmbiguousTraceError, match="undecided at event"):
+        following.take(Step("fenced", "orchestrator"))
+
+
+@pytest.mark.mends("M4")
+def test_a_recorded_run_leaves_most_of_its_allowance() -> None:
+    following = follower(rounds=40)
+    steps = honest(40, routed=False)
+    before = following.work.left
+    assert not any(following.take(step) for step in steps)
+    assert following.work.left - before > len(steps) * work.PER_EVENT / 2
+    assert following.open == 0
+
+
+def test_a_repeated_defence_is_refused(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    first = {"carnet_trace": 1, "protocol": "gpu-travelling", "variant": "", "threat": COLLUSION}
+    trace.write_text(json.dumps(first | {"without": ["fence", "fence"]}) + "\n")
+    ran = carnet("conform", str(trace))
+    assert (ran.code, ran.err) == (2, "carnet: line 1: 'without' names 'fence' twice\n")
+
+
+def test_conforming_traces_are_those_of_before(tmp_path: Path) -> None:
+    shape = SLOW["resets and reports"]
+    assert conform(write(tmp_path / "trace", shape)).conforms
