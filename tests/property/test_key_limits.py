@@ -205,10 +205,12 @@ def limited(schedule: str, limits: UsageLimits, rounds: int = 4, chunks: int = 3
     )
     with watching() as watch:
         world, _ = world_of(cast)
+        carried: list[Frame] = []
+        world.platform.keep = carried.append
         world.run()
     assert within(watch, limits)
     assert not watch.repeated()
-    links = [frame for frame in world.platform.seen if frame.kind in {Kind.H2D, Kind.D2H}]
+    links = [frame for frame in carried if frame.kind in {Kind.H2D, Kind.D2H}]
     assert sum(watch.sealed[key].messages for key in watch.link if key in watch.sealed) == len(links), "all are seen"
     return world
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from carnet_check.attacks.narrate import narrate, reason
 from carnet_check.families import load
-from carnet_check.printable import printable
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Profile
+from carnet_spec.printable import printable
 from carnet_spec.prose import hanging
 from carnet_spec.trace import Step, Trace
 

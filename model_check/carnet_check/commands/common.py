@@ -11,8 +11,8 @@ import click
 
 from carnet_check.commands.completion import PROTOCOL
 from carnet_check.errors import UsageError
-from carnet_check.printable import printable
 from carnet_check.report.closing import Closing
+from carnet_spec.printable import printable
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

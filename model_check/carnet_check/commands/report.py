@@ -10,7 +10,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.errors import UsageError
-from carnet_check.printable import printable
+from carnet_spec.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.report.closing import Closing

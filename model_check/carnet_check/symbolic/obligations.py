@@ -1,7 +1,8 @@
 """Proof obligations: what has to be valid for a set of invariants to be inductive.
 
 ``init/<invariant>`` says that the invariant holds in every first state, ``step/<action>/<invariant>`` that the action
-preserves it where all invariants hold before (a ``/`` inside a name is written ``%2F``, so that no two share an id). Deductions are actions like any other here.
+preserves it where all invariants hold before. A ``/`` inside a name is written ``%2F``, so that no two share an id.
+Deductions are actions like any other here.
 
 A pair whose action changes no symbol of the invariant is left out: the weakest precondition is then the invariant
 itself, which is one of the hypotheses, so there is nothing to prove.
@@ -207,7 +208,8 @@ def obligations(protocol: Protocol, threat: Threat | None = None) -> tuple[Oblig
 def obligations_of(system: System) -> Iterator[Obligation]:
     """Yield the obligations of ``system``, those of the first state first."""
     for invariant in system.invariants:
-        yield Obligation(f"init/{_part(invariant.name)}", invariant, None, system.goal_at_start(invariant), {}, system)
+        id = f"init/{_part(invariant.name)}"
+        yield Obligation(id, invariant, None, system.goal_at_start(invariant), {}, system)
     for action in system.protocol.actions:
         yield from _steps(system, action)
 
@@ -231,7 +233,12 @@ def _steps(system: System, action: Action) -> Iterator[Obligation]:
             if update.defence is not None and update.symbol in touched
         }
         yield Obligation(
-            f"step/{_part(action.name)}/{_part(invariant.name)}", invariant, action, goal, {**guards, **switches}, system
+            f"step/{_part(action.name)}/{_part(invariant.name)}",
+            invariant,
+            action,
+            goal,
+            {**guards, **switches},
+            system,
         )
 
 

@@ -417,9 +417,11 @@ def _variables(protocol: Protocol) -> Iterator[Var]:
     """Yield every variable that is a parameter or bound in some formula, by name, where no symbol tells its sort."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
-    for stated in (*protocol.invariants, *protocol.goals):
-        yield from stated.params
-        terms.append(stated.body)
+    stated = [(each.params, each.body) for each in protocol.invariants]
+    stated += [(goal.params, goal.body) for goal in protocol.goals]
+    for params, body in stated:
+        yield from params
+        terms.append(body)
     terms += [initial.value for initial in protocol.initial]
     terms += [part for live in protocol.liveness for part in (live.trigger, live.response)]
     found = frozenset().union(*(variables_in(term) for term in terms))
