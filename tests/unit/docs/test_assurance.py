@@ -21,6 +21,7 @@ from docs._ext import carnet_pages
 from docs._ext.carnet_pages import registered, write
 from docs._ext.carnet_pages.assurance import Case, assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
+from docs._ext.carnet_pages.mended import mended
 from docs._ext.carnet_pages.record import commands, recorded
 from tests.fixtures import toy
 
@@ -215,7 +216,8 @@ def test_every_defence_and_every_finding_is_recorded() -> None:
 @pytest.mark.skipif(util.find_spec("sphinx_needs") is None, reason="needs the docs extra; CI builds all pages anyway")
 def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    write(source, assurance([toy.FAMILY], list(found().values()), [run()], TESTS))
+    pages = assurance([toy.FAMILY], list(found().values()), [run()], TESTS)
+    write(source, pages | {"assurance/mended.md": mended([], {}, "")})
     settings = (ROOT / "docs" / "conf.py").read_text("utf-8").partition("# The assurance case")[2]
     used = "myst_parser", "sphinx_needs", "sphinx_test_reports"
     (source / "conf.py").write_text(
