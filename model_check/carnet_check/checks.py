@@ -146,8 +146,14 @@ class _Check:
     def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
         key = threat.id if threat else ""
         if key not in self._possible:
-            self._possible[key] = possible(self.protocol, threat, self._known(threat))
+            self._possible[key] = possible(self.protocol, threat, self._known(threat), self._seen(threat))
         return self._possible[key]
+
+    def _seen(self, threat: Threat | None) -> frozenset[str]:
+        """Return the actions that an exploration under a threat model took."""
+        where = (threat or NO_THREAT).id
+        searches = [found for found in self.evidence.searches if found.search.threat == where]
+        return frozenset(name for found in searches for name, count in found.fired.items() if count)
 
     def _known(self, threat: Threat | None) -> dict[str, Term]:
         """Return what is proved to hold in every state under a threat model: claims, and the lemmas they rest on."""
@@ -231,7 +237,9 @@ class _Check:
             expected=Verdict.PROVED,
             detail=f"{live.sentence} ({detail})",
             seconds=time.monotonic() - began,
-            assumptions=self.protocol.resting_on(axiom.states for axiom in self.protocol.axioms),
+            assumptions=self.protocol.resting_on(
+                axiom.states for axiom in self.protocol.axioms if axiom.name in outcome.axioms
+            ),
             kind=Kind.LIVENESS,
         )
 

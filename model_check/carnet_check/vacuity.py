@@ -8,7 +8,7 @@ on. So "never" is established for every instance, while "perhaps" says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from carnet_check.symbolic.obligations import system
@@ -33,9 +33,12 @@ Known = Mapping[str, Term]
 """Formulas that are proved to hold in every reachable state, by name."""
 
 
-def possible(protocol: Protocol, threat: Threat | None, known: Known) -> tuple[Action, ...]:
-    """Return the actions that may ever be taken; the others never are, in no instance."""
-    found: tuple[Action, ...] = ()
+def possible(protocol: Protocol, threat: Threat | None, known: Known, seen: Collection[str]) -> tuple[Action, ...]:
+    """Return the actions that may ever be taken; the others never are, in no instance.
+
+    Those called as one of ``seen`` were taken already, so nobody has to ask.
+    """
+    found = tuple(action for action in protocol.actions if action.name in seen)
     while True:
         more = tuple(
             action

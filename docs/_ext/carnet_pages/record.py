@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
 SHOWN = (
     *("protocol", "variant", "claim", "threat", "engine", "verdict", "bound", "expected"),
-    *("detail", "assumptions", "defences"),
+    *("detail", "assumptions", "defences", "kind"),
 )
 """What the pages show of a verdict."""
 

@@ -41,6 +41,8 @@ def _run(name: str, run: Any, current: Callable[[str, str], str | None]) -> Line
             "",
         )
         yield from _matrix([row for row in rows if (row["protocol"], row["variant"]) == (protocol, variant)])
+        mine = (row for row in run["results"] if (row["protocol"], row["variant"]) == (protocol, variant))
+        yield from _liveness([row for row in mine if row.get("kind") == "liveness"])
     declared = run.get("summary", {}).get("declared", [])
     if declared:
         yield from (f"Declared, not yet provable: {', '.join(code(claim) for claim in declared)}.", "")
@@ -71,6 +73,13 @@ def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
     yield from table(
         ["claim", *threats, "assumptions"],
         ([code(claim), *(cell(claim, threat) for threat in threats), taken_for_granted(claim)] for claim in claims),
+    )
+
+
+def _liveness(rows: Sequence[Mapping[str, Any]]) -> Lines:
+    """Yield what happens in the end, and how that is known."""
+    yield from table(
+        ["liveness", "verdict", "how"], ([code(row["claim"]), _verdict(row), row["detail"]] for row in rows)
     )
 
 

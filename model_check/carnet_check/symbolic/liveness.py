@@ -8,7 +8,6 @@ asks for no instance and uses axioms alone, so it holds for any number of partie
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from carnet_check.symbolic.obligations import fresh_values_differ, system
@@ -21,9 +20,10 @@ from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, n
 
 @dataclass(frozen=True, slots=True)
 class Lively:
-    """Whether a liveness property is proved: by fairness of which action, or why it is not."""
+    """Whether a liveness property is proved: by fairness of which action and from which axioms, or why it is not."""
 
     fair: str = ""
+    axioms: frozenset[str] = frozenset()
     open: tuple[str, ...] = ()
 
     @property
@@ -34,51 +34,53 @@ class Lively:
 
 def by_fairness(protocol: Protocol, live: Eventually) -> Lively:
     """Try to prove ``live`` by fairness of one of the actions that it names."""
-    kept = [name for name, action in _actions(protocol) if not _keeps(protocol, live, action)]
-    if kept:
-        return Lively(open=tuple(f"{name} may end the waiting without what is waited for" for name in kept))
-    missing: list[str] = []
+    rule = _Rule(protocol, live)
+    leaving = [action.name for action in protocol.actions if not rule.keeps_waiting(action)]
+    if leaving:
+        return Lively(open=tuple(f"{name} may end the waiting without what is waited for" for name in leaving))
+    lacking: list[str] = []
     for name in live.fair:
-        lacking = list(_lacking(protocol, live, protocol.action(name)))
-        if not lacking:
-            return Lively(fair=name)
-        missing += lacking
-    return Lively(open=tuple(missing) or ("no action is to be taken fairly",))
+        missing = rule.missing(protocol.action(name))
+        if not missing:
+            return Lively(fair=name, axioms=frozenset(rule.used))
+        lacking += missing
+    return Lively(open=tuple(lacking) or ("no action is to be taken fairly",))
 
 
-def _actions(protocol: Protocol) -> Iterator[tuple[str, Action]]:
-    return ((action.name, action) for action in protocol.actions)
+class _Rule:
+    """The three conditions of WF1, asked of the solver; ``used`` are the axioms that its answers rest on."""
 
+    def __init__(self, protocol: Protocol, live: Eventually) -> None:
+        self.axioms = system(protocol, None).axioms
+        self.waiting = conjunction((live.trigger, negation(live.response)))
+        self.live = live
+        self.used: set[str] = set()
 
-def _waiting(live: Eventually) -> Term:
-    return conjunction((live.trigger, negation(live.response)))
+    def keeps_waiting(self, action: Action) -> bool:
+        """Whether after ``action`` it is still waited for, or there."""
+        return self._follows(action, disjunction((self.live.trigger, self.live.response)))
 
+    def missing(self, action: Action) -> list[str]:
+        """Return what fairness of ``action`` lacks to bring it about."""
+        guards = conjunction(tuple(guard.formula for guard in action.guards))
+        enabled = Exists(action.params, guards) if action.params else guards
+        brought, possible = self._follows(action, self.live.response), self._valid((self.waiting,), enabled)
+        return [
+            *([] if brought else [f"{action.name} does not always bring it about"]),
+            *([] if possible else [f"{action.name} is not always possible meanwhile"]),
+        ]
 
-def _keeps(protocol: Protocol, live: Eventually, action: Action) -> bool:
-    """Whether after ``action`` it is still waited for, or there."""
-    return _follows(protocol, live, action, disjunction((live.trigger, live.response)))
+    def _follows(self, action: Action, after: Term) -> bool:
+        """Whether ``after`` holds once ``action`` was taken while it was waited."""
+        ground = with_constants(action)
+        before = (self.waiting, *(guard.formula for guard in ground.guards), fresh_values_differ(action))
+        return self._valid(before, after_updates(ground.updates)(after))
 
-
-def _lacking(protocol: Protocol, live: Eventually, action: Action) -> Iterator[str]:
-    if not _follows(protocol, live, action, live.response):
-        yield f"{action.name} does not always bring it about"
-    guards = conjunction(tuple(guard.formula for guard in action.guards))
-    enabled = Exists(action.params, guards) if action.params else guards
-    if not _valid(protocol, (_waiting(live),), enabled):
-        yield f"{action.name} is not always possible meanwhile"
-
-
-def _follows(protocol: Protocol, live: Eventually, action: Action, after: Term) -> bool:
-    """Whether ``after`` holds once ``action`` was taken while it was waited."""
-    ground = with_constants(action)
-    before = (_waiting(live), *(guard.formula for guard in ground.guards), fresh_values_differ(action))
-    return _valid(protocol, before, after_updates(ground.updates)(after))
-
-
-def _valid(protocol: Protocol, given: tuple[Term, ...], goal: Term) -> bool:
-    """Whether the axioms and what is given make ``goal`` true in every world."""
-    declarations = Declarations()
-    formulas = {**system(protocol, None).axioms, **{f"given:{number}": each for number, each in enumerate(given)}}
-    said = [statement(name, formula, declarations) for name, formula in formulas.items()]
-    said.append(statement("goal", negation(goal), declarations))
-    return ask(problem(declarations, said))[0] is Outcome.PROVED
+    def _valid(self, given: tuple[Term, ...], goal: Term) -> bool:
+        """Whether the axioms and what is given make ``goal`` true in every world."""
+        declarations = Declarations()
+        formulas = {**self.axioms, **{f"given:{number}": each for number, each in enumerate(given)}}
+        said = [statement(name, formula, declarations) for name, formula in formulas.items()]
+        outcome, core, _ = ask(problem(declarations, [*said, statement("goal", negation(goal), declarations)]))
+        self.used.update(name.removeprefix("axiom:") for name in core if name.startswith("axiom:"))
+        return outcome is Outcome.PROVED
