@@ -20,6 +20,7 @@ import click
 
 GROUP = "carnet.commands"
 EXIT_USAGE = 2
+EXIT_UNKNOWN = 3
 EXIT_INTERNAL = 5
 EXIT_INTERRUPTED = 130
 EXIT_UNREAD = 141
@@ -133,6 +134,8 @@ def _described(error: BaseException) -> tuple[str, str, int]:
         return error.kind, _one_line(str(error)), error.exit_code
     if isinstance(error, SpecificationError):
         return "specification", _one_line(str(error)), EXIT_USAGE
+    if isinstance(error, MemoryError):
+        return "unknown", "out of memory: take smaller sizes, or end earlier with --max-memory", EXIT_UNKNOWN
     hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
     return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", EXIT_INTERNAL
 
