@@ -75,6 +75,7 @@ def attack(
     from carnet_check.attacks.hunt import caps_within, hunt, quarry
     from carnet_check.attacks.replaying import replayed, told
     from carnet_check.families import load
+    from carnet_check.interrupts import covering
     from carnet_check.report.artefacts import claimed, require_writable_file
     from carnet_check.report.progress import progress
 
@@ -90,8 +91,8 @@ def attack(
         (log if as_json else say)(line)
     began = time.monotonic()
     caps = caps_within(max_memory)
-    with progress() as shown:
-        result = hunt(target, jobs=jobs or cores(), caps=caps, progress=shown.status)
+    with progress() as shown, covering(shown) as covered:
+        result = hunt(target, jobs=jobs or cores(), caps=caps, progress=covered.status)
     written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
     closing = _closing(context, result, written, time.monotonic() - began)
     if result.trace is not None:

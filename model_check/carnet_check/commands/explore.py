@@ -72,6 +72,7 @@ def explore(
     from carnet_check.attacks.hunt import quarry
     from carnet_check.extent import available_memory, refuse_instance, refuse_sizes
     from carnet_check.families import load
+    from carnet_check.interrupts import covering
     from carnet_check.report.progress import progress
     from carnet_check.searches import Caps, Search, search_in
 
@@ -96,9 +97,10 @@ def explore(
     )
     for line in _intention(target, instance.describes, profile):
         (log if as_json else say)(line)
-    with progress() as shown:
+    with progress() as shown, covering(shown) as covered:
+        covered.status("laying out the instance")
         found = search_in(
-            task, target.protocol, instance, lambda states, depth: shown.status(f"{states:,} states, depth {depth}")
+            task, target.protocol, instance, lambda states, depth: covered.status(f"{states:,} states, depth {depth}")
         )
     if found.problems:
         from carnet_check.errors import EngineError

@@ -81,6 +81,7 @@ def verify(
     """
     from carnet_check import campaign as running
     from carnet_check.families import load
+    from carnet_check.interrupts import covering
     from carnet_check.planning import Request, planned
     from carnet_check.report.artefacts import claimed, require_writable_file
     from carnet_check.report.progress import progress
@@ -94,11 +95,12 @@ def verify(
     announce = log if as_json else say
     for line in _intention(campaign):
         announce(line)
-    with progress() as shown:
-        running.verify(campaign, lambda kind, text: getattr(shown, kind)(text))
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
-    closing = _closing(context, campaign, kept)
-    _keep(campaign, closing, kept)
+    with progress() as shown, covering(shown) as covered:
+        running.verify(campaign, lambda kind, text: getattr(covered, kind)(text))
+        covered.status("writing what was asked for")
+        closing = _closing(context, campaign, kept)
+        _keep(campaign, closing, kept)
     finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
     return campaign.exit_code
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def test_a_run_is_refused_or_shown_whatever_is_changed_in_it(folder: Path, tmp_p
     assert shown > 500
 
 
-RUIN = {
+RUIN: dict[str, Callable[[bytes], bytes]] = {
     "cut off": lambda content: content[:-3],
     "empty": lambda _: b"",
     "not UTF-8": lambda content: content + b"\xff",
@@ -370,7 +370,7 @@ def signed_about(subject: list[dict[str, Any]], predicate: dict[str, Any] | None
     ],
 )
 def test_a_signed_manifest_is_checked_too(folder: Path, subject: list[Any], said: str) -> None:
-    whole = {"digest": {"sha256": "0" * 64}, "annotations": {"size": 1}}
+    whole: dict[str, Any] = {"digest": {"sha256": "0" * 64}, "annotations": {"size": 1}}
     listed = [{**whole, **each} if isinstance(each, dict) else each for each in subject]
     with pytest.raises(BundleRefusedError, match=said):
         checked(signed_about(listed), folder, PUBLIC)
