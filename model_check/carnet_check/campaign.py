@@ -8,13 +8,13 @@ cannot hold) becomes a row of its own, or takes the claim's place.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from carnet_check.checks import Evidence, disagreements, vacuities
+from carnet_check.extent import available_memory
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan, Request, planned
 from carnet_check.pools import run_all
 from carnet_check.report.progress import Pace
@@ -160,21 +160,20 @@ def _explored(campaign: Campaign, on_event: Event) -> Iterator[Found]:
         yield found
 
 
-def caps_of(profile: str, jobs: int) -> Caps:
-    """Return where the explorations of a profile stop: the workers share the memory."""
-    caps = CAPS.get(profile, Caps())
-    memory = min(caps.memory or _memory(), _memory())
-    return replace(caps, memory=memory, workers=jobs)
+def caps_of(profile: str, jobs: int, memory: int | None = None) -> Caps:
+    """Return where the explorations of a profile stop: the workers share the memory, at most what is free of it."""
+    return _within_memory(CAPS.get(profile, Caps()), jobs, memory)
 
 
-def _memory() -> int:
-    """Return most of the memory of this machine; the rest is for everything else."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5
+def _within_memory(caps: Caps, jobs: int, memory: int | None) -> Caps:
+    free = available_memory()
+    return replace(caps, memory=memory or min(caps.memory or free, free), workers=jobs)
 
 
 def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
     profile = campaign.profile
-    caps = caps_of(profile.name, campaign.request.jobs)
+    request = campaign.request
+    caps = caps_of(profile.name, request.jobs, request.memory)
     common: dict[str, Any] = {
         "reference": campaign.request.source.reference,
         "variant": plan.protocol.variant,
@@ -195,7 +194,7 @@ def _searches(campaign: Campaign, plan: Plan) -> Iterator[Search]:
             claims=(),
             goals=tuple(goal.name for goal in far),
             directed=True,
-            caps=DIRECTED_CAPS,
+            caps=_within_memory(DIRECTED_CAPS, request.jobs, request.memory),
         )
 
 

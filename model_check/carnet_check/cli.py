@@ -20,6 +20,7 @@ import click
 
 GROUP = "carnet.commands"
 EXIT_USAGE = 2
+EXIT_UNKNOWN = 3
 EXIT_INTERNAL = 5
 EXIT_INTERRUPTED = 130
 EXIT_UNREAD = 141
@@ -86,8 +87,11 @@ class Commands(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         try:
-            code = super().main(given, prog_name or "carnet", **extra)
-            sys.stdout.flush()
+            from carnet_check.interrupts import like_ctrl_c
+
+            with like_ctrl_c():
+                code = super().main(given, prog_name or "carnet", **extra)
+                sys.stdout.flush()
         except BaseException as error:
             if isinstance(error, BrokenPipeError | UnreadError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more
@@ -126,13 +130,15 @@ def _described(error: BaseException) -> tuple[str, str, int]:
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", "interrupted: nothing was written", EXIT_INTERRUPTED
+        return "interrupted", "interrupted before there was anything to tell", EXIT_INTERRUPTED
     if isinstance(error, click.ClickException):
         return "usage", _one_line(error.format_message()), EXIT_USAGE
     if isinstance(error, CarnetError):
         return error.kind, _one_line(str(error)), error.exit_code
     if isinstance(error, SpecificationError):
         return "specification", _one_line(str(error)), EXIT_USAGE
+    if isinstance(error, MemoryError):
+        return "unknown", "out of memory: take smaller sizes, or end earlier with --max-memory", EXIT_UNKNOWN
     hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
     return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", EXIT_INTERNAL
 
@@ -152,5 +158,6 @@ def main() -> None:
     PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command takes --json; a group,
     such as attest, leaves that to its commands.
 
-    Exit codes: 0 all as expected, 1 violated, 2 usage, 3 unknown, 4 vacuous, 5 internal error, 130 interrupted.
+    Exit codes: 0 all as expected, 1 violated, 2 usage, 3 unknown, 4 vacuous, 5 internal error, 130 interrupted
+    (by Ctrl-C, SIGTERM or SIGHUP).
     """

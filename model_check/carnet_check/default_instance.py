@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from carnet_check.errors import UsageError
+from carnet_check.extent import refuse_choices, refuse_sizes
 from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, Sort, Symbol
 from carnet_spec.language.terms import (
     And,
@@ -47,6 +48,7 @@ def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     for model in protocol.threats:
         if model.id == threat:
             axioms += model.axioms
+    refuse_choices(protocol, Instance(elements), [axiom.formula for axiom in axioms])
     relations, functions = _Assignment(protocol, elements).solve(axioms)
     sizes = " · ".join(f"{len(names)} {sort}" for sort, names in elements.items())
     return Instance(elements, relations, functions, describes=sizes)
@@ -58,6 +60,7 @@ def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:
     Raises:
         UsageError: the scale names no sort of the protocol.
     """
+    refuse_sizes(scale)
     sorts = [sort for sort in protocol.sorts if not sort.is_enumeration]
     known = {sort.name for sort in sorts}
     for name in scale:

@@ -23,7 +23,7 @@ from typing import Any
 
 from carnet_check.default_instance import EACH, default_instance
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
-from carnet_check.interrupts import no_longer_than
+from carnet_check.time_limit import no_longer_than
 from carnet_spec.language import (
     Draft,
     Family,

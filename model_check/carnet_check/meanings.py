@@ -13,7 +13,8 @@ exactly once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.semantics import Interpreter
@@ -22,6 +23,8 @@ from carnet_spec.language.terms import symbols_of
 
 MOST_TABLES = 1 << 12
 """How many tables of one symbol are looked at."""
+MOST_RENAMED = 6
+"""How many elements of a sort are renamed."""
 MOST_RENAMINGS = 5_000
 """How many renamings are tried; with fewer than there are, some kinds come more than once."""
 
@@ -75,8 +78,8 @@ class _Sizes:
 
 
 def _tables(symbol: Symbol, sizes: _Sizes) -> Iterator[Table]:
-    rows, values = len(sizes.rows(symbol)), sizes.values(symbol)
-    if values**rows > MOST_TABLES:
+    rows, values = math.prod(sizes.of(sort) for sort in symbol.domain), sizes.values(symbol)
+    if rows * math.log2(max(values, 1)) > math.log2(MOST_TABLES):
         raise TooMany(f"{symbol.name} has {values}^{rows} meanings")
     return itertools.product(range(values), repeat=rows)
 
@@ -103,7 +106,7 @@ class _Search:
     def _renamings(self) -> Iterator[Renaming]:
         """Yield every way to rename elements, the identity first; members of enumerations keep their names."""
         sorts = [sort for sort in self.sizes.protocol.sorts if not sort.is_enumeration]
-        for chosen in itertools.product(*(itertools.permutations(range(self.sizes.of(sort))) for sort in sorts)):
+        for chosen in itertools.product(*(_permutations(self.sizes.of(sort)) for sort in sorts)):
             yield dict(zip(sorts, chosen, strict=True))
 
     def _decide(self, place: int, decided: tuple[Table, ...], renamings: list[Renaming]) -> Iterator[Instance]:
@@ -155,6 +158,11 @@ class _Search:
             others = (name for name in numbered if name not in names.values())
             found[sort] = tuple(names.get(at) or next(others) for at in range(len(row)))
         return found
+
+
+def _permutations(size: int) -> Iterable[Table]:
+    """Return every order of so many elements, or, where these are too many, the one that changes nothing."""
+    return itertools.permutations(range(size)) if size <= MOST_RENAMED else (tuple(range(size)),)
 
 
 def _is_constant(symbol: Symbol) -> bool:

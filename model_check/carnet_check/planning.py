@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from carnet_check.errors import InvalidSpecificationError, UsageError
+from carnet_check.extent import available_memory, refuse_instance
 from carnet_check.families import Source, unknown
 from carnet_check.results import Result, by_verdict, exit_code
 from carnet_check.searches import NO_THREAT, Found, violated_axioms
@@ -32,6 +33,8 @@ class Request:
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
     jobs: int = 1
+    memory: int | None = None
+    """Bytes that the explorations may take together; what is free, if nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +226,11 @@ def _refuse_empty(campaign: Campaign) -> None:
 def _refuse_instances(campaign: Campaign) -> None:
     """Build every instance once, so that a size that makes none is known before anything runs."""
     if EXPLICIT in campaign.engines:
+        memory = available_memory() if campaign.request.memory is None else campaign.request.memory
         for plan in campaign.plans:
             for threat in plan.threats:
                 instance = campaign.request.source.instance(plan.protocol, threat.id, campaign.profile)
+                refuse_instance(plan.protocol, instance, memory)
                 wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
                 if wrong:
                     raise InvalidSpecificationError(f"profile {campaign.profile.name}: {'; '.join(wrong)}")

@@ -8,11 +8,12 @@ the hunt, because it speaks for every size. Otherwise the larger stages follow, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.narrate import silent
 from carnet_check.errors import EngineError, UsageError
+from carnet_check.extent import available_memory, refuse_instance
 from carnet_check.families import Source, unknown
 from carnet_check.results import Verdict
 from carnet_check.scope import scope_of
@@ -27,6 +28,12 @@ STAGE_CAPS = Caps(states=2_000_000, memory=6 * GIBIBYTE)
 PREFERRED_THREAT = "collusion"
 
 Say = Callable[[str], None]
+
+
+def caps_within(memory: int | None) -> Caps:
+    """Return where a stage of a hunt stops; unless it is said, most of the memory that is free may be taken."""
+    assert STAGE_CAPS.memory is not None
+    return replace(STAGE_CAPS, memory=memory or min(STAGE_CAPS.memory, available_memory()))
 
 
 @dataclass(frozen=True)
@@ -214,6 +221,9 @@ def _stages(target: Quarry) -> tuple[Profile, ...]:
 
 def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Found:
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
+    memory = available_memory() if caps.memory is None else caps.memory
+    for instance, _ in scope.instances:
+        refuse_instance(target.protocol, instance, memory)
     task = Search(
         reference=target.source.reference,
         variant=target.protocol.variant,

@@ -30,7 +30,7 @@ Limits = Mapping[str, Mapping[str, str] | None]
 """Actions to leave out of a search, or the arguments that they may have in it."""
 
 
-def replayed(attack: Mapping[str, Any], found: Hunt) -> dict[str, Any] | None:
+def replayed(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) -> dict[str, Any] | None:
     """Return what came of carrying an attack out; nothing if no implementation of its protocol is installed.
 
     If another attack on the same claim had to be taken, its steps are in the result.
@@ -42,7 +42,7 @@ def replayed(attack: Mapping[str, Any], found: Hunt) -> dict[str, Any] | None:
     limits = getattr(replay, "realisable", None)
     if outcome["reproduced"] or limits is None:
         return outcome
-    steps = _another(found, limits([action.name for action in found.quarry.protocol.actions]))
+    steps = _another(found, limits([action.name for action in found.quarry.protocol.actions]), memory)
     if steps is None:
         return outcome
     again: dict[str, Any] = replay({**attack, "steps": steps})
@@ -57,7 +57,7 @@ def _replay(protocol: str) -> Callable[[Mapping[str, Any]], dict[str, Any]] | No
     return None
 
 
-def _another(found: Hunt, limits: Limits) -> list[dict[str, Any]] | None:
+def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:
     """Look for an attack on the same claim within ``limits``; it is one of the whole design all the same."""
     target = found.quarry
     narrow = narrowed(target.protocol, limits)
@@ -69,6 +69,7 @@ def _another(found: Hunt, limits: Limits) -> list[dict[str, Any]] | None:
             instance,
             invariants=(claim,),
             max_states=MOST_STATES,
+            max_memory=memory,
             threat=target.threat.id,
         )
         trace: Trace | None = explored.violations.get(claim.name)

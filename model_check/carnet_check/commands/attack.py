@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, protocol_argument, say
+from carnet_check.commands.common import (
+    cores,
+    finish,
+    jobs_option,
+    json_option,
+    log,
+    memory_option,
+    protocol_argument,
+    say,
+)
 from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
 from carnet_check.errors import UsageError
 
@@ -39,6 +48,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option("--full", is_flag=True, help="Tell after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
+@memory_option
 @json_option
 @click.pass_context
 def attack(
@@ -55,15 +65,17 @@ def attack(
     full: bool,
     test_file: Path | None,
     out: Path | None,
+    max_memory: int | None,
     as_json: bool,
 ) -> int:
     """Remove defences from PROTOCOL, or take a variant, and look for the attack that this opens.
 
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
-    from carnet_check.attacks.hunt import hunt, quarry
+    from carnet_check.attacks.hunt import caps_within, hunt, quarry
     from carnet_check.attacks.replaying import replayed, told
     from carnet_check.families import load
+    from carnet_check.interrupts import covering
     from carnet_check.report.artefacts import claimed, require_writable_file
     from carnet_check.report.progress import progress
 
@@ -78,15 +90,16 @@ def attack(
     for line in _intention(target):
         (log if as_json else say)(line)
     began = time.monotonic()
-    with progress() as shown:
-        result = hunt(target, jobs=jobs or cores(), progress=shown.status)
+    caps = caps_within(max_memory)
+    with progress() as shown, covering(shown) as covered:
+        result = hunt(target, jobs=jobs or cores(), caps=caps, progress=covered.status)
     written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
     closing = _closing(context, result, written, time.monotonic() - began)
     if result.trace is not None:
         _write(result, closing, itf_file, test_file, out)
     value = _as_json(result, draw)
     if replay and result.trace is not None:
-        value["replay"] = replayed(value, result)
+        value["replay"] = replayed(value, result, caps.memory)
     lines = [] if as_json else [*_lines(result, draw, full), *(told(value["replay"]) if replay else ())]
     finish(as_json, value, lines, closing)
     return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)

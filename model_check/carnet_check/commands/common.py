@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -14,6 +15,8 @@ from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
 from carnet_spec.printable import printable
 
+MOST_DIGITS = 15
+"""Of a size: what is larger is refused by whoever takes it."""
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 protocol_argument = click.argument("protocol", type=PROTOCOL)
@@ -48,6 +51,37 @@ def jobs_option(command: Decorated) -> Decorated:
     return option(command)
 
 
+class Memory(click.ParamType[int]):
+    """An amount of memory: a number of bytes, or of KiB, MiB or GiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes.
+
+        Raises:
+            click.BadParameter: it is no amount of memory.
+        """
+        if isinstance(value, int):
+            return value
+        written = re.fullmatch(r"(\d{1,15})\s*(?:([kmg])(?:i?b)?|b)?", str(value).strip(), re.IGNORECASE | re.ASCII)
+        if written is None or not int(written[1]):
+            self.fail(f"expected an amount of memory such as 500M or 2GiB, not '{value}'", param, ctx)
+        return int(written[1]) << 10 * " kmg".index((written[2] or " ").lower())
+
+
+def memory_option(command: Decorated) -> Decorated:
+    """Add ``--max-memory``: what all explorations together may take, by default most of what is free."""
+    option = click.option(
+        "--max-memory",
+        type=Memory(),
+        default=None,
+        metavar="SIZE",
+        help="Stop before more is taken, e.g. 2GiB. [default: most of what is free]",
+    )
+    return option(command)
+
+
 def size_options(command: Decorated) -> Decorated:
     """Add the options that say how large an instance is."""
     for option in (
@@ -68,8 +102,9 @@ def sizes_given(holders: int | None, rounds: int | None, sizes: Iterable[str]) -
     given = {name: value for name, value in (("holders", holders), ("rounds", rounds)) if value is not None}
     for text in sizes:
         name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip().isdecimal() or int(value) < 1:
-            raise UsageError(f"--set expects NAME=VALUE with a whole number of at least 1, not '{text}'")
+        known = value.strip().isdecimal() and len(value.strip()) <= MOST_DIGITS
+        if not equals or not name.strip() or not known or int(value) < 1:
+            raise UsageError(f"--set expects NAME=VALUE with a whole number of at least 1, not '{text[:60]}'")
         number = int(value)
         if given.setdefault(name.strip(), number) != number:
             raise UsageError(f"'{name.strip()}' is given twice, as {given[name.strip()]} and as {number}")

@@ -13,6 +13,7 @@ from carnet_check.commands.common import (
     finish,
     json_option,
     log,
+    memory_option,
     protocol_argument,
     say,
     size_options,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--no-reduction", is_flag=True, help="Visit also what provably cannot matter.")
 @click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
+@memory_option
 @json_option
 @click.pass_context
 def explore(
@@ -60,21 +62,31 @@ def explore(
     moves: int | None,
     no_reduction: bool,
     max_states: int | None,
+    max_memory: int | None,
     as_json: bool,
 ) -> int:
-    """Visit every state of one instance of PROTOCOL and check every claim in each of them."""
+    """Visit every state of one instance of PROTOCOL and check every claim in each of them.
+
+    Exit code 3: the search stopped before it had seen every state, at --max-states or when its memory was used up.
+    """
     from carnet_check.attacks.hunt import quarry
+    from carnet_check.extent import available_memory, refuse_instance, refuse_sizes
     from carnet_check.families import load
+    from carnet_check.interrupts import covering
     from carnet_check.report.progress import progress
     from carnet_check.scope import scope_of
     from carnet_check.searches import Caps, Search, search_scope
 
     given = sizes_given(holders, rounds, sizes)
+    memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
     profile = source.profile(profile_name)
     profile = replace(profile, scale={**profile.scale, **given}, budget=profile.budget if moves is None else moves)
     target = quarry(source, variant=variant, threat=threat, every_claim=True)
+    refuse_sizes(profile.scale)
     scope = scope_of(source, target.protocol, target.threat.id, profile, target.claims)
+    for instance, _ in scope.instances:
+        refuse_instance(target.protocol, instance, memory)
     task = Search(
         reference=source.reference,
         variant=target.protocol.variant,
@@ -82,20 +94,21 @@ def explore(
         threat=target.threat.id,
         profile=profile,
         claims=target.claims,
-        caps=Caps(states=max_states),
+        caps=Caps(states=max_states, memory=memory),
         reduction=not no_reduction,
     )
     for line in _intention(target, scope.describes, profile):
         (log if as_json else say)(line)
-    with progress() as shown:
+    with progress() as shown, covering(shown) as covered:
+        covered.status("laying out the instance")
         found = search_scope(
-            task, target.protocol, scope, lambda states, depth: shown.status(f"{states:,} states, depth {depth}")
+            task, target.protocol, scope, lambda states, depth: covered.status(f"{states:,} states, depth {depth}")
         )
     if found.problems:
         from carnet_check.errors import EngineError
 
         raise EngineError("; ".join(found.problems))
-    closing = _closing(context, target, found)
+    closing = _closing(context, target, found, max_memory)
     finish(as_json, _as_json(target, found), [] if as_json else _lines(target, found), closing)
     return _code(target, found)
 
@@ -170,7 +183,7 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
     yield ""
 
 
-def _closing(context: click.Context, target: Quarry, found: Found) -> Closing:
+def _closing(context: click.Context, target: Quarry, found: Found, memory: int | None) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
     from carnet_check.searches import fixed
 
@@ -182,10 +195,17 @@ def _closing(context: click.Context, target: Quarry, found: Found) -> Closing:
         verdicts={name: count for name, count in counts.items() if count},
         outcome="every reachable state seen" if found.exhaustive else found.covered,
         strength=f"explicit: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
-        budget="no cap on states" if found.search.caps.states is None else f"{found.search.caps.states:,} states",
+        budget=_budget(found.search.caps.states, memory),
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
         digests={protocol.variant: protocol.digest},
         artefacts="",
         rerun=rerun_command(context),
         seconds=found.seconds,
     )
+
+
+def _budget(states: int | None, memory: int | None) -> str:
+    from carnet_check.extent import shown_memory
+
+    capped = "no cap on states" if states is None else f"{states:,} states"
+    return capped if memory is None else f"{capped}, {shown_memory(memory)}"

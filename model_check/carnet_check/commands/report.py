@@ -54,6 +54,7 @@ def report(
     over the name, size and digest of every file in RUN; what is not as it was when it was signed is refused (exit code
     1), and so is a link. A bundle that is accepted ends with the exit code that the run has: 0 if all was as expected.
     """
+    from carnet_check.interrupts import covering
     from carnet_check.report.artefacts import claimed, require_writable_file
 
     if html is None and bundle is None and check_bundle is None:
@@ -69,10 +70,13 @@ def report(
         context.with_resource(claimed(html))
     value: dict[str, Any] = {"run_folder": str(run_folder)}
     lines: list[str] = []
-    run = _read(asked, value, lines)
-    tables = [_table(file) for file in table_files]
-    if html is not None:
-        _pages(run, html, tables, value, lines)
+    with covering() as covered:
+        covered.status(f"reading '{run_folder}'")
+        run = _read(asked, value, lines)
+        tables = [_table(file) for file in table_files]
+        if html is not None:
+            covered.status(f"writing pages into '{html}'")
+            _pages(run, html, tables, value, lines)
     written = ", ".join(str(path) for path in (html, bundle) if path is not None)
     finish(as_json, value, [*map(printable, lines), ""], _closing(context, run, written))
     return 0 if check_bundle is None else run.exit_code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, say
+from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, memory_option, say
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
 from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION
 
@@ -54,6 +54,7 @@ class Kept(NamedTuple):
     "--markdown", "markdown_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a summary for GitHub."
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
+@memory_option
 @json_option
 @click.pass_context
 def verify(
@@ -70,6 +71,7 @@ def verify(
     sarif_file: Path | None,
     markdown_file: Path | None,
     html: Path | None,
+    max_memory: int | None,
     as_json: bool,
 ) -> int:
     """Establish or refute every claim of PROTOCOL, under every threat model it names.
@@ -79,6 +81,7 @@ def verify(
     """
     from carnet_check import campaign as running
     from carnet_check.families import load
+    from carnet_check.interrupts import covering
     from carnet_check.planning import Request, planned
     from carnet_check.report.artefacts import claimed, require_writable_file
     from carnet_check.report.progress import progress
@@ -87,16 +90,17 @@ def verify(
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, jobs or cores())
+    request = Request(load(protocol), variants, claims, threats, engines, profile, jobs or cores(), max_memory)
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
         announce(line)
-    with progress() as shown:
-        running.verify(campaign, lambda kind, text: getattr(shown, kind)(text))
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
-    closing = _closing(context, campaign, kept)
-    _keep(campaign, closing, kept)
+    with progress() as shown, covering(shown) as covered:
+        running.verify(campaign, lambda kind, text: getattr(covered, kind)(text))
+        covered.status("writing what was asked for")
+        closing = _closing(context, campaign, kept)
+        _keep(campaign, closing, kept)
     finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
     return campaign.exit_code
 

@@ -153,9 +153,12 @@ def graph(value: Any, where: str) -> None:
 
 def result(row: Mapping[str, Any]) -> Result:
     """Return a verdict as it was before it was written down."""
-    names = ("protocol", "variant", "claim", "threat", "engine")
     return Result(
-        *(row[name] for name in names),
+        protocol=row["protocol"],
+        variant=row["variant"],
+        claim=row["claim"],
+        threat=row["threat"],
+        engine=row["engine"],
         verdict=Verdict(row["verdict"]),
         expected=Verdict(row["expected"]),
         kind=Kind(row["kind"]),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import copy
 import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from carnet_check.report.html import write_html
 from carnet_check.report.names import MOST, as_file_name, attack_name, file_name, is_file_name
 from carnet_check.report.run_folder import Run, read_run, run_of, write_attack
 from carnet_check.report.snapshot import plain_name, snapshot, twins
-from tests.unit.model_check.command import TOY, carnet, control
+from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 from tests.unit.model_check.test_bundle import PRIVATE, PUBLIC
 
 
@@ -103,7 +104,7 @@ def test_a_run_is_refused_or_shown_whatever_is_changed_in_it(folder: Path, tmp_p
     assert shown > 500
 
 
-RUIN = {
+RUIN: dict[str, Callable[[bytes], bytes]] = {
     "cut off": lambda content: content[:-3],
     "empty": lambda _: b"",
     "not UTF-8": lambda content: content + b"\xff",
@@ -212,6 +213,23 @@ def test_nothing_is_written_outside_whatever_an_attack_is_called(folder: Path, t
         assert kept.name.isascii()
         assert len(kept.name) <= MOST + len("attack-.itf.json")
     assert len(read_run(tmp_path / "in" / "run").graphs) == 1
+
+
+@pytest.mark.mends("M6")
+def test_a_protocol_with_odd_names_is_kept_shown_and_written_as_a_test(tmp_path: Path) -> None:
+    protocol, inside = str(FIXTURES / "odd_names.py"), tmp_path / "in"
+    inside.mkdir()
+    kept = ("--out", str(inside / "run"), "--html", str(inside / "html"))
+    assert carnet("verify", protocol, "--engine", "explicit", *kept).code == 1
+    assert carnet("report", str(inside / "run"), "--html", str(inside / "again")).code == 0
+    written = ("--as-test", str(inside / "test_it.py"), "--itf", str(inside / "it.json"), "--out", str(inside / "run"))
+    assert carnet("attack", protocol, "--variant", "main", *written).code == 1
+    assert {each.name for each in tmp_path.iterdir()} == {"in"}
+    assert {each.name for each in inside.iterdir()} == {"run", "html", "again", "test_it.py", "it.json"}
+    module = ast.parse((inside / "test_it.py").read_text())
+    assert [type(each).__name__ for each in module.body] == [
+        *("Expr", "ImportFrom", "AnnAssign", "AnnAssign", "FunctionDef")
+    ]
 
 
 @pytest.mark.mends("M6")
@@ -341,16 +359,16 @@ def test_names_that_some_systems_take_for_one_are_found() -> None:
     assert twins(["a", "b"]) is None
 
 
-def signed_about(subject: list[dict[str, Any]], predicate: dict[str, Any] | None = None) -> bytes:
+def signed_about(subject: list[Any]) -> bytes:
     """Sign a statement as it is given; the key may be trusted and its owner careless."""
     import rfc8785
     from securesystemslib.dsse import Envelope
 
     from carnet_check.report import bundle
 
-    said = {"result": "PASSED", "passedTests": [], "warnedTests": [], "failedTests": []}
-    statement = {"_type": bundle.STATEMENT, "predicateType": bundle.PREDICATE, "subject": subject}
-    envelope = Envelope(rfc8785.dumps({**statement, "predicate": predicate or said}), bundle.PAYLOAD, {})
+    said: dict[str, Any] = {"result": "PASSED", "passedTests": [], "warnedTests": [], "failedTests": []}
+    statement: dict[str, Any] = {"_type": bundle.STATEMENT, "predicateType": bundle.PREDICATE, "subject": subject}
+    envelope = Envelope(rfc8785.dumps({**statement, "predicate": said}), bundle.PAYLOAD, {})
     envelope.sign(bundle._signer(PRIVATE))
     return bytes(rfc8785.dumps(envelope.to_dict()))
 
@@ -370,8 +388,8 @@ def signed_about(subject: list[dict[str, Any]], predicate: dict[str, Any] | None
     ],
 )
 def test_a_signed_manifest_is_checked_too(folder: Path, subject: list[Any], said: str) -> None:
-    whole = {"digest": {"sha256": "0" * 64}, "annotations": {"size": 1}}
-    listed = [{**whole, **each} if isinstance(each, dict) else each for each in subject]
+    whole: dict[str, Any] = {"digest": {"sha256": "0" * 64}, "annotations": {"size": 1}}
+    listed: list[Any] = [{**whole, **each} if isinstance(each, dict) else each for each in subject]
     with pytest.raises(BundleRefusedError, match=said):
         checked(signed_about(listed), folder, PUBLIC)
 
