@@ -1,0 +1,47 @@
+"""What a sceptic made Carnet say, said rightly: each test failed before the fault that it names was mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from carnet_spec.language import Formula, forall, implies
+from carnet_spec.language.terms import Forall, free_variables
+from tests.fixtures.doubted import Box, full
+from tests.unit.model_check.command import FIXTURES, carnet
+
+
+def verified(name: str, *options: str) -> Any:
+    return carnet("verify", f"{FIXTURES / 'doubted.py'}:{name}", "--jobs", "1", "--json", *options)
+
+
+def verdicts(name: str, kind: str = "claim") -> dict[str, str]:
+    rows = [row for row in verified(name).json["results"] if row["kind"] == kind]
+    return {row["engine"]: row["verdict"] for row in rows}
+
+
+@pytest.mark.mends("S1")
+def test_an_inner_variable_is_not_the_outer_one_of_its_name() -> None:
+    assert verdicts("a_formula_reused_below_its_variable")["explicit"] == "VIOLATED"
+
+
+@pytest.mark.mends("S1")
+def test_premises_one_inside_the_other_speak_of_two_elements() -> None:
+    assert verdicts("a_premise_reused_below_its_variable") == {"induction": "PROVED", "explicit": "EXHAUSTED"}
+
+
+@pytest.mark.mends("S1")
+def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
+    inner = forall(lambda z: forall(lambda y: implies(full(z), full(y)), Box), Box)
+
+    def twice(z: Box) -> Formula:
+        outer = z
+        return forall(lambda z: implies(full(outer), full(z)) & inner, Box)
+
+    term = forall(twice, Box).term
+    assert isinstance(term, Forall)
+    assert isinstance(term.body, Forall)
+    assert term.bound != term.body.bound
+    assert free_variables(term.body) == set(term.bound)
+    assert not free_variables(term)
