@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from carnet_check.symbolic.obligations import fresh_values_differ, system
+from carnet_check.symbolic.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.symbolic.precondition import after_updates, with_constants
 from carnet_check.symbolic.smtlib import Declarations, problem, statement
 from carnet_check.symbolic.solving import Outcome, ask
@@ -62,7 +62,7 @@ def _keeps(protocol: Protocol, live: Eventually, action: Action) -> bool:
 def _lacking(protocol: Protocol, live: Eventually, action: Action) -> Iterator[str]:
     if not _follows(protocol, live, action, live.response):
         yield f"{action.name} does not always bring it about"
-    guards = conjunction(tuple(guard.formula for guard in action.guards))
+    guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
     enabled = Exists(action.params, guards) if action.params else guards
     if not _valid(protocol, (_waiting(live),), enabled):
         yield f"{action.name} is not always possible meanwhile"

@@ -45,3 +45,8 @@ def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
     assert term.bound != term.body.bound
     assert free_variables(term.body) == set(term.bound)
     assert not free_variables(term)
+
+
+@pytest.mark.mends("S2")
+def test_a_step_that_draws_two_values_is_not_possible_with_one() -> None:
+    assert verdicts("fairness_of_a_step_that_needs_two", "liveness") == {"induction": "UNKNOWN"}
