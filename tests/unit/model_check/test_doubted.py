@@ -50,3 +50,13 @@ def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
 @pytest.mark.mends("S2")
 def test_a_step_that_draws_two_values_is_not_possible_with_one() -> None:
     assert verdicts("fairness_of_a_step_that_needs_two", "liveness") == {"induction": "UNKNOWN"}
+
+
+@pytest.mark.mends("S3")
+def test_one_meaning_of_many_is_not_every_state() -> None:
+    name = f"{FIXTURES / 'doubted.py'}:more_meanings_than_can_be_explored"
+    told, ran = carnet("explore", name), carnet("explore", name, "--json")
+    assert (told.code, ran.code, ran.json["complete"]) == (3, 3, False)
+    assert "UNKNOWN 1" in told.out
+    assert "EXHAUSTED" not in told.out
+    assert "axioms leave more meanings" in " ".join(told.out.split())
