@@ -60,3 +60,10 @@ def test_one_meaning_of_many_is_not_every_state() -> None:
     assert "UNKNOWN 1" in told.out
     assert "EXHAUSTED" not in told.out
     assert "axioms leave more meanings" in " ".join(told.out.split())
+
+
+@pytest.mark.mends("S4")
+def test_an_action_that_hands_something_back_is_refused() -> None:
+    ran = verified("an_action_that_is_a_generator")
+    assert ran.code == 2
+    assert "spoil returns a generator" in ran.json["error"]["message"]
