@@ -67,3 +67,9 @@ def test_an_action_that_hands_something_back_is_refused() -> None:
     ran = verified("an_action_that_is_a_generator")
     assert ran.code == 2
     assert "spoil returns a generator" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S6")
+def test_an_axiom_about_sizes_alone_is_judged_beside_first_values() -> None:
+    verdict = verdicts("sizes_alone_and_an_early_read")
+    assert verdict == {"induction": "PROVED", "explicit": "EXHAUSTED"}
