@@ -73,3 +73,10 @@ def test_an_action_that_hands_something_back_is_refused() -> None:
 def test_an_axiom_about_sizes_alone_is_judged_beside_first_values() -> None:
     verdict = verdicts("sizes_alone_and_an_early_read")
     assert verdict == {"induction": "PROVED", "explicit": "EXHAUSTED"}
+
+
+@pytest.mark.mends("S7")
+def test_nobody_asks_a_thief_to_be_fair() -> None:
+    ran = verified("fairness_of_a_thief")
+    assert ran.code == 2
+    assert "'bring_back', which thief takes" in ran.json["error"]["message"]
