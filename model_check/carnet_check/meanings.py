@@ -134,7 +134,8 @@ class _Search:
         if not due:
             return True
         known = tuple(symbol for symbol in self.symbols[: place + 1] if not symbol.mutable)
-        return not Interpreter(replace(self.bare, symbols=known), self._instance(decided)).violated(due)
+        rigid = replace(self._instance(decided), first={})
+        return not Interpreter(replace(self.bare, symbols=known), rigid).violated(due)
 
     def _instance(self, decided: tuple[Table, ...]) -> Instance:
         tables = dict(zip(self.symbols, decided, strict=False))

@@ -132,7 +132,12 @@ def _code(target: Quarry, found: Found) -> int:
         return 130
     if any(not _expected(target, claim) for claim in found.violations):
         return 1
-    return 0 if found.complete else 3
+    return 0 if _whole(found) else 3
+
+
+def _whole(found: Found) -> bool:
+    """Whether every state was visited of all that every claim speaks of."""
+    return found.complete and not found.left_out
 
 
 def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
@@ -147,7 +152,7 @@ def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
         "states": found.states,
         "transitions": found.transitions,
         "depth": found.depth,
-        "complete": found.complete,
+        "complete": _whole(found),
         "stopped_by": found.stopped_by or None,
         "seconds": round(found.seconds, 3),
         "states_per_second": round(rate, 1),
@@ -175,6 +180,9 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
         yield from wrapped("VIOLATED", f"{claim} after {counted(moves(target.protocol, trace), 'step')}{expected}")
+    for claim, why in found.left_out.items():
+        if claim not in found.violations:
+            yield from wrapped("UNKNOWN", f"{claim}: {why}")
     if not found.violations:
         yield from wrapped("violations", f"none of {counted(len(target.claims), 'claim')}")
     idle = [name for name, count in found.fired.items() if not count]
@@ -188,12 +196,17 @@ def _closing(context: click.Context, target: Quarry, found: Found, memory: int |
     from carnet_check.searches import fixed
 
     fallen = set(found.violations)
-    word = "UNKNOWN" if not found.complete else "EXHAUSTED" if found.budget is None else "HOLDS-TO"
-    counts = {word: len(target.claims) - len(fallen), "VIOLATED": len(fallen)}
+    word = "EXHAUSTED" if found.budget is None else "HOLDS-TO"
+    unknown = set(target.claims if not found.complete else found.left_out) - fallen
+    counts = {
+        word: len(target.claims) - len(unknown | fallen),
+        "VIOLATED": len(fallen),
+        "UNKNOWN": len(unknown),
+    }
     protocol = target.protocol
     return Closing(
         verdicts={name: count for name, count in counts.items() if count},
-        outcome="every reachable state seen" if found.exhaustive else found.covered,
+        outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
         strength=f"explicit: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
         budget=_budget(found.search.caps.states, memory),
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",

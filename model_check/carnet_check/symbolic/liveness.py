@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from carnet_check.symbolic.obligations import fresh_values_differ, system
+from carnet_check.symbolic.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.symbolic.precondition import after_updates, with_constants
 from carnet_check.symbolic.smtlib import Declarations, problem, statement
 from carnet_check.symbolic.solving import Outcome, ask
@@ -62,7 +62,7 @@ class _Rule:
 
     def missing(self, action: Action) -> list[str]:
         """Return what fairness of ``action`` lacks to bring it about."""
-        guards = conjunction(tuple(guard.formula for guard in action.guards))
+        guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
         enabled = Exists(action.params, guards) if action.params else guards
         brought, possible = self._follows(action, self.live.response), self._valid((self.waiting,), enabled)
         return [

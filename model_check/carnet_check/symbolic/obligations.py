@@ -15,7 +15,7 @@ in obligations under one of these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -249,7 +249,11 @@ def _part(name: str) -> str:
 
 def fresh_values_differ(action: Action) -> Term:
     """Two values that one step draws fresh are not the same."""
-    drawn = [stand_in(Purpose.PARAMETER, var) for var in action.fresh]
+    return drawn_apart([stand_in(Purpose.PARAMETER, var) for var in action.fresh])
+
+
+def drawn_apart(drawn: Iterable[Term]) -> Term:
+    """What one step draws fresh differs, where it is of one sort."""
     pairs = itertools.combinations(drawn, 2)
     return conjunction(tuple(negation(Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b)))
 

@@ -256,7 +256,13 @@ class Step:
         self.guards.append(guard)
 
 
-def traced(function: Callable[..., None], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
+def _refuse_result(result: object, action: str) -> None:
+    """Refuse what a generator or a coroutine hands back in place of saying anything, and any other result."""
+    if result is not None:
+        raise MisuseError(f"{action} returns a {type(result).__name__}: an action says what happens by its step alone")
+
+
+def traced(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
     """Call ``function`` with a step that ``begin`` returns, and return it with what was recorded.
 
     Raises:
@@ -266,7 +272,7 @@ def traced(function: Callable[..., None], params: tuple[Individual, ...], begin:
 
     def say() -> tuple[object, ...]:
         steps.append(begin())
-        function(steps[-1], *params)
+        _refuse_result(function(steps[-1], *params), steps[-1].action)
         return (tuple(steps[-1].guards), tuple(steps[-1].updates), steps[-1].acting)
 
     said_twice(function, say)

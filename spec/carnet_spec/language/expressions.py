@@ -9,6 +9,7 @@ by ``==`` and ``!=``. Python's own ``and``, ``or``, ``not``, ``if`` and chained 
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
@@ -33,6 +34,9 @@ from carnet_spec.language.terms import (
     disjunction,
     negation,
     sort_of,
+    substitute,
+    subterms,
+    variables_in,
 )
 
 
@@ -224,7 +228,19 @@ def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...
     with _nesting:
         bound = tuple(Var(f"{name}.{_nesting.depth}", sort.sort) for name, sort in zip(names, sorts, strict=True))
         arguments = (sort(var) for var, sort in zip(bound, sorts, strict=True))
-        return bound, formula_term(body(*arguments), "a quantifier")
+        return _apart(bound, formula_term(body(*arguments), "a quantifier"))
+
+
+def _apart(bound: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
+    """Rename what is bound where a formula made elsewhere, and used inside, binds a variable of the same name."""
+    taken = {var.name for sub in subterms(body) if isinstance(sub, Forall | Exists) for var in sub.bound}
+    if not any(var.name in taken for var in bound):
+        return bound, body
+    stems = [var.name.rpartition(".")[0] for var in bound]
+    named = {var.name for var in variables_in(body)}
+    free = next(depth for depth in itertools.count(1) if not any(f"{stem}.{depth}" in named for stem in stems))
+    renamed = tuple(Var(f"{stem}.{free}", var.sort) for stem, var in zip(stems, bound, strict=True))
+    return renamed, substitute(body, dict(zip(bound, renamed, strict=True)))
 
 
 class _Nesting:

@@ -125,12 +125,18 @@ def judged(protocol: Protocol) -> Found:
 
 
 def fairness(protocol: Protocol) -> Found:
-    """What is taken fairly is an action."""
-    known = {action.name for action in protocol.actions}
+    """What is taken fairly is an action, of somebody who follows the protocol."""
+    known = {action.name: action.by for action in protocol.actions}
     for live in protocol.liveness:
         for name in live.fair:
             if name not in known:
                 yield f"liveness {live.name}", f"asks for fairness of '{name}', which is no action: {one_of(known)}"
+            elif not known[name].honest:
+                yield (
+                    f"liveness {live.name}",
+                    f"asks for fairness of '{name}', which {known[name].name} takes, whom nobody can hold to anything: "
+                    "name steps of honest parties",
+                )
 
 
 def claims(protocol: Protocol) -> Found:

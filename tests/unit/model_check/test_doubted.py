@@ -1,0 +1,82 @@
+"""What a sceptic made Carnet say, said rightly: each test failed before the fault that it names was mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from carnet_spec.language import Formula, forall, implies
+from carnet_spec.language.terms import Forall, free_variables
+from tests.fixtures.doubted import Box, full
+from tests.unit.model_check.command import FIXTURES, carnet
+
+
+def verified(name: str, *options: str) -> Any:
+    return carnet("verify", f"{FIXTURES / 'doubted.py'}:{name}", "--jobs", "1", "--json", *options)
+
+
+def verdicts(name: str, kind: str = "claim") -> dict[str, str]:
+    rows = [row for row in verified(name).json["results"] if row["kind"] == kind]
+    return {row["engine"]: row["verdict"] for row in rows}
+
+
+@pytest.mark.mends("S1")
+def test_an_inner_variable_is_not_the_outer_one_of_its_name() -> None:
+    assert verdicts("a_formula_reused_below_its_variable")["explicit"] == "VIOLATED"
+
+
+@pytest.mark.mends("S1")
+def test_premises_one_inside_the_other_speak_of_two_elements() -> None:
+    assert verdicts("a_premise_reused_below_its_variable") == {"induction": "PROVED", "explicit": "EXHAUSTED"}
+
+
+@pytest.mark.mends("S1")
+def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
+    inner = forall(lambda z: forall(lambda y: implies(full(z), full(y)), Box), Box)
+
+    def twice(z: Box) -> Formula:
+        outer = z
+        return forall(lambda z: implies(full(outer), full(z)) & inner, Box)
+
+    term = forall(twice, Box).term
+    assert isinstance(term, Forall)
+    assert isinstance(term.body, Forall)
+    assert term.bound != term.body.bound
+    assert free_variables(term.body) == set(term.bound)
+    assert not free_variables(term)
+
+
+@pytest.mark.mends("S2")
+def test_a_step_that_draws_two_values_is_not_possible_with_one() -> None:
+    assert verdicts("fairness_of_a_step_that_needs_two", "liveness") == {"induction": "UNKNOWN"}
+
+
+@pytest.mark.mends("S3")
+def test_one_meaning_of_many_is_not_every_state() -> None:
+    name = f"{FIXTURES / 'doubted.py'}:more_meanings_than_can_be_explored"
+    told, ran = carnet("explore", name), carnet("explore", name, "--json")
+    assert (told.code, ran.code, ran.json["complete"]) == (3, 3, False)
+    assert "UNKNOWN 1" in told.out
+    assert "EXHAUSTED" not in told.out
+    assert "axioms leave more meanings" in " ".join(told.out.split())
+
+
+@pytest.mark.mends("S4")
+def test_an_action_that_hands_something_back_is_refused() -> None:
+    ran = verified("an_action_that_is_a_generator")
+    assert ran.code == 2
+    assert "spoil returns a generator" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S6")
+def test_an_axiom_about_sizes_alone_is_judged_beside_first_values() -> None:
+    verdict = verdicts("sizes_alone_and_an_early_read")
+    assert verdict == {"induction": "PROVED", "explicit": "EXHAUSTED"}
+
+
+@pytest.mark.mends("S7")
+def test_nobody_asks_a_thief_to_be_fair() -> None:
+    ran = verified("fairness_of_a_thief")
+    assert ran.code == 2
+    assert "'bring_back', which thief takes" in ran.json["error"]["message"]
