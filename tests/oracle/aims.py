@@ -5,6 +5,7 @@ Each is a few steps and claims that chance would seldom bring together. What is 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ X, OTHER = "x", "other"
 @st.composite
 def aimed(draw: st.DrawFn, recipe: Recipe) -> Recipe:
     """Draw ``recipe`` with one of the additions."""
-    return draw(draw_in((_switch, _strokes, _premises, _given_back)))(recipe, draw(st.booleans()))
+    return draw(draw_in((_switch, _strokes, _premises, _given_back, _chain)))(recipe, draw(st.booleans()))
 
 
 def _flag(name: str, mutable: bool = True) -> Apply:
@@ -67,6 +68,14 @@ def _premises(recipe: Recipe, early: bool) -> Recipe:
     said = [("c", And((Implies(never, done), Implies(done, Not(never))))), ("c/1", Implies(done, done))]
     claims = {name: ((), body) for name, body in (said if early else reversed(said))}
     return _with(recipe, [_act("do", _insert(done))], claims)
+
+
+def _chain(recipe: Recipe, early: bool) -> Recipe:
+    """One step after another makes the next one's update happen."""
+    links = [_flag(f"link{number}") for number in range(4)]
+    updates = [replace(_insert(now), when=before) for before, now in itertools.pairwise(links)]
+    actions = [_act("begin", _insert(links[0])), *(_act(f"go{n}", update) for n, update in enumerate(updates))]
+    return _with(recipe, actions if early else actions[::-1], {"end": ((), Not(links[-1]))})
 
 
 def _given_back(recipe: Recipe, early: bool) -> Recipe:

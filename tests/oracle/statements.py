@@ -41,11 +41,13 @@ def goal_reading(words: Words) -> Reading:
 @st.composite
 def statements(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe], name: str) -> Closed | None:
     """Draw something that may be claimed, or be a lemma."""
-    way = draw(draw_in(("from writers", "from writers", "one of", "never", "from writers", "random")))
+    way = draw(draw_in(("from writers", "from writers", "one of", "never", "implied", "implied", "absent", "random")))
     if way == "from writers":
         return draw(_from_writers(words, actions, name))
     if way == "one of":
         return draw(_at_most_one(words, name))
+    if way in ("implied", "absent"):
+        return draw(_about_one(words, name, alone=way == "absent"))
     params = draw(parameters(words, least=draw(draw_in((1, 2, 0)))))
     if way == "random":
         body = draw(formulas(claim_reading(words), words.ranges, params))
@@ -76,6 +78,15 @@ def _at_most_one(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
     second = tuple(var if n != place else Var("other", var.sort) for n, var in enumerate(first))
     both = conjunction((Apply(symbol, first), Apply(symbol, second)))
     return name, (*first, second[place]), Implies(both, Equal(first[place], second[place]))
+
+
+@st.composite
+def _about_one(draw: st.DrawFn, words: Words, name: str, alone: bool) -> Closed:
+    """Claim that a relation is empty, or that something else is true of all its rows."""
+    symbol = draw(draw_in(words.facts + words.derived))
+    row = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    other = None if alone else draw(literals(claim_reading(words), row))
+    return name, row, Not(Apply(symbol, row)) if other is None else Implies(Apply(symbol, row), other)
 
 
 @st.composite
