@@ -17,6 +17,8 @@ from tests.oracle.recipe import ActionRecipe, ClaimRecipe, GuardRecipe, Params, 
 from tests.oracle.vocabulary import HONEST, THIEF, draw_in, sort_class
 
 X, OTHER = "x", "other"
+Claimed = dict[str, tuple[Params, Term]]
+"""Claims by name: parameters, and what is claimed of them."""
 
 
 @st.composite
@@ -38,7 +40,7 @@ def _insert(place: Apply, defence: str | None = None) -> UpdateRecipe:
     return UpdateRecipe(Effect.INSERT, place, defence=defence)
 
 
-def _with(recipe: Recipe, actions: list[ActionRecipe], claims: dict[str, tuple[Params, Term]]) -> Recipe:
+def _with(recipe: Recipe, actions: list[ActionRecipe], claims: Claimed) -> Recipe:
     under = tuple(id for id, _ in recipe.threats)
     stated = tuple(ClaimRecipe((name, params, body), under) for name, (params, body) in claims.items())
     parts = recipe.parts
@@ -65,8 +67,9 @@ def _strokes(recipe: Recipe, early: bool) -> Recipe:
 def _premises(recipe: Recipe, early: bool) -> Recipe:
     """A claim has the name of another one's premise."""
     never, done = _flag("never"), _flag("done")
-    said = [("c", And((Implies(never, done), Implies(done, Not(never))))), ("c/1", Implies(done, done))]
-    claims = {name: ((), body) for name, body in (said if early else reversed(said))}
+    both: Term = And((Implies(never, done), Implies(done, Not(never))))
+    said = [("c", both), ("c/1", Implies(done, done))]
+    claims: Claimed = {name: ((), body) for name, body in (said if early else reversed(said))}
     return _with(recipe, [_act("do", _insert(done))], claims)
 
 
@@ -88,7 +91,7 @@ def _given_back(recipe: Recipe, early: bool) -> Recipe:
     back = UpdateRecipe(Effect.REMOVE, Apply(used, (x,)), None, TRUE)
     actions = [drawing, _act("give_back", back, params=(x,), guards=(Apply(used, (x,)),))]
     both = And((Apply(seen, (x,)), Apply(seen, (other,))))
-    claims = {"one coin": ((x, other), Implies(both, Equal(x, other)))}
+    claims: Claimed = {"one coin": ((x, other), Implies(both, Equal(x, other)))}
     if early:
         claims["out"] = ((x,), Implies(Apply(seen, (x,)), Apply(used, (x,))))
     words = recipe.words

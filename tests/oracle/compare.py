@@ -6,11 +6,12 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from carnet_check.planning import Campaign, Plan
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.searches import NO_THREAT, Found
-from carnet_spec.language import Family, Instance, Protocol
+from carnet_spec.language import Family, Instance, Protocol, Row, Symbol
 from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
 from tests.oracle.errors import TooBigError
 from tests.oracle.evaluate import Sizes, Structure
@@ -241,13 +242,7 @@ class _Comparison:
     def _meanings(self, given: Instance, threat: str) -> Iterator[Instance]:
         """Yield the instance with every meaning of the rigid symbols that is allowed under ``threat``."""
         rigid = Layout.of(self.protocol, {name: len(e) for name, e in given.elements.items()}).rigid
-        choices = []
-        for symbol in rigid:
-            rows = list(itertools.product(*(given.of(sort) for sort in symbol.domain)))
-            values = (False, True) if symbol.is_relation else given.of(symbol.result)
-            choices.append(
-                [dict(zip(rows, chosen, strict=True)) for chosen in itertools.product(values, repeat=len(rows))]
-            )
+        choices = [_tables(symbol, given) for symbol in rigid]
         for tables in itertools.product(*choices):
             named = dict(zip(rigid, tables, strict=True))
             instance = replace(
@@ -259,6 +254,13 @@ class _Comparison:
             )
             if threat == NO_THREAT.id or World(self.protocol, instance).allows(threat):
                 yield instance
+
+
+def _tables(symbol: Symbol, given: Instance) -> list[dict[Row, Any]]:
+    """Return every meaning of ``symbol`` over the elements of the instance."""
+    rows = list(itertools.product(*(given.of(sort) for sort in symbol.domain)))
+    values: tuple[Any, ...] = (False, True) if symbol.is_relation else given.of(symbol.result)
+    return [dict(zip(rows, chosen, strict=True)) for chosen in itertools.product(values, repeat=len(rows))]
 
 
 def _inherited(asked: Family, campaign: Campaign) -> Iterator[Disagreement]:

@@ -22,7 +22,7 @@ from carnet_spec.language.terms import (
 )
 from tests.oracle.aims import aimed
 from tests.oracle.formulas import Reading, closed_formulas, individuals, literals
-from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, Params, Parts, Recipe
+from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, GuardRecipe, Params, Parts, Recipe, UpdateRecipe
 from tests.oracle.statements import deniable, goals, statements
 from tests.oracle.steps import actions, additions, rules
 from tests.oracle.vocabulary import HONEST, Words, draw_in, words
@@ -75,7 +75,8 @@ def _complete(spoken: Words, parts: Parts) -> Words:
 
 def _tagged(acting: list[ActionRecipe]) -> bool:
     """Whether anything depends on the defence."""
-    parts = [part for action in acting for part in (*action.guards, *action.updates)]
+    parts: list[GuardRecipe | UpdateRecipe] = [part for action in acting for part in action.guards]
+    parts += [part for action in acting for part in action.updates]
     return any(part.defence or part.unless for part in parts) or any(action.shortcut_of for action in acting)
 
 
@@ -98,7 +99,7 @@ def _claims(draw: st.DrawFn, closed: Closed, threats: tuple[str, ...]) -> ClaimR
 def _lemmas(
     draw: st.DrawFn, spoken: Words, acting: list[ActionRecipe], threats: tuple[str, ...]
 ) -> list[tuple[Closed, tuple[str, ...]]]:
-    found = []
+    found: list[tuple[Closed, tuple[str, ...]]] = []
     for number in range(draw(draw_in((0, 1, 2, 2)))):
         closed = draw(statements(spoken, acting, f"lemma{number}"))
         if closed is not None:
@@ -149,7 +150,8 @@ def _axiom(draw: st.DrawFn, spoken: Words) -> Term | None:
     x, y = (Var(name, symbol.domain[0] if symbol.domain else symbol.result) for name in ("x", "y"))
     if symbol.is_relation and len(symbol.domain) == 1:
         some, all_ = Exists((x,), Apply(symbol, (x,))), Forall((x,), Apply(symbol, (x,)))
-        return draw(draw_in((some, Not(all_), Not(some), all_)))
+        about: tuple[Term, ...] = (some, Not(all_), Not(some), all_)
+        return draw(draw_in(about))
     if len(symbol.domain) == 2:
         forth, back = Apply(symbol, (x, y)), Apply(symbol, (y, x))
         total = Forall((x, y), Or((forth, Equal(x, y), back)))
@@ -167,7 +169,7 @@ def _axiom(draw: st.DrawFn, spoken: Words) -> Term | None:
 
 @st.composite
 def _threats(draw: st.DrawFn, spoken: Words) -> list[tuple[str, tuple[Term, ...]]]:
-    found = []
+    found: list[tuple[str, tuple[Term, ...]]] = []
     for id in draw(draw_in(((), ("t",), ("t", "t1"), ("t",), THREATS))):
         axiom = draw(_axiom(spoken)) if spoken.rigid and draw(st.integers(0, 2)) < 2 else None
         found.append((id, () if axiom is None else (axiom,)))

@@ -119,7 +119,8 @@ def _seen_from(row: Params, update: UpdateRecipe, ensured: Sequence[Term]) -> Te
         return TRUE
     values = {arg: var for var, arg in reversed(list(zip(row, args, strict=True))) if isinstance(arg, Var)}
     said = conjunction(tuple(ensured))
-    equal = [Equal(var, arg) for var, arg in zip(row, args, strict=True) if values.get(arg) != var]  # type: ignore[call-overload]
+    pairs = list(zip(row, args, strict=True))
+    equal = [Equal(var, arg) for var, arg in pairs if not isinstance(arg, Var) or values[arg] != var]
     body = substitute(conjunction((said, *equal)), values)
     rest = tuple(sorted(free_variables(body) - set(row), key=lambda var: (var.name, var.sort.name)))
     return Exists(rest, body) if rest else body

@@ -68,8 +68,11 @@ class Tally:
 
     def smallest(self, kinds: Iterable[str]) -> str:
         """The smallest protocol with a verdict of one of ``kinds`` that is not true."""
-        found = [each for kind in kinds for each in self.untrue.get(kind, [])]
-        return "\n".join(map(str, min(found, key=lambda each: len(each[0])))) if found else ""
+        found: list[tuple[str, Disagreement]] = [each for kind in kinds for each in self.untrue.get(kind, [])]
+        if not found:
+            return ""
+        recipe, untrue = min(found, key=lambda pair: len(pair[0]))
+        return f"{recipe}\n{untrue}"
 
 
 def tally() -> Tally:
