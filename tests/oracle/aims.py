@@ -5,6 +5,7 @@ Each is a few steps and claims that chance would seldom bring together. What is 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -16,12 +17,14 @@ from tests.oracle.recipe import ActionRecipe, ClaimRecipe, GuardRecipe, Params, 
 from tests.oracle.vocabulary import HONEST, THIEF, draw_in, sort_class
 
 X, OTHER = "x", "other"
+Claimed = dict[str, tuple[Params, Term]]
+"""Claims by name: parameters, and what is claimed of them."""
 
 
 @st.composite
 def aimed(draw: st.DrawFn, recipe: Recipe) -> Recipe:
     """Draw ``recipe`` with one of the additions."""
-    return draw(draw_in((_switch, _strokes, _premises, _given_back)))(recipe, draw(st.booleans()))
+    return draw(draw_in((_switch, _strokes, _premises, _given_back, _chain)))(recipe, draw(st.booleans()))
 
 
 def _flag(name: str, mutable: bool = True) -> Apply:
@@ -37,7 +40,7 @@ def _insert(place: Apply, defence: str | None = None) -> UpdateRecipe:
     return UpdateRecipe(Effect.INSERT, place, defence=defence)
 
 
-def _with(recipe: Recipe, actions: list[ActionRecipe], claims: dict[str, tuple[Params, Term]]) -> Recipe:
+def _with(recipe: Recipe, actions: list[ActionRecipe], claims: Claimed) -> Recipe:
     under = tuple(id for id, _ in recipe.threats)
     stated = tuple(ClaimRecipe((name, params, body), under) for name, (params, body) in claims.items())
     parts = recipe.parts
@@ -64,9 +67,18 @@ def _strokes(recipe: Recipe, early: bool) -> Recipe:
 def _premises(recipe: Recipe, early: bool) -> Recipe:
     """A claim has the name of another one's premise."""
     never, done = _flag("never"), _flag("done")
-    said = [("c", And((Implies(never, done), Implies(done, Not(never))))), ("c/1", Implies(done, done))]
-    claims = {name: ((), body) for name, body in (said if early else reversed(said))}
+    both: Term = And((Implies(never, done), Implies(done, Not(never))))
+    said = [("c", both), ("c/1", Implies(done, done))]
+    claims: Claimed = {name: ((), body) for name, body in (said if early else reversed(said))}
     return _with(recipe, [_act("do", _insert(done))], claims)
+
+
+def _chain(recipe: Recipe, early: bool) -> Recipe:
+    """One step after another makes the next one's update happen."""
+    links = [_flag(f"link{number}") for number in range(4)]
+    updates = [replace(_insert(now), when=before) for before, now in itertools.pairwise(links)]
+    actions = [_act("begin", _insert(links[0])), *(_act(f"go{n}", update) for n, update in enumerate(updates))]
+    return _with(recipe, actions if early else actions[::-1], {"end": ((), Not(links[-1]))})
 
 
 def _given_back(recipe: Recipe, early: bool) -> Recipe:
@@ -79,7 +91,7 @@ def _given_back(recipe: Recipe, early: bool) -> Recipe:
     back = UpdateRecipe(Effect.REMOVE, Apply(used, (x,)), None, TRUE)
     actions = [drawing, _act("give_back", back, params=(x,), guards=(Apply(used, (x,)),))]
     both = And((Apply(seen, (x,)), Apply(seen, (other,))))
-    claims = {"one coin": ((x, other), Implies(both, Equal(x, other)))}
+    claims: Claimed = {"one coin": ((x, other), Implies(both, Equal(x, other)))}
     if early:
         claims["out"] = ((x,), Implies(Apply(seen, (x,)), Apply(used, (x,))))
     words = recipe.words

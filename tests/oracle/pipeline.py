@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 from unittest.mock import patch
 
 from carnet_check import campaign as running
@@ -62,7 +63,7 @@ def _elements_of(protocol: Protocol, scale: Scale) -> dict[str, tuple[str, ...]]
 @contextlib.contextmanager
 def _here(source: Source) -> Iterator[None]:
     """Explore in this process, what is not registered anywhere, with small budgets."""
-    small = {
+    small: dict[str, Any] = {
         name: functools.partial(getattr(symbolic, name), rlimit=RLIMIT) for name in ("prove", "prove_claims", "houdini")
     }
     with (

@@ -13,7 +13,8 @@ def sorts_of(protocol: Protocol) -> list[Sort]:
     """Return the sorts whose sizes are open, by name: those of symbols, and those that only variables have."""
     bound = [var.sort for term in terms_in(protocol) for var in _bound_in(term)]
     params = [var.sort for action in protocol.actions for var in action.params]
-    params += [var.sort for stated in (*protocol.invariants, *protocol.goals) for var in stated.params]
+    params += [var.sort for invariant in protocol.invariants for var in invariant.params]
+    params += [var.sort for goal in protocol.goals for var in goal.params]
     found = {sort for sort in (*protocol.sorts, *bound, *params) if not sort.is_enumeration}
     return sorted(found, key=lambda sort: sort.name)
 
@@ -47,7 +48,7 @@ def always_asked(protocol: Protocol) -> dict[str, Term]:
 
 def somewhere_asked(protocol: Protocol) -> dict[str, Term]:
     """Return the closed formulas that should hold somewhere: goals as ``goal <name>``, premises as ``<claim>/<n>``."""
-    asked = {f"goal {goal.name}": Exists(goal.params, goal.body) for goal in protocol.goals}
+    asked: dict[str, Term] = {f"goal {goal.name}": Exists(goal.params, goal.body) for goal in protocol.goals}
     for claim in protocol.claims:
         if claim.invariant:
             for number, premise in enumerate(premises(claim.invariant.formula)):

@@ -209,7 +209,8 @@ class _Writing:
             self.draft.initially(Applied(symbol, to), self._function("first", params, lambda *_: given))
 
     def _action(self, recipe: ActionRecipe) -> None:
-        says = {"by": recipe.by, "says": "it happens", "source": "random", "shortcut_of": recipe.shortcut_of}
+        says: dict[str, Any] = {"by": recipe.by, "says": "it happens", "source": "random"}
+        says["shortcut_of"] = recipe.shortcut_of
         if recipe.added:
             made = self.draft.superpose(recipe.name)
         elif recipe.rule:

@@ -41,11 +41,13 @@ def goal_reading(words: Words) -> Reading:
 @st.composite
 def statements(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe], name: str) -> Closed | None:
     """Draw something that may be claimed, or be a lemma."""
-    way = draw(draw_in(("from writers", "from writers", "one of", "never", "from writers", "random")))
+    way = draw(draw_in(("from writers", "from writers", "one of", "never", "implied", "implied", "absent", "random")))
     if way == "from writers":
         return draw(_from_writers(words, actions, name))
     if way == "one of":
         return draw(_at_most_one(words, name))
+    if way in ("implied", "absent"):
+        return draw(_about_one(words, name, alone=way == "absent"))
     params = draw(parameters(words, least=draw(draw_in((1, 2, 0)))))
     if way == "random":
         body = draw(formulas(claim_reading(words), words.ranges, params))
@@ -79,6 +81,15 @@ def _at_most_one(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
 
 
 @st.composite
+def _about_one(draw: st.DrawFn, words: Words, name: str, alone: bool) -> Closed:
+    """Claim that a relation is empty, or that something else is true of all its rows."""
+    symbol = draw(draw_in(words.facts + words.derived))
+    row = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    other = None if alone else draw(literals(claim_reading(words), row))
+    return name, row, Not(Apply(symbol, row)) if other is None else Implies(Apply(symbol, row), other)
+
+
+@st.composite
 def _from_writers(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe], name: str) -> Closed | None:
     """Claim of a relation what those who insert it make sure of: all of it, some, or a little too much."""
     written = {update.place.symbol for action in actions for update in action.updates if update.effect is Effect.INSERT}
@@ -108,7 +119,8 @@ def _seen_from(row: Params, update: UpdateRecipe, ensured: Sequence[Term]) -> Te
         return TRUE
     values = {arg: var for var, arg in reversed(list(zip(row, args, strict=True))) if isinstance(arg, Var)}
     said = conjunction(tuple(ensured))
-    equal = [Equal(var, arg) for var, arg in zip(row, args, strict=True) if values.get(arg) != var]  # type: ignore[call-overload]
+    pairs = list(zip(row, args, strict=True))
+    equal = [Equal(var, arg) for var, arg in pairs if not isinstance(arg, Var) or values[arg] != var]
     body = substitute(conjunction((said, *equal)), values)
     rest = tuple(sorted(free_variables(body) - set(row), key=lambda var: (var.name, var.sort.name)))
     return Exists(rest, body) if rest else body

@@ -24,14 +24,14 @@ def guard_reading(words: Words, daring: bool, written: Written) -> Reading:
     """
     symbols = tuple(symbol for symbol in words.symbols if daring or symbol not in words.unset)
     missing = () if daring else (*words.facts, *words.derived, *words.used)
-    return Reading(symbols, frozenset(words.derived), frozenset(missing) - written)
+    return Reading(symbols, frozenset(() if daring else words.derived), frozenset(missing) - written)
 
 
 def update_reading(words: Words, daring: bool, deduced: bool = False) -> Reading:
     """What updates may read: no history, and only updates of what is deduced may read what is."""
-    banned = {*words.used, *(() if deduced else words.derived), *(() if daring else words.unset)}
+    banned = {*words.used, *(() if daring or deduced else words.derived), *(() if daring else words.unset)}
     symbols = tuple(symbol for symbol in words.symbols if symbol not in banned)
-    return Reading(symbols, undeniable=frozenset(words.derived))
+    return Reading(symbols, undeniable=frozenset(() if daring else words.derived))
 
 
 @st.composite
@@ -78,7 +78,8 @@ def actions(
 def rules(draw: st.DrawFn, words: Words, name: str) -> ActionRecipe:
     """Draw a rule: it inserts derived facts, on conditions that hold once and for all as far as rules go."""
     params = draw(parameters(words, least=1, most=2))
-    reading = Reading(words.facts + words.derived + words.rigid, undeniable=frozenset(words.derived))
+    undeniable = frozenset(words.derived if draw(st.integers(0, 7)) < 7 else ())
+    reading = Reading(words.facts + words.derived + words.rigid, undeniable)
     found = [draw(literals(reading, params)) for _ in range(draw(draw_in((1, 2))))]
     guards = tuple(GuardRecipe("given", term) for term in found if term is not None)
     updates = []
@@ -180,7 +181,7 @@ def _update(draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, darin
             return None
         args.append(arg)
     scope = (*params, *each)
-    when = draw(formulas(reading, words.ranges, scope, 1)) if draw(st.integers(0, 3)) == 3 else None
+    when = draw(_conditions(reading, words, scope)) if draw(st.integers(0, 4)) > 2 else None
     condition = TRUE if when is None else when
     place = Apply(symbol, tuple(args))
     if symbol.is_relation:
@@ -189,6 +190,15 @@ def _update(draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, darin
         return UpdateRecipe(effect, place, None, condition, tuple(each))
     value = draw(individuals(reading, symbol.result, scope))
     return None if value is None else UpdateRecipe(Effect.ASSIGN, place, value, condition, tuple(each))
+
+
+@st.composite
+def _conditions(draw: st.DrawFn, reading: Reading, words: Words, scope: Params) -> Term | None:
+    """Draw a condition of an update: a fact of the state, mostly, so that one step prepares another."""
+    state = Reading(tuple(symbol for symbol in reading.symbols if symbol.mutable), reading.undeniable)
+    if draw(st.integers(0, 2)) > 0:
+        return draw(literals(state, scope))
+    return draw(formulas(reading, words.ranges, scope, 1))
 
 
 @st.composite

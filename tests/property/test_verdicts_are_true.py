@@ -7,7 +7,6 @@ is not true and makes its protocol small.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections import Counter, defaultdict
@@ -29,8 +28,11 @@ SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
 SECONDS = 120 + COUNT
 """What the judging of them may take, generously."""
 
+CHUNK = 25
+"""How many are drawn from one seed: what Hypothesis draws later is more and more like what it drew before."""
+
 drawn = settings(
-    max_examples=COUNT,
+    max_examples=min(CHUNK, COUNT),
     derandomize=False,  # the seed says which are drawn
     database=None,
     deadline=None,
@@ -66,61 +68,37 @@ class Tally:
 
     def smallest(self, kinds: Iterable[str]) -> str:
         """The smallest protocol with a verdict of one of ``kinds`` that is not true."""
-        found = [each for kind in kinds for each in self.untrue.get(kind, [])]
-        return "\n".join(map(str, min(found, key=lambda each: len(each[0])))) if found else ""
+        found: list[tuple[str, Disagreement]] = [each for kind in kinds for each in self.untrue.get(kind, [])]
+        if not found:
+            return ""
+        recipe, untrue = min(found, key=lambda pair: len(pair[0]))
+        return f"{recipe}\n{untrue}"
 
 
-@functools.cache
 def tally() -> Tally:
     """Judge all of them, once."""
     counted = Tally()
 
-    @seed(SEED)
-    @drawn
-    @given(recipes())
     def judged(recipe: Recipe) -> None:
         judgement = judge(recipe)
         counted.add(recipe, judgement)
         assert not (SHRINK and judgement.disagreements), "\n".join(map(str, judgement.disagreements))
 
-    judged()
+    for chunk in range(-(-COUNT // CHUNK)):
+        seed(f"{SEED}/{chunk}")(drawn(given(recipes())(judged)))()
     sys.stdout.write(f"\n{counted.text()}\n")
     return counted
 
 
-KINDS = (
-    "PROVED of what is false",
-    "VIOLATED of what is true",
-    "not a run",
-    "reached",
-    "conflict",
-    "inherited",
-    "premise",
-    "crash",
-    "EXHAUSTED of what is false",
-    "VACUOUS claim",
-    "VACUOUS of what is false",
-    "VACUOUS goal",
-    "VACUOUS step",
-    "error",
-)
-
-
 @pytest.mark.timeout(SECONDS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_verdict_is_untrue(kind: str) -> None:
-    assert not tally().smallest([kind]), f"{tally().text()}\n{tally().smallest([kind])}"
-
-
-@pytest.mark.timeout(SECONDS)
-def test_there_are_no_other_ways_to_be_untrue() -> None:
-    assert set(tally().untrue) <= set(KINDS)
-
-
-@pytest.mark.timeout(SECONDS)
-def test_the_protocols_are_worth_judging() -> None:
-    """Each verdict occurs often, so that a test of it can fail; few protocols are refused or too big."""
+def test_verdicts_on_random_protocols_are_true() -> None:
     counted = tally()
+    assert not counted.untrue, f"{counted.text()}\n{counted.smallest(counted.untrue)}"
+    _require_variety(counted)
+
+
+def _require_variety(counted: Tally) -> None:
+    """Each verdict occurs often, so that the test can fail; few protocols are refused or too big."""
     rows, claims = counted.verdicts, sum(n for row, n in counted.verdicts.items() if row.startswith("claim induction"))
     assert counted.judged >= COUNT
     assert rows["claim induction PROVED"] >= claims / 4
