@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from carnet_spec.language import Draft, Formula, Individual, Kind, Protocol, Role, constant, flag, member, relation
-from carnet_spec.language import rigid_relation, variable
+from carnet_spec.language import (
+    Draft,
+    Formula,
+    Individual,
+    Kind,
+    Protocol,
+    Role,
+    constant,
+    flag,
+    member,
+    relation,
+    rigid_relation,
+    variable,
+)
 
 
 class Party(Individual):

@@ -38,7 +38,7 @@ def test_what_holds_at_first_is_proved_of_these_arguments_and_no_others() -> Non
 
 
 def turn(step: Step) -> None:
-    step.insert(first, when=~second)
+    step.insert(first)
     step.remove(first, when=second, name="last")
     step.insert(second, when=first)
 
