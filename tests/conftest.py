@@ -1,7 +1,9 @@
 """Settings that every test shares: Hypothesis draws the same examples on every machine."""
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", parent=settings.get_profile("ci"), derandomize=False, max_examples=2_000)
+settings.register_profile("failing", parent=settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
+# `--hypothesis-profile=failing` says that something fails, and makes no example small
 settings.load_profile("ci")  # `pytest --hypothesis-profile=explore` draws new examples, and more of them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from carnet_spec.language import (
     any_of,
     constant,
     exists,
+    false,
     flag,
     forall,
     function,
@@ -30,6 +31,7 @@ from carnet_spec.language import (
     member,
     relation,
     rigid_relation,
+    true,
     variable,
 )
 from carnet_spec.language.lints.initialisation import early_reads
@@ -66,13 +68,17 @@ fine = rigid_relation("fine", Item)
 taken = relation("taken", Item, kind=Kind.MESSAGE)
 
 
-def _protocol(*bodies: Any) -> Protocol:
+def _draft(*bodies: Any) -> Draft:
     draft = Draft("test", "Test")
     draft.initially(phase, Phase.START)
     draft.initially(local_phase, _start)
     for body in bodies:
         draft.action(by=PARTY, says="x", source="y")(body)
-    return draft.protocol()
+    return draft
+
+
+def _protocol(*bodies: Any) -> Protocol:
+    return _draft(*bodies).protocol()
 
 
 def _start(a: Agent) -> Phase:
@@ -271,6 +277,56 @@ ROWS: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
 def test_what_is_read_too_early(row: str) -> None:
     bodies, early = ROWS[row]
     assert _early(*bodies) == early
+
+
+def _all(a: Agent) -> Formula:
+    return true
+
+
+def _nobody(a: Agent) -> Formula:
+    return false
+
+
+def enter_with_ticket(step: Step, a: Agent, i: Item) -> None:
+    step.set(local_item(a), i)
+    step.insert(ticket(a))
+
+
+def read_with_ticket(step: Step, a: Agent, i: Item) -> None:
+    step.require("ticket", ticket(a))
+    step.require("it", local_item(a) == i)
+
+
+AT_FIRST: dict[str, tuple[tuple[Any, ...], Callable[[Draft], None], list[tuple[str, str]]]] = {
+    "a flag that is up at first": (
+        (write_and_mark, read_when_ready),
+        lambda draft: draft.initially(ready, true),
+        [("read_when_ready", "item")],
+    ),
+    "a flag that is down at first": (
+        (write_and_mark, read_when_ready),
+        lambda draft: draft.initially(ready, false),
+        [],
+    ),
+    "a ticket that all have at first": (
+        (enter_with_ticket, read_with_ticket),
+        lambda draft: draft.initially(ticket, _all),
+        [("read_with_ticket", "local_item")],
+    ),
+    "a ticket that nobody has at first": (
+        (enter_with_ticket, read_with_ticket),
+        lambda draft: draft.initially(ticket, _nobody),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", AT_FIRST)
+def test_what_holds_at_first_says_nothing_of_what_was_written(row: str) -> None:
+    bodies, begin, early = AT_FIRST[row]
+    draft = _draft(*bodies)
+    begin(draft)
+    assert [(read.action, read.symbol.name) for read in early_reads(draft.protocol())] == early
 
 
 def test_a_complaint_names_the_place_and_the_writers() -> None:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Kind, Step, constant, flag, relation
-from tests.unit.spec.lint_rows import Part, act, claim, pass_on, secret
-from tests.unit.spec.vocabulary import PARTY, Agent, Key, Phase, boss, enrolled, owner, phase, ready
+from tests.unit.spec.lint_rows import Part, act, claim, given, learn, pass_on, rule, secret
+from tests.unit.spec.vocabulary import (
+    PARTY,
+    Agent,
+    Key,
+    Phase,
+    boss,
+    enrolled,
+    knows,
+    own,
+    owner,
+    phase,
+    ready,
+    theirs,
+)
 
 at = relation("at", Agent, kind=Kind.STATE, of=PARTY)
 
@@ -59,6 +72,26 @@ def _two_phases(step: Step, a: Agent) -> None:
     step.remove(at(a), when=phase == Phase.END)
 
 
+def _ready_once_known(step: Step, a: Agent, k: Key) -> None:
+    step.given("own", own(a, k))
+    step.insert(ready, when=knows(a, k))
+
+
+def _theirs_once_ready(step: Step, a: Agent, k: Key) -> None:
+    step.given("own", own(a, k))
+    step.insert(theirs(a, k), when=ready)
+
+
+def _known_if_unknown(step: Step, a: Agent, k: Key) -> None:
+    step.given("own", own(a, k))
+    step.insert(knows(a, k), when=~knows(boss, k))
+
+
+def _known_if_known(step: Step, a: Agent, k: Key) -> None:
+    step.given("own", own(a, k))
+    step.insert(knows(a, k), when=knows(boss, k))
+
+
 COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a claim under nothing": ("judged", (claim(secret, under=()),), "nobody judges it"),
     "fairness of what does not exist": ("fairness", (act(pass_on), _live("pass_by")), "'pass_by', which is no action"),
@@ -71,6 +104,16 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a move that may stay": ("conflicts", (act(_moves),), "may undo what update 'remove at' makes of at"),
     "a sweep after": ("conflicts", (act(_sweeps_last),), "update 'sweep'"),
     "two values": ("conflicts", (act(_two_values),), "makes of owner"),
+    "a deduced fact inserted for want of another": (
+        "monotone",
+        (rule(learn), act(_known_if_unknown)),
+        "update 'insert knows': reads knows, which rules add to, negatively",
+    ),
+    "a change that depends on a change that depends on a deduction": (
+        "monotone",
+        (rule(learn), act(_theirs_once_ready), act(_ready_once_known), act(given(lambda a, k: ~theirs(a, k)))),
+        "reads theirs, which rules add to, negatively",
+    ),
 }
 
 PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
@@ -82,4 +125,5 @@ PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
     "a sweep before": ("conflicts", (act(_sweeps_first),)),
     "drawn values differ": ("conflicts", (act(_two_drawn),)),
     "two phases": ("conflicts", (act(_two_phases),)),
+    "a deduced fact inserted because of another": ("monotone", (rule(learn), act(_known_if_known))),
 }

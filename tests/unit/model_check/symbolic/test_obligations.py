@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import z3
 
-from carnet_check.symbolic import obligations
+from carnet_check.symbolic import obligations, prove
 from carnet_check.symbolic.smtlib import Declarations, quoted
 from carnet_spec.language import (
     Draft,
@@ -17,10 +17,12 @@ from carnet_spec.language import (
     SpecificationError,
     Step,
     Symbol,
+    forall,
     relation,
 )
 from carnet_spec.language.printing import show
 from carnet_spec.language.terms import BOOL
+from tests.unit.model_check.small import Key, claimed, drafted, paired
 from tests.unit.model_check.symbolic.lessons import blamed, draft, knows, teacher
 
 LESSON = draft().protocol()
@@ -71,6 +73,19 @@ def test_a_lemma_can_be_limited_to_a_threat_model() -> None:
 def test_the_goal_is_the_precondition_at_arbitrary_constants() -> None:
     (goal,) = [each.goal for each in obligations(LESSON) if each.id == "step/tell/quiet"]
     assert show(goal) == "mood = CROSS → ¬(told($any.x.Person) ∨ $any.x.Person = $par.to.Person)"
+
+
+def draw_two(step: Step, one: Key, other: Key) -> None:
+    step.fresh(one)
+    step.fresh(other)
+    step.insert(paired(one, other))
+
+
+def test_values_that_one_step_draws_differ() -> None:
+    protocol = claimed(drafted(draw_two), apart=lambda: forall(lambda k: ~paired(k, k), Key))
+    step = next(each for each in obligations(protocol) if each.action is not None)
+    assert show(step.own["fresh:values differ"]) == "$par.one.Key ≠ $par.other.Key"
+    assert prove(protocol, jobs=1).claim("apart").proved
 
 
 def test_a_file_stands_on_its_own_and_says_what_it_is() -> None:

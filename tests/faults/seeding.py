@@ -1,0 +1,85 @@
+"""Seeding a fault into a copy of the tree, and asking the tests there whether they notice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spec", "model_check", "reference_impl")
+COPIED = (*PACKAGES, "tests")
+SECONDS = 300
+"""How long the tests that should notice a fault may take, generously."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One edit of one file that makes Carnet wrong, and the tests that should notice."""
+
+    id: str
+    says: str
+    file: str
+    old: str
+    new: str
+    noticed_by: tuple[str, ...]
+    survived: bool = False
+
+
+def faults() -> dict[str, Fault]:
+    """Return the faults, by id, in the order of the file."""
+    listed: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("seeded.toml").read_text("utf-8"))["fault"]
+    found = [Fault(**{**each, "noticed_by": tuple(each["noticed_by"])}) for each in listed]
+    assert len({fault.id for fault in found}) == len(found), "two faults have one id"
+    return {fault.id: fault for fault in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A copy of what tests need, to be spoilt."""
+
+    folder: Path
+
+    @staticmethod
+    def made(folder: Path) -> Tree:
+        """Copy the tree into an empty folder; times are kept, so that compiled files stay valid."""
+        for name in COPIED:
+            shutil.copytree(ROOT / name, folder / name)
+        shutil.copy2(ROOT / "pyproject.toml", folder)
+        return Tree(folder)
+
+    @contextlib.contextmanager
+    def seeded(self, fault: Fault) -> Iterator[None]:
+        """Apply a fault, and undo it afterwards."""
+        file = self.folder / fault.file
+        before, times = file.read_text("utf-8"), file.stat()
+        file.write_text(before.replace(fault.old, fault.new), "utf-8")
+        try:
+            yield
+        finally:
+            file.write_text(before, "utf-8")
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run Python in the copy, with the copy's packages and nothing written beside them."""
+        paths = os.pathsep.join(str(self.folder / name) for name in PACKAGES)
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, *words]
+        return subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+
+    def failing(self, selection: Sequence[str]) -> tuple[str, str]:
+        """Return the first test of a selection that fails, or nothing, and what was printed."""
+        options = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-profile=failing")
+        ran = self.python("-m", "pytest", *options, *selection)
+        failed = [line.split(maxsplit=1)[1] for line in ran.stdout.splitlines() if line.startswith("FAILED ")]
+        assert ran.returncode == (1 if failed else 0), f"no test failed, and yet:\n{ran.stdout}{ran.stderr}"
+        return failed[0].partition(" - ")[0] if failed else "", ran.stdout
