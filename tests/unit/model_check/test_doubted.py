@@ -80,3 +80,10 @@ def test_nobody_asks_a_thief_to_be_fair() -> None:
     ran = verified("fairness_of_a_thief")
     assert ran.code == 2
     assert "'bring_back', which thief takes" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S8")
+def test_what_another_threat_model_reaches_is_not_out_of_reach() -> None:
+    rows = verified("a_goal_that_one_threat_model_reaches", "--threat", "calm").json["results"]
+    assert [row["verdict"] for row in rows if row["kind"] == "goal"] == ["UNKNOWN"]
+    assert [row["verdict"] for row in rows if row["kind"] == "threat"] == ["VACUOUS"]
