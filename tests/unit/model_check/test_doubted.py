@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from carnet_spec.language import Formula, forall, implies
+from carnet_spec.language.layers import departures
 from carnet_spec.language.terms import Forall, free_variables
-from tests.fixtures.doubted import Box, full
+from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full
 from tests.unit.model_check.command import FIXTURES, carnet
 
 
@@ -87,3 +89,12 @@ def test_what_another_threat_model_reaches_is_not_out_of_reach() -> None:
     rows = verified("a_goal_that_one_threat_model_reaches", "--threat", "calm").json["results"]
     assert [row["verdict"] for row in rows if row["kind"] == "goal"] == ["UNKNOWN"]
     assert [row["verdict"] for row in rows if row["kind"] == "threat"] == ["VACUOUS"]
+
+
+@pytest.mark.mends("S9")
+def test_a_layer_assumes_of_a_threat_model_what_its_design_does() -> None:
+    design = a_goal_that_one_threat_model_reaches().protocol()
+    calm, wild = design.threats
+    layer = replace(design, threats=(replace(calm, axioms=()), wild))
+    assert not list(departures(design, design))
+    assert list(departures(layer, design)) == ["axiom 'calm: honest' of calm is gone"]
