@@ -9,8 +9,9 @@ import pytest
 
 from carnet_spec.language import Formula, forall, implies
 from carnet_spec.language.layers import departures
+from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.terms import Forall, free_variables
-from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full
+from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full, one_each_at_one_place
 from tests.unit.model_check.command import FIXTURES, carnet
 
 
@@ -98,3 +99,15 @@ def test_a_layer_assumes_of_a_threat_model_what_its_design_does() -> None:
     layer = replace(design, threats=(replace(calm, axioms=()), wild))
     assert not list(departures(design, design))
     assert list(departures(layer, design)) == ["axiom 'calm: honest' of calm is gone"]
+
+
+@pytest.mark.mends("S5")
+def test_an_each_at_two_places_is_not_one_element() -> None:
+    ran = verified("one_each_at_two_places")
+    assert ran.code == 2
+    assert "conflicts: action pair, update 'remove paired'" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S5")
+def test_conditions_that_exclude_each_other_for_every_element_are_apart() -> None:
+    assert not list(conflicts(one_each_at_one_place().protocol()))
