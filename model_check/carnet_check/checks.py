@@ -163,8 +163,8 @@ class _Check:
         return {each.name: each.formula for each in self.protocol.invariants if each.name in names}
 
     def _models(self) -> list[Threat | None]:
-        """Return the threat models that were asked for."""
-        return [None if threat == NO_THREAT else threat for threat in self.plan.threats]
+        """Return every threat model there is: what those asked for rule out may happen under another."""
+        return list(self.protocol.threats) or [None]
 
     def _never_taken(self, action: Action) -> bool:
         return all(action not in self._takeable(threat) for threat in self._models())

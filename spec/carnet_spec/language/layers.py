@@ -2,7 +2,8 @@
 
 What is claimed of a design holds in a layer over it if every run of the layer, with the layer's own symbols left out,
 is a run of the design. That is so if each step of the layer is a step of the design with guards and updates added, or
-changes nothing that the design knows of, and if the design's symbols begin as they did.
+changes nothing that the design knows of, if the design's symbols begin as they did, and if as much is assumed under
+each threat model.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ def departures(layer: Protocol, design: Protocol) -> Iterator[str]:
     for initial in ours.symmetric_difference(design.initial):
         yield f"{initial.symbol.name} begins otherwise"
     yield from (f"axiom '{axiom.name}' is gone" for axiom in design.axioms if axiom not in layer.axioms)
+    assumed = {threat.id: threat.axioms for threat in layer.threats}
+    for threat in design.threats:
+        gone = (axiom for axiom in threat.axioms if axiom not in assumed.get(threat.id, threat.axioms))
+        yield from (f"axiom '{axiom.name}' of {threat.id} is gone" for axiom in gone)
 
 
 def _departures(action: Action, below: Action, known: frozenset[Symbol]) -> Iterator[str]:

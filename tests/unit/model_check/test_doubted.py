@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from carnet_spec.language import Formula, forall, implies
+from carnet_spec.language.layers import departures
+from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.terms import Forall, free_variables
-from tests.fixtures.doubted import Box, full
+from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full, one_each_at_one_place
 from tests.unit.model_check.command import FIXTURES, carnet
 
 
@@ -80,3 +83,31 @@ def test_nobody_asks_a_thief_to_be_fair() -> None:
     ran = verified("fairness_of_a_thief")
     assert ran.code == 2
     assert "'bring_back', which thief takes" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S8")
+def test_what_another_threat_model_reaches_is_not_out_of_reach() -> None:
+    rows = verified("a_goal_that_one_threat_model_reaches", "--threat", "calm").json["results"]
+    assert [row["verdict"] for row in rows if row["kind"] == "goal"] == ["UNKNOWN"]
+    assert [row["verdict"] for row in rows if row["kind"] == "threat"] == ["VACUOUS"]
+
+
+@pytest.mark.mends("S9")
+def test_a_layer_assumes_of_a_threat_model_what_its_design_does() -> None:
+    design = a_goal_that_one_threat_model_reaches().protocol()
+    calm, wild = design.threats
+    layer = replace(design, threats=(replace(calm, axioms=()), wild))
+    assert not list(departures(design, design))
+    assert list(departures(layer, design)) == ["axiom 'calm: honest' of calm is gone"]
+
+
+@pytest.mark.mends("S5")
+def test_an_each_at_two_places_is_not_one_element() -> None:
+    ran = verified("one_each_at_two_places")
+    assert ran.code == 2
+    assert "conflicts: action pair, update 'remove paired'" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S5")
+def test_conditions_that_exclude_each_other_for_every_element_are_apart() -> None:
+    assert not list(conflicts(one_each_at_one_place().protocol()))

@@ -10,23 +10,48 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from carnet_spec.language.actions import Action, Effect, Update
 from carnet_spec.language.lints.common import Found, at
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import And, Equal, Implies, Member, Not, Or, Term, Var, negation, sort_of
+from carnet_spec.language.terms import And, Equal, Implies, Member, Not, Or, Term, Var, negation, sort_of, substitute
 
 
 def conflicts(protocol: Protocol) -> Found:
     """Yield the pairs of updates of one step that may disagree about one place."""
     for action in protocol.actions:
         for first, second in itertools.combinations(action.updates, 2):
-            if first.symbol == second.symbol and _disagree(first, second) and not _apart(action, first, second):
+            if first.symbol != second.symbol:
+                continue
+            one, other = _at_one_place(first, second)
+            if _disagree(one, other) and not _apart(action, one, other):
                 yield (
                     at(action, second),
                     f"may undo what update '{first.name}' makes of {first.symbol.name}: require that their arguments "
                     "differ, let their conditions exclude each other, or let a sweep over 'each' come first",
                 )
+
+
+def _at_one_place(first: Update, second: Update) -> tuple[Update, Update]:
+    """Return the two as they are where they meet: an 'each' is whatever the other update has at its argument.
+
+    Two updates may share an 'each', which stands for one element only where it is the same argument of both.
+    """
+    ours: dict[Var, Term] = {}
+    theirs: dict[Var, Term] = {}
+    for one, other in zip(first.args, second.args, strict=True):
+        if isinstance(other, Var) and other in second.each:
+            theirs[other] = one
+        elif isinstance(one, Var) and one in first.each:
+            ours[one] = other
+    return _standing_for(first, ours), _standing_for(second, theirs)
+
+
+def _standing_for(update: Update, values: dict[Var, Term]) -> Update:
+    value = None if update.value is None else substitute(update.value, values)
+    args = tuple(substitute(arg, values) for arg in update.args)
+    return replace(update, args=args, value=value, when=substitute(update.when, values))
 
 
 def _disagree(first: Update, second: Update) -> bool:
