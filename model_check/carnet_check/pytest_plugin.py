@@ -7,8 +7,8 @@ In a test file beside the protocol::
     test_toy = carnet_verify("toy.py")
 
 gives one item to each obligation: what induction has to prove, each claim under each threat model in the small
-instances, and that nothing passes for want of anything happening. ``pytest -k secrecy`` and ``pytest -n 2`` work as for
-any item. An item passes by the same engines and budgets as ``carnet verify``.
+instances, each liveness property, and that nothing passes for want of anything happening. ``pytest -k secrecy`` and
+``pytest -n 2`` work as for any item. An item passes by the same engines and budgets as ``carnet verify``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from carnet_check.families import Source
     from carnet_check.planning import Campaign, Plan
     from carnet_check.symbolic import Obligation
-    from carnet_spec.language import Claim, Invariant, Threat
+    from carnet_spec.language import Claim, Eventually, Invariant, Protocol, Threat
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,9 @@ class Obligations(pytest.Collector):
             for claim, threat in plan.pairs:
                 name = f"{variant}-explicit/{claim.name}/{threat.id}"
                 yield Explored.from_parent(self, name=name, variant=variant, claim=claim, threat=threat.id)
+            for live in plan.protocol.liveness:
+                name = f"{variant}-liveness/{live.name}"
+                yield Lively.from_parent(self, name=name, protocol=plan.protocol, live=live)
             for claim in plan.protocol.claims:
                 if claim.declared:
                     yield Declared.from_parent(self, name=f"{variant}-declared/{claim.name}")
@@ -201,6 +204,23 @@ class Explored(_Item):
             attack = attack_of(campaign, row)
             lines += ["", *told(attack.judge, attack.claim.checked, attack.trace, attack.states)]
         raise NotEstablishedError("\n".join(lines))
+
+
+class Lively(_Item):
+    """One liveness property, by fairness of one step."""
+
+    def __init__(self, *, protocol: Protocol, live: Eventually, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.protocol = protocol
+        self.live = live
+
+    def runtest(self) -> None:
+        """Fail unless it is proved, and say what is missing."""
+        from carnet_check.symbolic.liveness import by_fairness
+
+        outcome = by_fairness(self.protocol, self.live)
+        if not outcome.proved:
+            raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(outcome.open)}")
 
 
 class NotVacuous(_Item):
