@@ -21,7 +21,7 @@ nitpicky = True
 # Without intersphinx nothing is known of other people's packages; and a name in a docstring is looked up by itself.
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!carnet_).*"),
-    (r"py:class", r"carnet_.*\.(_\w+|AnIndividual|Answer|Decorated|Kind)"),
+    (r"py:class", r"carnet_.*\.(_\w+|AnIndividual|Answer|Decorated|Kind|Said)"),
 ]
 suppress_warnings = ["ref.python"]
 

@@ -130,7 +130,7 @@ def _described(error: BaseException) -> tuple[str, str, int]:
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", "interrupted before there was anything to tell", EXIT_INTERRUPTED
+        return "interrupted", "interrupted: nothing was written", EXIT_INTERRUPTED
     if isinstance(error, click.ClickException):
         return "usage", _one_line(error.format_message()), EXIT_USAGE
     if isinstance(error, CarnetError):

@@ -36,6 +36,12 @@ class Scope:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
+    @property
+    def shared(self) -> Scope:
+        """The instances that all claims share: enough to look for an attack, and not to say that there is none."""
+        return replace(self, instances=tuple(each for each in self.instances if each[1] is None))
+
+
 def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, claims: Sequence[str]) -> Scope:
     """Return what has to be explored for ``claims`` under a threat model.
 

@@ -220,7 +220,7 @@ def _stages(target: Quarry) -> tuple[Profile, ...]:
 
 
 def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Found:
-    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
+    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims).shared
     memory = available_memory() if caps.memory is None else caps.memory
     for instance, _ in scope.instances:
         refuse_instance(target.protocol, instance, memory)

@@ -41,7 +41,7 @@ def _draft(*, begins: bool) -> Draft:
 
 def _may(formula: Formula, *, begins: bool = True) -> bool:
     protocol = _draft(begins=begins).protocol()
-    taken = possible(protocol, None, MappingProxyType({}))
+    taken = possible(protocol, None, MappingProxyType({}), ())
     return satisfiable(protocol, None, Goal("it", (), formula.term, ""), taken)
 
 
@@ -75,6 +75,6 @@ def test_a_relation_that_holds_at_first_may_hold() -> None:
     draft = _draft(begins=True)
     draft.initially(first, true)
     protocol = draft.protocol()
-    taken = possible(protocol, None, {})
+    taken = possible(protocol, None, {}, ())
     assert {action.name for action in taken} == {"see", "come", "carry", "never"}
-    assert {action.name for action in possible(_draft(begins=True).protocol(), None, {})} == {"see", "come", "carry"}
+    assert {action.name for action in possible(_draft(begins=True).protocol(), None, {}, ())} == {"see", "come", "carry"}
