@@ -77,4 +77,5 @@ def test_a_relation_that_holds_at_first_may_hold() -> None:
     protocol = draft.protocol()
     taken = possible(protocol, None, {}, ())
     assert {action.name for action in taken} == {"see", "come", "carry", "never"}
-    assert {action.name for action in possible(_draft(begins=True).protocol(), None, {}, ())} == {"see", "come", "carry"}
+    before = possible(_draft(begins=True).protocol(), None, {}, ())
+    assert {action.name for action in before} == {"see", "come", "carry"}
