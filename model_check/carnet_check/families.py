@@ -118,6 +118,8 @@ class Source:
             raise UsageError(str(error)) from error
         except CarnetError:
             raise
+        except SystemExit as error:
+            raise _leaves(self.shown, error) from None
         except Exception as error:
             raise _broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
@@ -259,8 +261,15 @@ def _blamed_on_the_specification(shown: str) -> Iterator[None]:
             yield
     except CarnetError:
         raise
+    except SystemExit as error:
+        raise _leaves(shown, error) from None
     except Exception as error:
         raise _broken(shown, error) from error
+
+
+def _leaves(shown: str, error: SystemExit) -> UsageError:
+    """Say that a specification tried to end the command, whose exit code would pass for a verdict."""
+    return UsageError(f"'{shown}' exits when it is built (code {error.code})")
 
 
 def _broken(shown: str, error: Exception) -> InvalidSpecificationError:

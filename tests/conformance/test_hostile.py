@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, work
+from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, recorded, work
 from carnet_spec.language import Profile
 from carnet_spec.trace import Step
-from tests.fixtures.hostile_traces import LATE, QUICK, SLOW, bare, write
+from tests.fixtures.hostile_traces import LATE, OPENING, QUICK, SLOW, bare, write
 from tests.fixtures.rounds import honest
 from tests.fixtures.travelling import COLLUSION, SOURCE
 from tests.unit.model_check.command import carnet
@@ -153,3 +156,40 @@ def test_a_repeated_defence_is_refused(tmp_path: Path) -> None:
 def test_conforming_traces_are_those_of_before(tmp_path: Path) -> None:
     shape = SLOW["resets and reports"]
     assert conform(write(tmp_path / "trace", shape)).conforms
+
+
+@pytest.mark.mends("M4")
+def test_to_go_back_takes_no_longer_after_a_long_trace(tmp_path: Path) -> None:
+    """What was taken since the first way that is open is not gone through for each way back: a deque counts it."""
+
+    class Counted(deque[Step]):
+        seen = 0
+
+        def __iter__(self) -> Iterator[Step]:
+            for each in super().__iter__():
+                Counted.seen += 1
+                yield each
+
+    following = follower(rounds=20)
+    reset = Step("reset", "adversary", (("g", "gpu1"), ("mode", "OPEN")))
+    for step in [OPENING, *[reset] * 2_000, Step("reset", "adversary")]:
+        assert following.take(step) is None
+    following._steps = Counted(following._steps)
+    assert following.take(Step("fenced", "orchestrator")) is not None
+    assert Counted.seen < 2_000
+
+
+@pytest.mark.mends("L1")
+def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ran = carnet("conform", str(pipe))
+    assert (ran.code, ran.err) == (2, f"carnet: '{pipe}' is read twice, so it has to be a plain file\n")
+
+
+@pytest.mark.mends("L1")
+def test_a_trace_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = write(tmp_path / "trace", QUICK["one fault everywhere"])
+    monkeypatch.setattr(recorded, "_grown", lambda instance, _: (trace.write_text(""), instance)[1])
+    ran = carnet("conform", str(trace))
+    assert (ran.code, ran.err) == (2, f"carnet: '{trace}' changed while it was read\n")

@@ -93,6 +93,18 @@ def test_an_interpreter_is_no_less_isolated_than_this_one() -> None:
         assert subprocess.check_output([sys.executable, *given, program], text=True).strip() == kept
 
 
+@pytest.mark.mends("H1")
+def test_no_settings_of_the_current_folder_change_a_picture(hostile: HostileFolder) -> None:
+    """Those of the drawing library could even start another program, to set text."""
+    drawn = [hostile.path.parent / name for name in ("before.svg", "after.svg")]
+    for picture in drawn:
+        ended = hostile.carnet("datapath", "--samples", "1", "--plot", str(picture))
+        assert ended.code == 0, ended.said
+        (hostile.path / "matplotlibrc").write_bytes(b"font.size: 40\ntext.usetex: True\n\xff\n")
+    assert drawn[0].read_bytes() == drawn[1].read_bytes()
+    assert "matplotlibrc" not in ended.said
+
+
 PROTOCOL = """
 import random
 import neighbour

@@ -139,7 +139,9 @@ class Follower:
             self._machine.journal = None
         self._machine.take(move)
         self._taken = branch.taken + 1
-        return deque(itertools.islice(self._steps, self._taken - self._since, None))
+        ahead = deque[Step]()  # from the end, which is near: what comes before may be all of a long trace
+        ahead.extendleft(itertools.islice(reversed(self._steps), len(self._steps) - (self._taken - self._since)))
+        return ahead
 
     def _forget(self) -> None:
         """Forget the branches that wait longest, until no more is remembered than may be."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -73,8 +75,10 @@ def conform(file: Path, asked: str = "") -> Conformance:
             for one that is larger than ``MOST_DRAWN``, ``MOST_OF_ONE`` and ``MOST_PAIRS`` allow.
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
     """
+    _refuse_pipe(file)
     lines = _lines(file)
-    header = _header(lines)
+    first = next(lines, None)
+    header = _header(first)
     _check_extent(header)
     source = _source(header, asked)
     source.sound(header.variant)
@@ -84,7 +88,8 @@ def conform(file: Path, asked: str = "") -> Conformance:
     follower = Follower(Machine(protocol, instance, named))
     events = 0
     lines = _lines(file)
-    next(lines)
+    if next(lines, None) != first:
+        raise UsageError(f"'{file}' changed while it was read")
     for event in _events(lines):
         events += 1
         divergence = follower.take(event.step)
@@ -100,6 +105,13 @@ def verdict(file: Path) -> dict[str, Any]:
         CarnetError: as :func:`conform`.
     """
     return conform(file).to_json()
+
+
+def _refuse_pipe(file: Path) -> None:
+    """Refuse what has nothing left when it is read once more; a file that is missing is not looked at here."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(file.stat().st_mode):
+            raise UsageError(f"'{file}' is read twice, so it has to be a plain file")
 
 
 def _lines(file: Path) -> Iterator[tuple[int, object]]:
@@ -167,13 +179,13 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-def _header(lines: Iterator[tuple[int, object]]) -> Header:
-    for _, value in lines:
-        try:
-            return Header.from_json(value)
-        except TraceError as error:
-            raise UsageError(f"line 1: {error}") from None
-    raise UsageError("the trace is empty: its first line is a header")
+def _header(first: tuple[int, object] | None) -> Header:
+    if first is None:
+        raise UsageError("the trace is empty: its first line is a header")
+    try:
+        return Header.from_json(first[1])
+    except TraceError as error:
+        raise UsageError(f"line 1: {error}") from None
 
 
 def _events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:

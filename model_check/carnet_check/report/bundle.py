@@ -2,7 +2,8 @@
 
 An in-toto Statement v1 with a test-result predicate, as canonical JSON (RFC 8785), in a DSSE envelope. Its subjects are
 the manifest: the name, size and digest of every file. So the run folder travels beside the envelope, no byte of either
-can change unnoticed, and no file can be added. The run is read from the bytes that were compared with the manifest.
+can change unnoticed, and no file can be added; an ECDSA signature alone has two forms, which say the same. The run is
+read from the bytes that were compared with the manifest.
 
 Source: in-toto attestation framework, Statement v1 and test-result v0.1; DSSE v1.0.
 """
@@ -91,6 +92,8 @@ def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
         raise BundleRefusedError(f"expected a DSSE envelope: {error}") from None
     if canonical != envelope:
         raise BundleRefusedError("the envelope is not written as it was when it was signed")
+    if len(read.signatures) != 1 or any(each.unrecognized_fields for each in read.signatures.values()):
+        raise BundleRefusedError("expected one signature, and nothing beside it")
     try:
         read.verify([key], 1)
     except Exception as error:  # the library has several kinds of error for a signature that does not verify

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_spec.errors import UsageError
+from carnet_spec.printable import printable
 from carnet_spec.prose import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ def datapath(
         shown, text = _published(table, samples, seed, plot_file)
     rerun = _rerun(table, plot_file, samples, seed, given)
     if as_json:
-        click.echo(json.dumps({**shown, "rerun": rerun}, ensure_ascii=False, indent=2))
+        click.echo(json.dumps({**shown, "rerun": rerun}, indent=2))
         return
     for line in list(text):  # all of it is made before any of it is printed
         click.echo(line)
-    click.echo(f"\n{'rerun':<{LABEL_WIDTH}}{rerun}")
+    click.echo(f"\n{'rerun':<{LABEL_WIDTH}}{printable(rerun)}")
 
 
 def _published(table: str, samples: int, seed: int, plot_file: Path | None) -> tuple[dict[str, Any], Iterator[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 
+from carnet_spec.printable import printable
 from carnet_spec.prose import counted
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
@@ -60,7 +62,7 @@ def run(
     from carnet_ref.commands.running import Plan, carried_out
 
     plan = Plan(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace, key_limit)
-    say = _say_on_standard_error if as_json else click.echo
+    say = functools.partial(_say, on_standard_error=as_json)
     say(plan.announcement)
     fields = carried_out(plan, say).to_json()
     if as_json:
@@ -70,8 +72,9 @@ def run(
     return 1 if fields["conforms"] is False else 0
 
 
-def _say_on_standard_error(text: str) -> None:
-    click.echo(text, err=True)
+def _say(text: str, on_standard_error: bool) -> None:
+    """Print a line that a party or a file's name may have had a word in, so that a terminal only shows it."""
+    click.echo(printable(text), err=on_standard_error)
 
 
 def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -18,11 +21,14 @@ BAR = 0.38
 
 def plot(table: Table, path: Path) -> None:
     """Write ``table`` to ``path`` as SVG, one pair of bars for each cell, on a logarithmic scale."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+    with _elsewhere():
+        from matplotlib import rc_context, rcdefaults, rcParams
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
 
-    with rc_context({"svg.hashsalt": f"carnet {table.id}", "svg.fonttype": "none", "font.size": 9}):
+    with rc_context():
+        rcdefaults()
+        rcParams.update({"svg.hashsalt": f"carnet {table.id}", "svg.fonttype": "none", "font.size": 9})
         figure = Figure(figsize=(8, 0.9 + 0.42 * len(table.cells)), layout="constrained")
         axes = figure.add_subplot()
         places = range(len(table.cells))
@@ -55,3 +61,13 @@ def plot(table: Table, path: Path) -> None:
         drawn = BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     path.write_bytes(drawn.getvalue())
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Work in an empty folder meanwhile: matplotlib reads its settings from the current one as it is imported.
+
+    Source: matplotlib.matplotlib_fname, "$PWD/matplotlibrc".
+    """
+    with tempfile.TemporaryDirectory(prefix="carnet-plot-") as empty, contextlib.chdir(empty):
+        yield

@@ -359,6 +359,21 @@ def test_names_that_some_systems_take_for_one_are_found() -> None:
     assert twins(["a", "b"]) is None
 
 
+@pytest.mark.mends("H2")
+@pytest.mark.parametrize("more", [{"note": "approved"}, {"keyid": "ab", "sig": "AAAA"}], ids=["field", "signature"])
+def test_nothing_stands_beside_the_one_signature(folder: Path, more: dict[str, str]) -> None:
+    import rfc8785
+
+    envelope = json.loads(seal(folder))
+    signatures = envelope["signatures"]
+    if "sig" in more:
+        signatures.append(more)
+    else:
+        signatures[0].update(more)
+    with pytest.raises(BundleRefusedError, match="expected one signature, and nothing beside it"):
+        checked(bytes(rfc8785.dumps(envelope)), folder, PUBLIC)
+
+
 def signed_about(subject: list[Any]) -> bytes:
     """Sign a statement as it is given; the key may be trusted and its owner careless."""
     import rfc8785

@@ -217,3 +217,31 @@ def test_an_import_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.
     ran = carnet("verify", str(endless), "--json")
     assert ran.code == 2
     assert "took more than 0.2 s" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("V7")
+def test_an_import_that_goes_on_whatever_fails_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(families, "MOST_SECONDS", 0.2)
+    endless = tmp_path / "endless.py"
+    endless.write_text(
+        "import time\nwhile True:\n    try:\n        time.sleep(9)\n    except Exception:\n        pass\n", "utf-8"
+    )
+    ran = carnet("verify", str(endless), "--json")
+    assert ran.code == 2
+    assert "took more than 0.2 s" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("V7")
+@pytest.mark.parametrize("part", ["draft", "instance"])
+def test_a_specification_that_exits_is_no_success(part: str, tmp_path: Path) -> None:
+    """Its own exit code, 0, would stand for verdicts that nobody reached."""
+    leaving = tmp_path / "leaving.py"
+    leaving.write_text(
+        "import dataclasses\nfrom carnet_spec.protocols.gpu_travelling import FAMILY as WHOLE\n"
+        "def leave(*_):\n    raise SystemExit(0)\n"
+        f"FAMILY = dataclasses.replace(WHOLE, {part}=leave)\n",
+        "utf-8",
+    )
+    ran = carnet("explore", f"{leaving}:FAMILY", "--json")
+    assert ran.code == 2
+    assert "exits when it is built (code 0)" in ran.json["error"]["message"]

@@ -188,3 +188,11 @@ def test_no_more_processes_start_than_have_something_to_do() -> None:
     assert ran.code == 0
     assert ran.err.endswith("in 1 process\n")
     assert ran.json["jobs"] == 512
+
+
+@pytest.mark.mends("M5")
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_the_name_of_a_picture_is_only_shown(form: tuple[str, ...], tmp_path: Path) -> None:
+    ran = carnet("datapath", *FAST, "--plot", str(tmp_path / "a\u202e\x9bb.svg"), *form)
+    assert ran.code == 0
+    assert all(line.isprintable() for line in ran.out.split("\n"))

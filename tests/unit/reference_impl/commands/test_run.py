@@ -318,3 +318,13 @@ def test_a_run_without_a_journal_that_is_stopped_says_so(monkeypatch: pytest.Mon
     assert result.exit_code == 130
     error = {"kind": "interrupted", "message": "interrupted: the run is not over, and nothing of it is kept"}
     assert json.loads(result.stdout)["error"] == error
+
+
+@pytest.mark.mends("M5")
+def test_the_name_of_a_trace_is_only_shown(tmp_path: Path) -> None:
+    trace = tmp_path / "a\u202e\x9bb"
+    result = carnet("--holders", "1", "--rounds", "1", "--trace", str(trace))
+    assert result.exit_code == 0
+    assert trace.exists()
+    assert all(line.isprintable() for line in result.stdout.splitlines())
+    assert r"a\u202e\x9bb" in result.stdout
