@@ -115,6 +115,8 @@ class Recipe:
         listed += [*map(show_initial, protocol.initial), *map(show_action, protocol.actions)]
         listed += [f"claim {show_claim(claim)}, under {', '.join(claim.under)}" for claim in protocol.claims]
         listed += [f"lemma {show_invariant(lemma)}, under {', '.join(lemma.under)}" for lemma in protocol.lemmas]
+        if self.layer is not None:
+            listed += [f"below: {show_claim(claim)}" for claim in self.draft().protocol().claims]
         return "\n".join(["", *listed, *map(show_goal, protocol.goals)])
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
