@@ -35,7 +35,6 @@ class Scope:
     """For what the instance gives one meaning of several that axioms allow, that meaning."""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-
     @property
     def shared(self) -> Scope:
         """The instances that all claims share: enough to look for an attack, and not to say that there is none."""

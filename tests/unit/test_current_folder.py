@@ -100,9 +100,9 @@ def test_no_settings_of_the_current_folder_change_a_picture(hostile: HostileFold
     for picture in drawn:
         ended = hostile.carnet("datapath", "--samples", "1", "--plot", str(picture))
         assert ended.code == 0, ended.said
+        assert "matplotlibrc" not in ended.said
         (hostile.path / "matplotlibrc").write_bytes(b"font.size: 40\ntext.usetex: True\n\xff\n")
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
-    assert "matplotlibrc" not in ended.said
 
 
 PROTOCOL = """
