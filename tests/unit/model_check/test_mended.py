@@ -50,8 +50,9 @@ def test_any_key_that_was_given_back_may_be_drawn() -> None:
 def test_generated_names_are_one_to_a_thing() -> None:
     layout: Any = SimpleNamespace(instance=Instance({}))
     queries = Queries(layout, None)  # type: ignore[arg-type] # names alone are asked for
-    symbols = [f"{stem}{number}" for stem in ("key", "k", "key_") for number in ("", *range(30))]
-    names = [queries.named(what, symbol, None) for symbol in symbols for what in ("mask", "first", "rows_by_1")]
+    names = [queries.fresh_name("x"), queries.named("mask", "key1", None)]  # the second name that is made
+    names += [queries.fresh_name("x") for _ in range(9)]
+    names.append(queries.named("mask", "key", None))  # the twelfth: "key" and 12, as "key1" and 2
     assert len(set(names)) == len(names)
 
 
