@@ -20,4 +20,4 @@ def _z3_folders() -> list[str]:
 
 
 if not hasattr(builtins, "Z3_LIB_DIRS"):
-    builtins.Z3_LIB_DIRS = _z3_folders()  # type: ignore[attr-defined]
+    builtins.Z3_LIB_DIRS = _z3_folders()  # type: ignore[attr-defined] # it is z3 that looks there

@@ -74,7 +74,7 @@ def held_back() -> Iterator[None]:
 
 
 class Covered:
-    """Shows progress, and remembers how far it went for whoever interrupts it."""
+    """Shows progress, and remembers how far it went for the line that an interrupt prints."""
 
     def __init__(self, shown: Progress | None) -> None:
         self._shown = shown

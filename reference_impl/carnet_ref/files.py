@@ -69,7 +69,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def create_durably(path: Path, data: bytes) -> None:
-    """Do as `write_durably`, but only where there is nothing yet, whoever else may be creating the same file.
+    """Do as `write_durably`, but only where there is nothing yet, even while another process creates the same file.
 
     Raises:
         FileExistsError: there is something.

@@ -8,7 +8,8 @@ only: of start states that differ in the names of their elements, one is looked 
 * A relation without an initial value starts empty; a function or variable without one starts anywhere, row by row.
 * A step takes any arguments that its guards allow. A fresh parameter is any unused element, and two fresh parameters of
   one sort are different elements.
-* All guards and updates read the state before. Two updates of a step that disagree about a cell are a *conflict*.
+* All guards and updates read the state before. Two updates of a step that disagree about a cell are a *conflict*,
+  unless the second is an exception to a wider sweep.
 * A rule is a step like any other, never forced.
 """
 

@@ -174,7 +174,7 @@ def successors_of(action: Action, layout: Layout) -> Successors:
     for first, second in itertools.combinations(action.fresh, 2):
         if first.sort == second.sort:
             lines.append(f"{margin}if {names[first]} == {names[second]}: continue")
-    lines += [f"{margin}w = {{}}", f"{margin}clash = False"]
+    lines += [f"{margin}w = {{}}", f"{margin}wide = {{}}", f"{margin}clash = False"]
     for update in action.updates:
         lines += _update_lines(update, names, layout, depth)
     arguments = "".join(f"{names[var]}," for var in action.params)
@@ -192,7 +192,10 @@ def successors_of(action: Action, layout: Layout) -> Successors:
 
 
 def _update_lines(update: Update, names: Names, layout: Layout, depth: int) -> list[str]:
-    """Write what ``update`` puts where, having seen the state before only; ``w`` collects it, ``clash`` says so."""
+    """Write what ``update`` puts where, having seen the state before only; ``w`` collects it.
+
+    A narrow update after a sweep over more is an exception to it; other updates that disagree ``clash``.
+    """
     inner = {**names, **{var: f"e{position}" for position, var in enumerate(update.each)}}
     lines = []
     for var in update.each:
@@ -204,8 +207,8 @@ def _update_lines(update: Update, names: Names, layout: Layout, depth: int) -> l
         *lines,
         f"{margin}if {text(update.when, inner, layout)}:",
         f"{margin} c = {place}; x = {_put(update, inner, layout)}",
-        f"{margin} if w.get(c, x) != x: clash = True",
-        f"{margin} w[c] = x",
+        f"{margin} if c in w and w[c] != x and wide[c] <= {len(update.each)}: clash = True",
+        f"{margin} w[c] = x; wide[c] = {len(update.each)}",
     ]
 
 

@@ -123,10 +123,12 @@ def take(action: Action, env: Mapping[Var, int], structure: Structure) -> Struct
     if len(set(drawn)) != len(drawn):
         raise NoSuchRunError("two fresh values are the same")
     changes: dict[tuple[Symbol, Row], Value] = {}
+    width: dict[tuple[Symbol, Row], int] = {}
     for update in action.updates:
         for place, new in _changes(update, env, structure):
-            if changes.setdefault(place, new) != new:
+            if changes.get(place, new) != new and width[place] <= len(update.each):
                 raise NoSuchRunError(f"updates disagree about {place[0].name} at {place[1]}")
+            changes[place], width[place] = new, len(update.each)
     tables = {symbol: dict(table) for symbol, table in structure.tables.items()}
     for (symbol, row), new in changes.items():
         tables[symbol][row] = new

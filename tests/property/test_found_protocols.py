@@ -29,6 +29,7 @@ FOUND_AS = {
     "read_below_written_above": "R6",
     "sort_called_bool": "new: a sort may be called Bool",
     "sort_of_a_variable_only": "new: Protocol.sorts misses sorts of quantifiers and claims",
+    "sweep_then_narrow": "what the order of updates means",
     "updates_that_disagree": "V5",
     "unset_variable_of_a_fresh_sort": "R10 with R1",
     "variable_of_two_sorts": "R9",

@@ -1,8 +1,8 @@
 """What ``verify`` says of random protocols is true: every verdict beside an enumeration of all small structures.
 
 ``CARNET_RANDOM_PROTOCOLS=5000 CARNET_RANDOM_SEED=1 pytest -s tests/property/test_verdicts_are_true.py`` judges more of
-them, drawn anew from the seed, and prints what it counted. ``CARNET_RANDOM_SHRINK=1`` stops at the first verdict that
-is not true and makes its protocol small.
+them, drawn anew from the seed, and prints what it counted; ``CARNET_RANDOM_RECORD=FILE`` keeps it as a table.
+``CARNET_RANDOM_SHRINK=1`` stops at the first verdict that is not true and makes its protocol small.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -24,7 +25,9 @@ from tests.oracle.spoiled import SPOILING
 
 COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", "300"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
+RECORD = os.environ.get("CARNET_RANDOM_RECORD", "")
 SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
+SHOWN = ("PROVED", "EXHAUSTED", "VIOLATED", "VACUOUS")
 SECONDS = 120 + COUNT
 """What the judging of them may take, generously."""
 
@@ -66,6 +69,17 @@ class Tally:
         lines += [f"  {count:6} {verdict}" for verdict, count in sorted(self.verdicts.items())]
         return "\n".join([*lines, *(f"  {len(found):6} × {kind}" for kind, found in sorted(self.untrue.items()))])
 
+    def table(self) -> str:
+        """The counts as the documentation shows them: verdicts on claims, by either engine."""
+        said: Counter[str] = Counter()
+        for row, count in self.verdicts.items():
+            kind, _, verdict = row.split()
+            said[verdict] += count if kind == "claim" else 0
+        row = [SEED, self.judged, sum(self.refused.values()), self.too_big, *(said[word] for word in SHOWN)]
+        row.append(sum(len(found) for found in self.untrue.values()))
+        head = ["seed", "protocols", "refused", "too big to enumerate", *SHOWN, "verdicts that are not true"]
+        return f"{','.join(head)}\n{','.join(map(str, row))}\n"
+
     def smallest(self, kinds: Iterable[str]) -> str:
         """The smallest protocol with a verdict of one of ``kinds`` that is not true."""
         found: list[tuple[str, Disagreement]] = [each for kind in kinds for each in self.untrue.get(kind, [])]
@@ -87,6 +101,8 @@ def tally() -> Tally:
     for chunk in range(-(-COUNT // CHUNK)):
         seed(f"{SEED}/{chunk}")(drawn(given(recipes())(judged)))()
     sys.stdout.write(f"\n{counted.text()}\n")
+    if RECORD:
+        Path(RECORD).write_text(counted.table(), "utf-8")
     return counted
 
 

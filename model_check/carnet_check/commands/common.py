@@ -16,7 +16,7 @@ from carnet_check.report.closing import Closing
 from carnet_spec.printable import printable
 
 MOST_DIGITS = 15
-"""Of a size: what is larger is refused by whoever takes it."""
+"""Of a size: the receiver refuses what is larger."""
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 protocol_argument = click.argument("protocol", type=PROTOCOL)

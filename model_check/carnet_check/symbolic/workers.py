@@ -52,9 +52,9 @@ class Workers:
         if self._pool is None:
             return
         if kind is None:
-            self._pool.close()  # type: ignore[no-untyped-call]
+            self._pool.close()  # type: ignore[no-untyped-call] # pebble has no types
         else:
-            self._pool.stop()  # type: ignore[no-untyped-call]
+            self._pool.stop()  # type: ignore[no-untyped-call] # pebble has no types
         self._pool.join()
         self._pool = None
 

@@ -140,9 +140,9 @@ def _in_processes(count: int, seed: int, workers: int) -> Iterator[Outcome]:
         with undisturbed():
             outcomes = pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
         yield from outcomes
-        pool.close()  # type: ignore[no-untyped-call]
+        pool.close()  # type: ignore[no-untyped-call] # pebble has no types
     finally:
-        pool.stop()  # type: ignore[no-untyped-call]
+        pool.stop()  # type: ignore[no-untyped-call] # pebble has no types
         pool.join()
 
 

@@ -18,7 +18,7 @@ _NAME_BYTES = 16
 
 
 class KeyLedger:
-    """How much the keys of one end of a session have protected, whoever used them."""
+    """How much the keys of one end of a session have protected, by all who used them."""
 
     __slots__ = ("_accounts", "_limits")
 

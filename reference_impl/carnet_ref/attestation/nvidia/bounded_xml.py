@@ -81,7 +81,7 @@ def _check_limits(root: etree._Element, what: str) -> None:
 
 
 def _counted(root: etree._Element) -> Iterator[tuple[str, int]]:
-    """Yield what there is of each unit, piece by piece, so that the count can end at a limit.
+    """Yield the pieces of each unit, so that the count can end at a limit.
 
     What is a property of one element, such as its attributes, is taken back before the next.
     """
