@@ -75,10 +75,10 @@ class Tally:
         for row, count in self.verdicts.items():
             kind, _, verdict = row.split()
             said[verdict] += count if kind == "claim" else 0
-        row = [SEED, self.judged, sum(self.refused.values()), self.too_big, *(said[word] for word in SHOWN)]
-        row.append(sum(len(found) for found in self.untrue.values()))
+        counts = [SEED, self.judged, sum(self.refused.values()), self.too_big, *(said[word] for word in SHOWN)]
+        counts.append(sum(len(found) for found in self.untrue.values()))
         head = ["seed", "protocols", "refused", "too big to enumerate", *SHOWN, "verdicts that are not true"]
-        return f"{','.join(head)}\n{','.join(map(str, row))}\n"
+        return f"{','.join(head)}\n{','.join(map(str, counts))}\n"
 
     def smallest(self, kinds: Iterable[str]) -> str:
         """The smallest protocol with a verdict of one of ``kinds`` that is not true."""
