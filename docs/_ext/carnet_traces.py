@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from carnet_pages.markdown import code, page, prose, table
 
-from carnet_ref.correspondence import DEDUCED, ELEMENTS, STEPS
-from carnet_ref.exploits.catalogue import CATALOGUE
+from carnet_ref.systems.gpu_travelling.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
 from carnet_spec.language import Action
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
@@ -64,7 +64,9 @@ _KNOWN = """
 Attacks that others described, or that follow at once from what they describe; each is carried out by the row of the
 record that is named beside it.
 """
-_AGAIN = "```sh\npython -m carnet_ref.exploits.record docs/results/replays/gpu-travelling.json\n```"
+_AGAIN = (
+    "```sh\npython -m carnet_ref.systems.gpu_travelling.exploits.record docs/results/replays/gpu-travelling.json\n```"
+)
 
 
 class _Sphinx(Protocol):

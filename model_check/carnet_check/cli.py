@@ -126,7 +126,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
 
 
 def _described(error: BaseException) -> tuple[str, str, int]:
-    from carnet_spec.errors import CarnetError
+    from carnet_command.errors import CarnetError
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
@@ -144,7 +144,7 @@ def _described(error: BaseException) -> tuple[str, str, int]:
 
 
 def _one_line(text: str) -> str:
-    from carnet_spec.printable import printable
+    from carnet_command.printable import printable
 
     line = printable(" ".join(text.split()))
     return line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]} …"

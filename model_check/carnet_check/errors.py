@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.errors import CarnetError, UsageError
+from carnet_command.errors import CarnetError, UsageError
 
 __all__ = ["CarnetError", "EngineError", "InvalidSpecificationError", "UsageError"]
 

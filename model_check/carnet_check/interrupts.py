@@ -14,10 +14,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from carnet_check.errors import CarnetError
-from carnet_spec.prose import counted
+from carnet_command.text import counted
 
 if TYPE_CHECKING:
-    from carnet_check.report.progress import Progress
+    from carnet_command.progress import Progress
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """What ends a command beside Ctrl-C."""

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carnet_spec.errors import CarnetError
+from carnet_command.errors import CarnetError
 
 if TYPE_CHECKING:
-    from carnet_check.families import Source
-    from carnet_check.planning import Campaign, Plan
-    from carnet_check.symbolic import Obligation
+    from carnet_check.engines.induction import Obligation
+    from carnet_check.loading.families import Source
+    from carnet_check.verification.planning import Campaign, Plan
     from carnet_spec.language import Claim, Eventually, Invariant, Protocol, Threat
 
 
@@ -79,7 +79,7 @@ class Obligations(pytest.Collector):
     @property
     def source(self) -> Source:
         """The protocol, looked for beside the test file first."""
-        from carnet_check.families import load
+        from carnet_check.loading.families import load
 
         path, colon, name = self.asked.reference.partition(":")
         beside = self.path.parent / path
@@ -87,13 +87,13 @@ class Obligations(pytest.Collector):
 
     def planned(self) -> Campaign:
         """Return the exploration that the items share, planned and not run."""
-        from carnet_check.planning import EXPLICIT, Request, planned
+        from carnet_check.verification.planning import EXPLICIT, Request, planned
 
         return planned(Request(self.source, self.asked.variants, engines=(EXPLICIT,), profile=self.asked.profile))
 
     def explored(self) -> Campaign:
         """Run the exploration, once for all items."""
-        from carnet_check import campaign
+        from carnet_check.verification import campaign
 
         if self._campaign is None:
             self._campaign = campaign.verify(self.planned(), lambda _kind, _text: None)
@@ -132,7 +132,7 @@ def inductive(plan: Plan) -> Iterator[tuple[Threat | None, Obligation]]:
     Fewer hypotheses are at hand under no particular threat model than under any, so what is proved there is proved
     everywhere and is not asked again.
     """
-    from carnet_check.symbolic import obligations
+    from carnet_check.engines.induction import obligations
 
     protocol = plan.protocol
     general = obligations(protocol)
@@ -169,15 +169,15 @@ class Proof(_Item):
 
     def runtest(self) -> None:
         """Ask the solver, and if it finds no proof say how the step breaks the invariant."""
-        from carnet_check.symbolic import DEFAULT_RLIMIT, Outcome, Workers
-        from carnet_check.symbolic.hints import load_hints
-        from carnet_check.symbolic.induction import answers_to
+        from carnet_check.engines.induction import DEFAULT_RLIMIT, Outcome, Workers
+        from carnet_check.engines.induction.hints import load_hints
+        from carnet_check.engines.induction.induction import answers_to
 
         system = self.obligation.system
         with Workers(1) as here:
             (answer,) = answers_to([self.obligation], system, load_hints(system.protocol), DEFAULT_RLIMIT, here)
         if answer.outcome is not Outcome.PROVED:
-            from carnet_check.symbolic import explain_cti
+            from carnet_check.engines.induction import explain_cti
 
             raise NotEstablishedError(explain_cti(system.protocol, self.obligation.id, system.threat))
 
@@ -216,7 +216,7 @@ class Lively(_Item):
 
     def runtest(self) -> None:
         """Fail unless it is proved, and say what is missing."""
-        from carnet_check.symbolic.liveness import by_fairness
+        from carnet_check.engines.induction.liveness import by_fairness
 
         outcome = by_fairness(self.protocol, self.live)
         if not outcome.proved:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
-from carnet_spec.errors import UsageError
+from carnet_command.errors import UsageError
 
 OWNER_ONLY: Final = 0o600
 """The mode of a file that its owner alone may read and write."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from carnet_command.errors import CarnetError
 from carnet_ref.files import replacing
-from carnet_ref.wire import MalformedError
-from carnet_spec.errors import CarnetError
+from carnet_ref.wire.reader import MalformedError
 from carnet_spec.trace import Event, Header, Step
 
 AHEAD: Final = 1 << 16

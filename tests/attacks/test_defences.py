@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.attacks.hunt import quarry
+from carnet_check.engines.induction import houdini
 from carnet_check.results import Verdict
-from carnet_check.symbolic import houdini
 from tests.fixtures.travelling import COLLUSION, SOURCE, hunted, stated
 
 ATTACK, REDUNDANT, UNKNOWN = "attack", "redundant", "unknown"

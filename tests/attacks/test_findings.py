@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.attacks import narrate
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.results import Verdict
+from carnet_check.wording import narrate
 from carnet_spec.language import Finding
 from tests.fixtures.travelling import FAMILY, SOURCE, hunted
 

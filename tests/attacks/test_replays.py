@@ -12,11 +12,11 @@ import pytest
 
 from carnet_check.attacks.replaying import narrowed
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_ref.exploits import honest
-from carnet_ref.exploits.catalogue import CATALOGUE
-from carnet_ref.exploits.hostile import Hostile
-from carnet_ref.exploits.record import replayed
-from carnet_ref.exploits.replay import realisable
+from carnet_ref.systems.gpu_travelling.exploits import honest
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.hostile import Hostile
+from carnet_ref.systems.gpu_travelling.exploits.record import replayed
+from carnet_ref.systems.gpu_travelling.exploits.replay import realisable
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Step, Trace
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE

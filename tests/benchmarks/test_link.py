@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carnet_ref.crypto import TAG_BYTES
+from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.keys import CHUNK_BYTES, IvCounter, KeyUsage, Opener, Sealer
 
 KEY = bytes(range(32))

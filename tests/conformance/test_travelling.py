@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.conformance import Divergence, Follower, Machine, conform
-from carnet_check.explicit import explore
+from carnet_check.engines.explicit import explore
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from carnet_check.families import load
+from carnet_check.loading.families import load
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SHOWN = re.search(r"^<!-- output: carnet verify (\S+) -->\n(.*?)^<!-- end output -->", README, re.MULTILINE | re.DOTALL)

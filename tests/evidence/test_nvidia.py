@@ -17,7 +17,7 @@ from carnet_ref.attestation.nvidia.ocsp import check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy
 from carnet_ref.attestation.nvidia.report import OpaqueType, parse_report
 from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.evidence.nvidia_table import TABLE, table
 from tests.fixtures.nvidia_evidence import (
     DRIVER_RIM,

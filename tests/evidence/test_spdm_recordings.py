@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.crypto import sha384
+from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm.messages import Error, GetMeasurements, Layout, Measurements, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
 from tests.fixtures.spdm_transcripts import events

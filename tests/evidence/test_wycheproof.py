@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from carnet_ref.crypto import (
+from carnet_ref.crypto.primitives import (
     AesGcm,
     AesGcmSiv,
     CryptoError,

@@ -35,20 +35,20 @@ from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.device.commands import parse_command, parse_reply
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.device.programs import parse as parse_program
-from carnet_ref.fields import join, number
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError, key_schedule
-from carnet_ref.roles.job import Progress
-from carnet_ref.roles.messages import Kind
-from carnet_ref.roles.papers import parse_envelope
-from carnet_ref.roles.papers import parse_message as parse_role_message
 from carnet_ref.spdm import DowngradeError, encode_chain, opaque
 from carnet_ref.spdm.chain import Chain
 from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_envelope
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_message as parse_role_message
+from carnet_ref.systems.gpu_travelling.roles.job import Progress
+from carnet_ref.transport.frames import Kind
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.transport.wire import parse_frame
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.fields import join, number
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.spdm_ends import chain, requester, responder
 

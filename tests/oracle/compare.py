@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from carnet_check.planning import Campaign, Plan
+from carnet_check.engines.explicit.searches import NO_THREAT, Found
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.searches import NO_THREAT, Found
+from carnet_check.verification.planning import Campaign, Plan
 from carnet_spec.language import Family, Protocol
 from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
 from tests.oracle.errors import TooBigError

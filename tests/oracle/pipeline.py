@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
-from carnet_check import campaign as running
-from carnet_check import default_instance as made
-from carnet_check import families, scope, symbolic
-from carnet_check.default_instance import default_instance, elements_of
+from carnet_check.engines import induction as symbolic
+from carnet_check.engines.explicit.searches import Found, Search, search
 from carnet_check.errors import CarnetError
-from carnet_check.families import Source
-from carnet_check.planning import Campaign, Request, planned
-from carnet_check.searches import Found, Search, search
+from carnet_check.loading import default_instance as made
+from carnet_check.loading import families, scope
+from carnet_check.loading.default_instance import default_instance, elements_of
+from carnet_check.loading.families import Source
+from carnet_check.verification import campaign as running
+from carnet_check.verification.planning import Campaign, Request, planned
 from carnet_spec.language import Family, Profile, Protocol, Scale, SpecificationError
 from tests.oracle.evaluate import Sizes
 from tests.oracle.recipe import Recipe

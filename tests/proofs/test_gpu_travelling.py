@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_check.explicit import Exploration
-from carnet_check.searches import Search, search
+from carnet_check.engines.explicit import Exploration
+from carnet_check.engines.explicit.searches import Search, search
+from carnet_check.engines.induction import ClaimProof, prove, prove_claims
 from carnet_check.semantics import Interpreter
-from carnet_check.symbolic import ClaimProof, prove, prove_claims
 from carnet_spec.language import Invariant, Protocol
 from tests.fixtures.travelling import (
     COLLUSION,

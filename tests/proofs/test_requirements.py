@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from carnet_check.explicit import explore
-from carnet_check.symbolic import prove
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.induction import prove
 from carnet_spec.language import Protocol
 from carnet_spec.requirements import Level, requirements
 from tests.fixtures.travelling import FAMILY, SOURCE, without_guard, without_update

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_check.engines.induction import houdini
 from carnet_check.results import Verdict
-from carnet_check.symbolic import houdini
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, hunted, stated
 
 LEAKING = ("none", "ratchet", "wrapped-under-old")

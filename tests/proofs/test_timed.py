@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
+from carnet_check.engines.induction import prove, prove_claims
 from carnet_check.results import Verdict
-from carnet_check.symbolic import prove, prove_claims
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import symbols_of
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, explored, hunted, stated, without_guard, without_update

@@ -20,18 +20,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from carnet_ref.crypto import AesGcm
-from carnet_ref.defences import ALL, Defences
+from carnet_ref.crypto.primitives import AesGcm
 from carnet_ref.device.commands import Start, Write, encode
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
 from carnet_ref.platform.bus import Carried, Platform
-from carnet_ref.roles.custody import AwaitsReturn, AwaitsRotationOut
-from carnet_ref.roles.gpu import InSession
-from carnet_ref.roles.holder import Provides
-from carnet_ref.roles.links import h2d_body
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, AwaitsRotationOut
+from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
+from carnet_ref.systems.gpu_travelling.roles.holder import Provides
+from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
 from tests.fixtures.fast_parties import ChainTrainer, FastCast
 from tests.fixtures.worlds import TestWorld, draws, world_of

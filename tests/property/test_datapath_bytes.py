@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from carnet_ref.crypto import TAG_BYTES
+from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.datapath.costs import Costs, StageCost
 from carnet_ref.datapath.delivery import (
     DeliveryError,

@@ -8,12 +8,12 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from carnet_check.explicit import Exploration, explore, memory
+from carnet_check.engines.explicit import Exploration, explore, memory
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace
 from tests.property.random_protocols import Sample, samples
 
-SEARCH = importlib.import_module("carnet_check.explicit.search")  # the package has a function of that name
+SEARCH = importlib.import_module("carnet_check.engines.explicit.search")  # the package has a function of that name
 TOO_MANY = 250
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.errors import InvalidSpecificationError, UsageError
-from carnet_check.families import load
+from carnet_check.loading.families import load
 from carnet_spec.language import Family, Profile, SpecificationError
 from tests.oracle.compare import EXPLORED, judge_family
 from tests.oracle.questions import sorts_of

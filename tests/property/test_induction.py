@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from carnet_check.explicit import explore
-from carnet_check.symbolic import Outcome, houdini, prove
-from carnet_check.symbolic.counterexample import counterexample
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.induction import Outcome, houdini, prove
+from carnet_check.engines.induction.counterexample import counterexample
 from carnet_spec.language import Claim, Protocol
 from tests.property.random_protocols import Sample, samples
 

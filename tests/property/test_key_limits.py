@@ -16,9 +16,9 @@ import pytest
 from carnet_check.conformance import conform
 from carnet_ref.keys import SCHEDULES, Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.keys.schedules import EnginePerHolder
-from carnet_ref.parties.cast import holder_names
 from carnet_ref.recorder import believed, write_trace
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
 from tests.fixtures.aead_watch import Watch, watching
 from tests.fixtures.fast_parties import ChainTrainer, FastCast

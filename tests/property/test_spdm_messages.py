@@ -32,7 +32,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.records import RecordKeys, SecuredRecord
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.spdm_ends import chain
 
 SIZES = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_spec.processes import isolated_spawn
+from carnet_command.processes import isolated_spawn
 from tests.fixtures.hostile_folder import START, HostileFolder, hostile_folder
 from tests.repo.tracked import ROOT
 
@@ -82,7 +82,7 @@ def _module_path(_: int) -> list[str]:
 
 
 def test_an_interpreter_is_no_less_isolated_than_this_one() -> None:
-    program = "from carnet_spec.processes import interpreter; print(interpreter()[1:])"
+    program = "from carnet_command.processes import interpreter; print(interpreter()[1:])"
     flags = {
         ("-c",): "('-P',)",
         ("-P", "-s", "-c"): "('-P', '-s')",

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from carnet_ref.correspondence import ENFORCED
-from carnet_ref.defences import COUNTERPARTS
+from carnet_ref.systems.gpu_travelling.correspondence import ENFORCED
+from carnet_ref.systems.gpu_travelling.defences import COUNTERPARTS
 from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
 from carnet_spec.requirements import Level, Page, Requirement, cited, requirements
 

@@ -81,8 +81,8 @@ def verdicts(family: Family) -> None:
 def rounds(family: Family) -> None:
     """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
     from carnet_check.attacks.sequence import sequence
-    from carnet_check.families import load
-    from carnet_check.searches import Search, search
+    from carnet_check.engines.explicit.searches import Search, search
+    from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
 
     source, variant, threat, goal = load(family.id), family.main[0], "outsider", DRAWN[family.id]

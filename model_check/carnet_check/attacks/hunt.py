@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from carnet_check.attacks.minimise import minimise
-from carnet_check.attacks.narrate import silent
+from carnet_check.engines.explicit.searches import NO_THREAT, Caps, Found, Search, search_scope
 from carnet_check.errors import EngineError, UsageError
-from carnet_check.extent import available_memory, refuse_instance
-from carnet_check.families import Source, unknown
+from carnet_check.loading.extent import available_memory, refuse_instance
+from carnet_check.loading.families import Source, unknown
+from carnet_check.loading.scope import scope_of
 from carnet_check.results import Verdict
-from carnet_check.scope import scope_of
-from carnet_check.searches import NO_THREAT, Caps, Found, Search, search_scope
 from carnet_check.semantics import Interpreter, State
+from carnet_check.wording.narrate import silent
+from carnet_command.text import counted
 from carnet_spec.language import Finding, Profile, Protocol, Threat
-from carnet_spec.prose import counted
 from carnet_spec.trace import Trace
 
 GIBIBYTE = 1 << 30
@@ -263,7 +263,7 @@ def _shown(target: Quarry, profile: Profile, stages: list[Found]) -> Hunt:
 
 def _redundant(target: Quarry, jobs: int, progress: Say) -> str:
     """Say how it is known that every claim still holds, or nothing if it is not known."""
-    from carnet_check.symbolic import houdini
+    from carnet_check.engines.induction import houdini
 
     progress("no attack so far; trying to prove that there is none")
     threat = None if target.threat == NO_THREAT else target.threat

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.narrate import reason
 from carnet_check.attacks.sequence import Event, sequence
-from carnet_check.report.names import attack_name
-from carnet_check.report.words import knowers
 from carnet_check.semantics import Interpreter, State
+from carnet_check.wording.file_names import attack_name
+from carnet_check.wording.narrate import reason
+from carnet_check.wording.sentences import knowers
 from carnet_spec.language import Claim, Finding, Profile, Threat
 from carnet_spec.trace import Trace
 

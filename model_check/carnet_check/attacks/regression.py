@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from carnet_check.attacks.narrate import narrate, reason
-from carnet_check.families import load
+from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, NotEnabled
+from carnet_check.wording.narrate import narrate, reason
+from carnet_command.printable import printable
+from carnet_command.text import hanging
 from carnet_spec.language import Profile
-from carnet_spec.printable import printable
-from carnet_spec.prose import hanging
 from carnet_spec.trace import Step, Trace
 
 WIDTH = 120

@@ -15,7 +15,7 @@ from typing import Any
 
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.minimise import minimise
-from carnet_check.explicit import explore
+from carnet_check.engines.explicit import explore
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Guard, Protocol
@@ -100,7 +100,7 @@ def _guarded(action: Action, arguments: Mapping[str, str]) -> Action:
 
 def told(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     """Tell what came of a replay."""
-    from carnet_spec.prose import wrapped
+    from carnet_command.text import wrapped
 
     if outcome is None:
         yield "replay       no implementation of this protocol is installed"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from carnet_check.attacks.changes import Change, changes
-from carnet_check.attacks.narrate import silent
-from carnet_check.report.words import filled, known
 from carnet_check.semantics import State
+from carnet_check.wording.changes import Change, changes
+from carnet_check.wording.narrate import silent
+from carnet_check.wording.sentences import filled, known
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import Apply, Var
 from carnet_spec.trace import Step, Trace

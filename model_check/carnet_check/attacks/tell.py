@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from carnet_check.attacks.narrate import narrate, reason
-from carnet_check.report.words import known
 from carnet_check.semantics import Interpreter, State
+from carnet_check.wording.narrate import narrate, reason
+from carnet_check.wording.sentences import known
+from carnet_command.text import wrapped
 from carnet_spec.language import Invariant
-from carnet_spec.prose import wrapped
 from carnet_spec.trace import Trace
 
 OPENING = re.compile(r"\s*(\d+\.\s+|>>> |given that  |it is false that  )?")

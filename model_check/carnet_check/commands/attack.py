@@ -74,10 +74,10 @@ def attack(
     """
     from carnet_check.attacks.hunt import caps_within, hunt, quarry
     from carnet_check.attacks.replaying import replayed, told
-    from carnet_check.families import load
     from carnet_check.interrupts import covering
+    from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed, require_writable_file
-    from carnet_check.report.progress import progress
+    from carnet_command.progress import progress
 
     if not without and not variant:
         raise UsageError("what is to be attacked? Give --without DEFENCE[,DEFENCE] or --variant NAME")
@@ -113,7 +113,7 @@ def _defences(text: str) -> tuple[str, ...]:
 
 
 def _intention(target: Quarry) -> Iterator[str]:
-    from carnet_spec.prose import wrapped
+    from carnet_command.text import wrapped
 
     removed = f" without {', '.join(target.removed)}" if target.removed else ""
     yield f"attacking {target.protocol.id}, variant {target.protocol.variant}{removed}"
@@ -126,7 +126,7 @@ def _intention(target: Quarry) -> Iterator[str]:
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
     from carnet_check.attacks.hunt import spared
     from carnet_check.attacks.tell import told
-    from carnet_spec.prose import hanging, wrapped
+    from carnet_command.text import hanging, wrapped
 
     if result.trace is None or result.judge is None:
         word = "REDUNDANT" if result.verdict == "PROVED" and result.quarry.removed else str(result.verdict)
@@ -157,9 +157,10 @@ def _diagram(result: Hunt) -> str:
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.attacks import narrate, reason
-    from carnet_check.report.words import known
+    from carnet_check.attacks import reason
     from carnet_check.results import steps_as_json
+    from carnet_check.wording import narrate
+    from carnet_check.wording.sentences import known
 
     target = result.quarry
     value: dict[str, Any] = {
@@ -191,9 +192,9 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
 
 def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Path | None, out: Path | None) -> None:
     """Write what was asked for; everything is known before the first file is written."""
-    from carnet_check.attacks import itf
     from carnet_check.attacks.record import of_hunt
     from carnet_check.attacks.regression import as_test
+    from carnet_check.exports import itf
     from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.run_folder import write_attack
 

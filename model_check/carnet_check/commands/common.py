@@ -13,7 +13,7 @@ import click
 from carnet_check.commands.completion import PROTOCOL
 from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
-from carnet_spec.printable import printable
+from carnet_command.printable import printable
 
 MOST_DIGITS = 15
 """Of a size: the receiver refuses what is larger."""

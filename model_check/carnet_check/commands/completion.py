@@ -48,7 +48,7 @@ def _names(context: click.Context, of: str) -> Iterable[str]:
     """Return the names, or none if the line names no protocol that can be read."""
     from carnet_check.commands.listing import describe
     from carnet_check.errors import CarnetError
-    from carnet_check.families import load
+    from carnet_check.loading.families import load
 
     try:
         return list(describe(load(_protocol_on(context)))[of])

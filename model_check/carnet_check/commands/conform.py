@@ -11,7 +11,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.commands.completion import PROTOCOL
-from carnet_spec.printable import printable
+from carnet_command.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.conformance import Conformance
@@ -44,7 +44,7 @@ def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> i
 
 
 def _lines(result: Conformance) -> Iterator[str]:
-    from carnet_spec.prose import wrapped
+    from carnet_command.text import wrapped
 
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""

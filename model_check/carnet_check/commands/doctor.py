@@ -129,7 +129,7 @@ def _version(distribution: str) -> str:
 
 
 def _lines(found: list[Found], machine: str) -> Iterator[str]:
-    from carnet_spec.prose import wrapped
+    from carnet_command.text import wrapped
 
     yield from wrapped("machine", machine)
     yield ""

@@ -13,11 +13,11 @@ import click
 from carnet_check.commands.common import json_option, say
 from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.errors import UsageError
-from carnet_check.families import Source, load, unknown
+from carnet_check.loading.families import Source, load, unknown
 from carnet_check.report.closing import rerun_line
+from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
-from carnet_spec.prose import hanging, wrapped
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.requirements import cited, requirements
 

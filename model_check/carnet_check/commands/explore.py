@@ -23,8 +23,8 @@ from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import Quarry
+    from carnet_check.engines.explicit.searches import Found
     from carnet_check.report.closing import Closing
-    from carnet_check.searches import Found
     from carnet_spec.language import Profile
 
 
@@ -70,12 +70,12 @@ def explore(
     Exit code 3: the search stopped before it had seen every state, at --max-states or when its memory was used up.
     """
     from carnet_check.attacks.hunt import quarry
-    from carnet_check.extent import available_memory, refuse_instance, refuse_sizes
-    from carnet_check.families import load
+    from carnet_check.engines.explicit.searches import Caps, Search, search_scope
     from carnet_check.interrupts import covering
-    from carnet_check.report.progress import progress
-    from carnet_check.scope import scope_of
-    from carnet_check.searches import Caps, Search, search_scope
+    from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
+    from carnet_check.loading.families import load
+    from carnet_check.loading.scope import scope_of
+    from carnet_command.progress import progress
 
     given = sizes_given(holders, rounds, sizes)
     memory = available_memory() if max_memory is None else max_memory
@@ -114,7 +114,7 @@ def explore(
 
 
 def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
-    from carnet_spec.prose import counted, wrapped
+    from carnet_command.text import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
     budget = profile.budget
@@ -170,8 +170,8 @@ def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
 
 
 def _lines(target: Quarry, found: Found) -> Iterator[str]:
-    from carnet_check.searches import moves
-    from carnet_spec.prose import counted, wrapped
+    from carnet_check.engines.explicit.searches import moves
+    from carnet_command.text import counted, wrapped
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
     memory = found.peak_memory_bytes / (1 << 20)
@@ -192,8 +192,8 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
 
 
 def _closing(context: click.Context, target: Quarry, found: Found, memory: int | None) -> Closing:
+    from carnet_check.engines.explicit.searches import fixed
     from carnet_check.report.closing import Closing, rerun_command
-    from carnet_check.searches import fixed
 
     fallen = set(found.violations)
     word = "EXHAUSTED" if found.budget is None else "HOLDS-TO"
@@ -218,7 +218,7 @@ def _closing(context: click.Context, target: Quarry, found: Found, memory: int |
 
 
 def _budget(states: int | None, memory: int | None) -> str:
-    from carnet_check.extent import shown_memory
+    from carnet_check.loading.extent import shown_memory
 
     capped = "no cap on states" if states is None else f"{states:,} states"
     return capped if memory is None else f"{capped}, {shown_memory(memory)}"

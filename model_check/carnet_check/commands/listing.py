@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from carnet_check.commands.common import json_option, say
-from carnet_check.families import Source, load
+from carnet_check.loading.families import Source, load
 from carnet_check.report.closing import rerun_line
+from carnet_command.text import counted, wrapped
 from carnet_spec.language import Family, Finding, Profile
-from carnet_spec.prose import counted, wrapped
 from carnet_spec.protocols.registry import REGISTRY
 
 

@@ -10,7 +10,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.errors import UsageError
-from carnet_spec.printable import printable
+from carnet_command.printable import printable
 
 if TYPE_CHECKING:
     from carnet_check.report.closing import Closing
@@ -104,7 +104,7 @@ def _read(asked: _Asked, value: dict[str, Any], lines: list[str]) -> Run:
 
 def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dict[str, Any], lines: list[str]) -> None:
     from carnet_check.report.html import INDEX, write_html
-    from carnet_spec.prose import counted
+    from carnet_command.text import counted
 
     write_html(run, html, tables)
     counts = {"verdict": len(run.verdicts), "attack": len(run.attacks), "graph": len(run.graphs)}
@@ -133,7 +133,7 @@ def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], li
 
     from carnet_check.report.bundle import agreed, checked
     from carnet_check.report.run_folder import run_of
-    from carnet_spec.prose import counted
+    from carnet_command.text import counted
 
     found = checked(_bytes(bundle), folder, _bytes(key_file))
     run = run_of(found.files, folder)

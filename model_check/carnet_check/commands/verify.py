@@ -11,12 +11,12 @@ import click
 
 from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, memory_option, say
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
-from carnet_check.planning import ENGINES, EXPLICIT, INDUCTION
+from carnet_check.verification.planning import ENGINES, EXPLICIT, INDUCTION
 
 if TYPE_CHECKING:
-    from carnet_check.planning import Campaign
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
+    from carnet_check.verification.planning import Campaign
 
 DEFAULT_PROTOCOL = "gpu-travelling"
 SHOWN_TRACES = 2
@@ -79,12 +79,12 @@ def verify(
     Induction proves claims for any number of parties, keys and rounds; the explicit engine visits every state of small
     instances, and shows the attack where a claim is expected to fall.
     """
-    from carnet_check import campaign as running
-    from carnet_check.families import load
     from carnet_check.interrupts import covering
-    from carnet_check.planning import Request, planned
+    from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed, require_writable_file
-    from carnet_check.report.progress import progress
+    from carnet_check.verification import campaign as running
+    from carnet_check.verification.planning import Request, planned
+    from carnet_command.progress import progress
 
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
     for file in (junit_file, sarif_file, markdown_file):
@@ -110,7 +110,7 @@ def verify(
 
 def _intention(campaign: Campaign) -> Iterator[str]:
     """Say what the run is going to do."""
-    from carnet_spec.prose import counted, hanging, wrapped
+    from carnet_command.text import counted, hanging, wrapped
 
     family = campaign.request.source.family
     yield from hanging(f"{family.id}: {family.title}")
@@ -132,7 +132,7 @@ def _profile(campaign: Campaign) -> str:
 
 
 def _adversary(campaign: Campaign) -> str:
-    from carnet_spec.prose import counted
+    from carnet_command.text import counted
 
     budget = campaign.profile.budget
     return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
@@ -179,9 +179,9 @@ def _as_json(campaign: Campaign) -> dict[str, Any]:
 
 
 def _closing(context: click.Context, campaign: Campaign, kept: Kept) -> Closing:
+    from carnet_check.engines.explicit.searches import fixed
     from carnet_check.report.closing import Closing, rerun_command
     from carnet_check.results import by_verdict
-    from carnet_check.searches import fixed
 
     strength = []
     if INDUCTION in campaign.engines:
@@ -214,12 +214,12 @@ def _worst(campaign: Campaign) -> str:
 
 
 def _budget(campaign: Campaign) -> str:
-    from carnet_check.campaign import CAPS
-    from carnet_check.searches import Caps
+    from carnet_check.engines.explicit.searches import Caps
+    from carnet_check.verification.campaign import CAPS
 
     parts = []
     if INDUCTION in campaign.engines:
-        from carnet_check.symbolic import DEFAULT_RLIMIT
+        from carnet_check.engines.induction import DEFAULT_RLIMIT
 
         parts.append(f"{DEFAULT_RLIMIT:,} solver units to an obligation")
     if EXPLICIT in campaign.engines:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from carnet_check.conformance.cast import Cast, Choosable
+from carnet_check.conformance.candidates import Cast, Choosable
 from carnet_check.conformance.formulas import Candidates, Compiler, Evaluate, Frame, Scope
 from carnet_check.conformance.work import CANDIDATE, CHOICE
 from carnet_spec.language import Sort, Term

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from carnet_check.conformance.cast import Cast
+from carnet_check.conformance.candidates import Cast
 from carnet_check.conformance.choices import Choices, conjuncts
 from carnet_check.conformance.effects import Change, Effects, compiled
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
@@ -19,7 +19,7 @@ from carnet_check.conformance.reduction import Followed, followed, relevant
 from carnet_check.conformance.tables import Function, Relation, Table, Undo
 from carnet_check.conformance.telling import told
 from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, RULE, Work
-from carnet_check.families import unknown
+from carnet_check.loading.families import unknown
 from carnet_spec.language import Action, Effect, Guard, Instance, Protocol, Sort, Symbol
 from carnet_spec.language.terms import And, Apply, Member, Not, Term, Var, free_variables, subterms, symbols_of
 from carnet_spec.trace import Step

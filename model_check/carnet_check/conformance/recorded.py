@@ -15,7 +15,7 @@ from typing import Any, Final
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
-from carnet_check.families import Source, load, unknown
+from carnet_check.loading.families import Source, load, unknown
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.trace import Event, Header, TraceError

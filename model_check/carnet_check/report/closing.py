@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from carnet_spec.prose import LABEL_WIDTH, RULE_WIDTH, wrapped
+from carnet_command.text import LABEL_WIDTH, RULE_WIDTH, wrapped
 
 DIGEST_SHOWN = 16
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-from carnet_check.report.words import resting
 from carnet_check.results import Result, Verdict
+from carnet_check.wording.sentences import resting
 
 _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
 

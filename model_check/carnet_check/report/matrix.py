@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from carnet_check.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
-from carnet_check.report.words import resting
 from carnet_check.results import Kind, Result, Verdict
-from carnet_spec.prose import RULE_WIDTH, counted, wrapped
+from carnet_check.verification.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
+from carnet_check.wording.sentences import resting
+from carnet_command.text import RULE_WIDTH, counted, wrapped
 
 NOT_CLAIMED = "–"
 EXPECTED_FALL = "*"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from carnet_check.attacks.itf import itf
 from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.record import Attack
-from carnet_check.planning import EXPLICIT, Campaign
+from carnet_check.engines.explicit.searches import threat_of
+from carnet_check.exports.itf import itf
 from carnet_check.report.closing import Closing
 from carnet_check.report.outline import outline
 from carnet_check.report.run_folder import Run
 from carnet_check.report.state_graph import state_graph
 from carnet_check.results import Result
-from carnet_check.searches import threat_of
 from carnet_check.semantics import Interpreter
+from carnet_check.verification.planning import EXPLICIT, Campaign
 from carnet_spec.trace import Trace
 
 

@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from carnet_check.report.names import attack_name
 from carnet_check.report.run_folder import Run
+from carnet_check.wording.file_names import attack_name
 
 Values = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from carnet_check.errors import UsageError
-from carnet_spec.printable import printable
+from carnet_command.printable import printable
 
 Files = Mapping[str, bytes]
 """What files hold, by their names below the folder, with '/' between parts."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from carnet_check.explicit import explore
-from carnet_check.report.names import file_name
+from carnet_check.engines.explicit import explore
 from carnet_check.semantics import Interpreter, State
+from carnet_check.wording.file_names import file_name
 from carnet_spec.language import Instance, Protocol
 
 DRAWN = 200

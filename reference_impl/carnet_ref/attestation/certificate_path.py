@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024

@@ -7,8 +7,7 @@ it is used in. Both are bound here, *after* the handshake:
   the report of its GPU, to the holder's nonce, to the epoch and to the manifest of the job. A quote relayed from
   another channel, or diverted from a TD of another role, commits to something else.
 * The GPU's report is taken only from the SPDM session that is to be used, under the certificate that signed that
-  session's key exchange (`carnet_ref.roles.appraising.accept_report`), and on a nonce derived from what the session
-  agreed on (`nonce_in_session`).
+  session's key exchange, and on a nonce derived from what the session agreed on (`nonce_in_session`).
 
 Source: Sardar et al., "Identity Crisis in Confidential Computing: Formal Analysis of Attested TLS" (diversion and relay
 of quotes made during a handshake); RFC 9266 (channel bindings for TLS 1.3).
@@ -30,9 +29,9 @@ from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.policy import Policy as TdPolicy
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
-from carnet_ref.crypto import sha256, sha384
+from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.spdm.session import GpuSession
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 _BINDING: Final = b"carnet composite binding 1\0"
 _EVIDENCE: Final = b"carnet composite evidence 1\0"

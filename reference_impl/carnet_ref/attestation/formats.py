@@ -11,7 +11,7 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire.reader import MalformedError, json_value
 
 LARGEST = 16 << 20
 MOST_DEVICES = 256

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from carnet_spec.errors import UsageError
-from carnet_spec.printable import printable
-from carnet_spec.prose import wrapped
+from carnet_command.errors import UsageError
+from carnet_command.printable import printable
+from carnet_command.text import wrapped
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
@@ -82,7 +82,7 @@ def anchors_given(path: Path | None) -> Anchors:
         UsageError: the file has none.
     """
     from carnet_ref.attestation.anchors import anchors_from_pem, default_anchors
-    from carnet_ref.wire import MalformedError
+    from carnet_ref.wire.reader import MalformedError
 
     if path is None:
         return default_anchors()

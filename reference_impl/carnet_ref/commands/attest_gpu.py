@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from carnet_command.errors import UsageError
 from carnet_ref.commands.attest_common import (
     anchor_option,
     anchors_given,
@@ -21,7 +22,6 @@ from carnet_ref.commands.attest_common import (
     unparsable,
     written,
 )
-from carnet_spec.errors import UsageError
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
@@ -83,7 +83,7 @@ def gpu(
 
 def _policy(path: Path | None) -> Policy:
     from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, parse_policy
-    from carnet_ref.wire import MalformedError
+    from carnet_ref.wire.reader import MalformedError
 
     if path is None:
         return DEFAULT_POLICY
@@ -105,7 +105,7 @@ def _appraised(
 ) -> Appraisal:
     from carnet_ref.attestation.formats import decode, decode_pem, device_evidence
     from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-    from carnet_ref.wire import MalformedError
+    from carnet_ref.wire.reader import MalformedError
 
     try:
         evidence = _chosen(device_evidence(report), device)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from carnet_command.errors import UsageError
 from carnet_ref.commands.attest_common import (
     anchor_option,
     anchors_given,
@@ -19,7 +20,6 @@ from carnet_ref.commands.attest_common import (
     unparsable,
     written,
 )
-from carnet_spec.errors import UsageError
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.intel.policy import Policy
@@ -54,7 +54,7 @@ def tdx(
     """
     from carnet_ref.attestation.formats import decode
     from carnet_ref.attestation.intel.appraisal import appraise_quote
-    from carnet_ref.wire import MalformedError
+    from carnet_ref.wire.reader import MalformedError
 
     time = instant(at)
     policy, anchors, expected = _policy(policy_file), anchors_given(trust_anchor), _report_data(report_data)
@@ -93,7 +93,7 @@ def _without_prefix(given: bytes) -> bytes:
 
 def _policy(path: Path | None) -> Policy:
     from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, parse_policy
-    from carnet_ref.wire import MalformedError
+    from carnet_ref.wire.reader import MalformedError
 
     if path is None:
         return DEFAULT_POLICY

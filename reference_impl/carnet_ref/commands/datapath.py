@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet_spec.errors import UsageError
-from carnet_spec.printable import printable
-from carnet_spec.prose import LABEL_WIDTH, counted, hanging
+from carnet_command.errors import UsageError
+from carnet_command.printable import printable
+from carnet_command.text import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.planning import Plan

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from carnet_command.errors import UsageError
+from carnet_command.text import LABEL_WIDTH, counted, hanging
 from carnet_ref.files import check_writable, replacing
 from carnet_ref.stopping import stoppable
-from carnet_spec.errors import UsageError
-from carnet_spec.prose import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.sweeping import Outcome

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from carnet_ref.crypto import KEY_BYTES, CryptoError, Random
+from carnet_ref.crypto.primitives import KEY_BYTES, CryptoError, Random
 from carnet_ref.datapath.maxplus import completion
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.keys.iv import IvCounter

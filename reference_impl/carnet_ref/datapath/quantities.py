@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self, TypeAlias
 
-from carnet_spec.errors import UsageError
+from carnet_command.errors import UsageError
 
 Seconds: TypeAlias = float
 """A number of seconds in the midst of arithmetic, where it may be negative; a `Duration` has been checked."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
 from carnet_ref.datapath.tables.model import BoxShare, Cell, Parameter, Table
-from carnet_spec.prose import RULE_WIDTH, counted, hanging, wrapped
 
 GAP = 2
 """Columns between two columns of a table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from carnet_ref.crypto import Random
+from carnet_ref.crypto.primitives import Random
 from carnet_ref.datapath.costs import Costs
 from carnet_ref.datapath.delivery import Channel, HonestPlatform, IvLedger, Platform, by_clock
 from carnet_ref.datapath.quantities import QuantityError

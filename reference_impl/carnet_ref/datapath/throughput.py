@@ -16,7 +16,7 @@ from statistics import median
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carnet_ref.crypto import KEY_BYTES, NONCE_BYTES, TAG_BYTES, Random
+from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, TAG_BYTES, Random
 from carnet_ref.datapath.figures import BOUNCE_BUFFERS
 from carnet_ref.datapath.quantities import QuantityError, Rate, Seconds, Size, chunks_of
 from carnet_ref.keys.iv import IvCounter

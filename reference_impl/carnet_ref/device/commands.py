@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from carnet_ref.fields import join, number, split, to_number
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.fields import join, number, split, to_number
+from carnet_ref.wire.reader import MalformedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from carnet_ref.crypto import AuthenticationError
-from carnet_ref.defences import Defences
+from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.keys import Direction, KeyLedger, KeySchedule, LinkKeys, Opener, Sealer, UsageLimits
+from carnet_ref.systems.gpu_travelling.defences import Defences
 
 
 @dataclass(slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from carnet_ref.defences import Defences
 from carnet_ref.device.commands import Fence, Fenced, MemoryRead, Scrub, Scrubbed, Start, Train, Trained, Upload, Write
 from carnet_ref.device.memory import Memory, Region
 from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
+from carnet_ref.systems.gpu_travelling.defences import Defences
 from carnet_ref.training import Trainer
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 
 class Mode(Enum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 
 class Region(Enum):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from carnet_ref.device.memory import BASE, Memory, Region
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 
 class Verb(Enum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from carnet_ref.crypto import KEY_BYTES, KeyMaterialError, hkdf_expand_sha256, sha256
+from carnet_ref.crypto.primitives import KEY_BYTES, KeyMaterialError, hkdf_expand_sha256, sha256
 from carnet_ref.keys.errors import SecretTakenError
 
 ENGINES: Final = 8

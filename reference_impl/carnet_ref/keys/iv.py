@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.crypto import NONCE_BYTES, KeyMaterialError
+from carnet_ref.crypto.primitives import NONCE_BYTES, KeyMaterialError
 from carnet_ref.keys.errors import IvExhaustedError
 
 LAST_MESSAGE: Final = 2**32 - 1

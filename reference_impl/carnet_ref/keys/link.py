@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.crypto import KEY_BYTES, TAG_BYTES, AesGcm, Buffer, KeyMaterialError
+from carnet_ref.crypto.primitives import KEY_BYTES, TAG_BYTES, AesGcm, Buffer, KeyMaterialError
 from carnet_ref.keys.errors import LinkDeadError
 from carnet_ref.keys.iv import IvCounter
 from carnet_ref.keys.usage import KeyUsage

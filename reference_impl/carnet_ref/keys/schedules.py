@@ -22,11 +22,19 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final, Protocol
 
-from carnet_ref.crypto import KEY_BYTES, NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError, Random, hkdf_expand_sha256
+from carnet_ref.crypto.primitives import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    TAG_BYTES,
+    AesGcm,
+    AuthenticationError,
+    Random,
+    hkdf_expand_sha256,
+)
 from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError
 from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
 from carnet_ref.keys.iv import IvCounter
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 HOME_ENGINE: Final = 0
 """The copy engine that the orchestrator keeps to itself."""

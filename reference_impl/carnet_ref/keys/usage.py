@@ -15,9 +15,9 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from carnet_ref.crypto import KeyMaterialError
-from carnet_ref.defences import Defences
+from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys.errors import KeyExhaustedError
+from carnet_ref.systems.gpu_travelling.defences import Defences
 
 UPPER_BY_ADVANTAGE: Final[Mapping[int, int]] = MappingProxyType(
     {50: 777_472_127_993, 60: 24_296_003_999, 65: 4_294_967_295}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from carnet_ref.recorder import step
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from carnet_spec.trace import Step
 
 _AUTHORITY = frozenset({Kind.ROUTE, Kind.RESET})

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from carnet_ref.platform.bus import Carried, Platform
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 
 
 class Move(Enum):

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.certificate_path import parse_der_chain
-from carnet_ref.crypto import SHA384_BYTES, sha384
+from carnet_ref.crypto.primitives import SHA384_BYTES, sha384
 from carnet_ref.spdm.errors import UntrustedChainError
 from carnet_ref.spdm.messages.common import u16
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 Trust = Callable[[tuple[x509.Certificate, ...]], None]
 """Raises `UntrustedChainError` unless the chain, root first and device last, is trusted now."""

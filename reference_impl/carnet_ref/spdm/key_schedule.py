@@ -8,7 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from carnet_ref.crypto import KEY_BYTES, NONCE_BYTES, SHA384_BYTES, hkdf_expand_sha384, hmac_sha384, verify_hmac_sha384
+from carnet_ref.crypto.primitives import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    SHA384_BYTES,
+    hkdf_expand_sha384,
+    hmac_sha384,
+    verify_hmac_sha384,
+)
 from carnet_ref.spdm.messages import Version
 
 _ZEROS: Final = bytes(SHA384_BYTES)

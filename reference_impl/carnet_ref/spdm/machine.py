@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeVar
 
-from carnet_ref.crypto import CryptoError, Random
+from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.spdm.errors import (
     PeerError,
     PskRefusedError,
@@ -30,7 +30,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.records import SECURED, SPDM, VENDOR, RecordKeys, SecuredRecord
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 REFUSALS: Final = (SpdmError, MalformedError, CryptoError)
 """Every error that a peer can cause."""

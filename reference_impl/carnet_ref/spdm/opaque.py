@@ -10,7 +10,7 @@ from typing import Final
 from carnet_ref.spdm.errors import DowngradeError
 from carnet_ref.spdm.messages import Version
 from carnet_ref.spdm.messages.common import u16
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 SECURED_VERSIONS: Final = (0x1100, 0x1200)
 """DSP0277 1.1 and 1.2, whose records are alike."""

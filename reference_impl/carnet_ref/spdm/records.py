@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from carnet_ref.crypto import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
+from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
 from carnet_ref.spdm.errors import RecordError, SequenceError
 from carnet_ref.spdm.key_schedule import DirectionSecret
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 SECURED: Final = 0x06
 SPDM: Final = 0x05

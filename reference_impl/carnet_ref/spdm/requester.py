@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from carnet_ref.crypto import P384Share, Random, sha384
+from carnet_ref.crypto.primitives import P384Share, Random, sha384
 from carnet_ref.keys.h100 import OneTimeSecret
 from carnet_ref.spdm import opaque
 from carnet_ref.spdm.chain import Chain, Trust

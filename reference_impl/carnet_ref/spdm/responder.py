@@ -12,7 +12,7 @@ from typing import ClassVar
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.crypto import P384Share, Random, sha384
+from carnet_ref.crypto.primitives import P384Share, Random, sha384
 from carnet_ref.keys.h100 import OneTimeSecret
 from carnet_ref.spdm import opaque
 from carnet_ref.spdm.chain import Chain, encode_chain
@@ -51,7 +51,7 @@ from carnet_ref.spdm.profile import H100_DEVICE, Profile
 from carnet_ref.spdm.records import SPDM, RecordKeys
 from carnet_ref.spdm.session import MINT, GpuSession
 from carnet_ref.spdm.signing import Purpose, sign
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 Reporter = Callable[[bytes], bytes]
 """Returns the MEASUREMENTS response, signed, to the bytes of a GET_MEASUREMENTS request."""

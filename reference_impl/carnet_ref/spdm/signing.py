@@ -11,7 +11,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.crypto import sha384, sign_p384, verify_p384
+from carnet_ref.crypto.primitives import sha384, sign_p384, verify_p384
 from carnet_ref.spdm.messages import Version
 
 _CONTEXT_BYTES: Final = 36

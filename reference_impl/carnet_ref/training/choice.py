@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from carnet_command.errors import UsageError
 from carnet_ref.training import Trainer
-from carnet_spec.errors import UsageError
 
 TRAINERS: Final = ("numpy", "torch")
 

@@ -15,10 +15,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from carnet_ref.crypto import CryptoError, Random
+from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.transport.greeting import LARGEST_GREETING, Receive, Send, welcome
 from carnet_ref.transport.wire import receive_message, send_message
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 GREETING_SECONDS: Final = 5.0
 """How long a greeting may take, all of it."""

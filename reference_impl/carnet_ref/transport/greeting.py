@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from carnet_ref.crypto import Random, hmac_sha384, verify_hmac_sha384
-from carnet_ref.fields import join, split, to_text
-from carnet_ref.wire import MalformedError
+from carnet_ref.crypto.primitives import Random, hmac_sha384, verify_hmac_sha384
+from carnet_ref.wire.fields import join, split, to_text
+from carnet_ref.wire.reader import MalformedError
 
 LARGEST_GREETING: Final = 512
 """Bytes of one of its messages at most."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder
-from carnet_ref.roles.messages import ORCHESTRATOR, Frame, Tick
+from carnet_ref.transport.frames import ORCHESTRATOR, Frame, Tick
 from carnet_ref.transport.node import Node
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 
 class StuckError(Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from carnet_ref.recorder import Recorder
-from carnet_ref.roles.messages import Effect, Ended, Event, Frame, Note, Persist, Proceed, Remark, Send
+from carnet_ref.transport.frames import Effect, Ended, Event, Frame, Note, Persist, Proceed, Remark, Send
 
 
 class Role(Protocol):

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.crypto import CryptoError, Random
-from carnet_ref.roles.messages import PLATFORM, Ended, Frame, Kind, Tick
+from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.transport.door import GREETING_SECONDS, over
+from carnet_ref.transport.frames import PLATFORM, Ended, Frame, Kind, Tick
 from carnet_ref.transport.greeting import introduce
-from carnet_ref.transport.hub import OUTGOING, STALLED_SECONDS
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.relay import OUTGOING, STALLED_SECONDS
 from carnet_ref.transport.wire import LARGEST, encode_frame, read_frame
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 TICK_SECONDS: Final = 0.25
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]

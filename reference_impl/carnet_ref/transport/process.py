@@ -17,20 +17,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from carnet_ref.defences import Defences
-from carnet_ref.journal import Journal
-from carnet_ref.parties.cast import Cast
+from carnet_command.errors import CarnetError
+from carnet_ref.journal.store import Journal
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, resumed
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM
-from carnet_ref.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.defences import Defences
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import trainer_named
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM
 from carnet_ref.transport.greeting import key_of_party
-from carnet_ref.transport.hub import Hub, listen
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
+from carnet_ref.transport.relay import Hub, listen
 from carnet_ref.transport.tally import Tally
-from carnet_spec.errors import CarnetError
 
 
 @dataclass(frozen=True, slots=True)

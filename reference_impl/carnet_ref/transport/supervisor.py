@@ -13,16 +13,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from carnet_ref.crypto import KEY_BYTES
-from carnet_ref.parties.cast import Cast
-from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
+from carnet_command.errors import CarnetError
+from carnet_command.processes import environment, interpreter
+from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.stopping import undisturbed
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
 from carnet_ref.training.choice import TRAINERS
+from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
 from carnet_ref.transport.tally import Tally
-from carnet_spec.errors import CarnetError
-from carnet_spec.processes import environment, interpreter
 
 _POLL_SECONDS = 0.05
 _DONE, _REFUSED, _GAVE_UP = 0, 2, 3

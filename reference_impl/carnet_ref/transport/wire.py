@@ -6,9 +6,9 @@ import asyncio
 import socket
 from typing import Final
 
-from carnet_ref.fields import join, number, split, to_number, to_text
-from carnet_ref.roles.messages import Frame, Kind
-from carnet_ref.wire import MalformedError
+from carnet_ref.transport.frames import Frame, Kind
+from carnet_ref.wire.fields import join, number, split, to_number, to_text
+from carnet_ref.wire.reader import MalformedError
 
 LARGEST: Final = 1 << 24
 """Bytes of a frame at most, in any run."""

@@ -7,7 +7,7 @@ layer from a run leaves no run of the design.
 
 from __future__ import annotations
 
-from carnet_check.default_instance import default_instance
+from carnet_check.loading.default_instance import default_instance
 from carnet_spec.language import (
     Draft,
     Family,

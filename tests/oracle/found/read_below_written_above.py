@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.default_instance import default_instance
+from carnet_check.loading.default_instance import default_instance
 from carnet_spec.language import (
     Draft,
     Family,

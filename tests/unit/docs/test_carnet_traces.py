@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.correspondence import DEDUCED, ELEMENTS, ENFORCED, STEPS
+from carnet_ref.systems.gpu_travelling.correspondence import DEDUCED, ELEMENTS, ENFORCED, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
 DOCS = Path(__file__).parents[3] / "docs"

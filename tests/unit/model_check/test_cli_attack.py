@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.attacks import Hunt, minimise
-from carnet_check.families import load
+from carnet_check.loading.families import load
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Step, Trace

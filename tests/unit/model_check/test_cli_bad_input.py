@@ -131,7 +131,7 @@ def test_output_of_a_protocol_file_stays_off_standard_output(tmp_path: Path) -> 
 
 
 def test_an_unexpected_failure_is_one_line_and_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from carnet_check import families
+    from carnet_check.loading import families
 
     def broken(*_: object) -> None:
         raise RuntimeError("a bug")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.families import Source
+from carnet_check.loading.families import Source
 from carnet_spec.trace import Header
 from tests.fixtures.rounds import header, honest, write
 from tests.unit.model_check.command import TOY, carnet

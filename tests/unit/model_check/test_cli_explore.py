@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.commands.explain import entries
-from carnet_check.families import load
+from carnet_check.loading.families import load
 from tests.unit.model_check.command import TOY, WIDE, carnet, control
 
 

@@ -133,8 +133,8 @@ def test_an_unexpected_violation_is_told_in_full() -> None:
 
 
 def test_a_search_that_is_cut_off_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from carnet_check import campaign
-    from carnet_check.searches import Caps
+    from carnet_check.engines.explicit.searches import Caps
+    from carnet_check.verification import campaign
 
     monkeypatch.setitem(campaign.CAPS, "tiny", Caps(states=50))
     ran = carnet("verify", WIDE, "--engine", "explicit", "--json")

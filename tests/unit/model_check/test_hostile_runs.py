@@ -22,9 +22,9 @@ from carnet_check.errors import UsageError
 from carnet_check.report.artefacts import claimed
 from carnet_check.report.bundle import BundleRefusedError, checked, sealed
 from carnet_check.report.html import write_html
-from carnet_check.report.names import MOST, as_file_name, attack_name, file_name, is_file_name
 from carnet_check.report.run_folder import Run, read_run, run_of, write_attack
 from carnet_check.report.snapshot import plain_name, snapshot, twins
+from carnet_check.wording.file_names import MOST, as_file_name, attack_name, file_name, is_file_name
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 from tests.unit.model_check.test_bundle import PRIVATE, PUBLIC
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from carnet_check.attacks.hunt import Hunt, hunt, quarry
-from carnet_check.families import Source
+from carnet_check.loading.families import Source
 from carnet_check.results import Verdict
 from carnet_spec.language import Instance, Profile, Protocol, Scale
 from tests.fixtures import toy

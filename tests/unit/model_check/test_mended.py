@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from carnet_check import families
+from carnet_check.engines.explicit.queries import Queries
+from carnet_check.engines.induction import prove
+from carnet_check.engines.induction.precondition import after_updates
 from carnet_check.errors import InvalidSpecificationError
-from carnet_check.explicit.queries import Queries
-from carnet_check.symbolic import prove
-from carnet_check.symbolic.precondition import after_updates
-from carnet_check.symbolic.smtlib import text
+from carnet_check.exports.smtlib import text
+from carnet_check.loading import families
 from carnet_spec.language import (
     Draft,
     Effect,
@@ -26,7 +26,7 @@ from carnet_spec.language import (
     Update,
     Variant,
 )
-from carnet_spec.language.lints.initialisation import early_reads
+from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Sort, Var, free_variables
 from tests.fixtures import mended
 from tests.unit.model_check.command import FIXTURES, carnet

@@ -10,16 +10,16 @@ import pytest
 
 from carnet_check.attacks.mermaid import mermaid
 from carnet_check.errors import UsageError
-from carnet_check.families import load
-from carnet_check.planning import Request, planned
+from carnet_check.loading.families import load
 from carnet_check.report import artefacts
 from carnet_check.report.matrix import matrices
-from carnet_check.report.progress import Heartbeat, Pace
-from carnet_check.report.words import filled, knowers, known, listed
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, State
+from carnet_check.verification.planning import Request, planned
+from carnet_check.wording.sentences import filled, knowers, known, listed
+from carnet_command.progress import Heartbeat, Pace
+from carnet_command.text import wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
-from carnet_spec.prose import wrapped
 from carnet_spec.trace import Step as Taken
 from carnet_spec.trace import Trace
 from tests.unit.model_check.command import TOY

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.checks import disagreements
-from carnet_check.families import load
-from carnet_check.planning import Request, planned
+from carnet_check.loading.families import load
 from carnet_check.results import Result, Verdict, by_verdict, exit_code
+from carnet_check.verification.checks import disagreements
+from carnet_check.verification.planning import Request, planned
 from tests.unit.model_check.command import TOY
 
 ROW = Result("toy", "main", "secrecy", "none", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.families import load
-from carnet_check.searches import Search, search
-from carnet_check.symbolic import prove
+from carnet_check.engines.explicit.searches import Search, search
+from carnet_check.engines.induction import prove
+from carnet_check.loading.families import load
 from carnet_spec.language import SpecificationError
 from carnet_spec.language.lints import SOUNDNESS
 from tests.fixtures import unsound
@@ -95,7 +95,7 @@ def test_a_search_is_about_the_specification_that_was_planned() -> None:
 
 
 def test_every_exploration_of_a_run_names_its_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from carnet_check import campaign
+    from carnet_check.verification import campaign
 
     seen: list[Search] = []
 

@@ -7,7 +7,7 @@ import pkgutil
 
 import pytest
 
-from carnet_ref.defences import COUNTERPARTS
+from carnet_ref.systems.gpu_travelling.defences import COUNTERPARTS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.journal import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, Journal, JournalError
-from carnet_ref.journal_head import HeadFile, Mark
-from carnet_ref.roles.messages import ORCHESTRATOR
+from carnet_ref.journal.head import HeadFile, Mark
+from carnet_ref.journal.store import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, Journal, JournalError
+from carnet_ref.transport.frames import ORCHESTRATOR
 from tests.fixtures.fast_parties import ChainTrainer, FastCast
 from tests.fixtures.faults import KILLED, faulty, forked
 from tests.fixtures.worlds import draws, world_of
@@ -220,7 +220,7 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
         database = connect(*args, **more, factory=Unsynced)
         return database
 
-    monkeypatch.setattr("carnet_ref.journal.sqlite3.connect", connected)
+    monkeypatch.setattr("carnet_ref.journal.store.sqlite3.connect", connected)
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.files import create_durably, write_durably
-from carnet_ref.journal import Journal, JournalError
-from carnet_ref.journal_key import kept_key
+from carnet_ref.journal.key import kept_key
+from carnet_ref.journal.store import Journal, JournalError
 from tests.fixtures.faults import KILLED, faulty, forked
 
 SMALL = ("run", "--holders", "1", "--rounds", "1", "--json")
@@ -130,7 +130,7 @@ def test_of_two_runs_that_make_a_key_both_use_that_of_the_first(
             create_durably(tmp_path / "key", first.hex().encode())
         return drawn(size)
 
-    monkeypatch.setattr("carnet_ref.journal_key.secrets.token_hex", while_another_is_first)
+    monkeypatch.setattr("carnet_ref.journal.key.secrets.token_hex", while_another_is_first)
     assert kept_key(tmp_path / "key", []) == first
 
 
@@ -193,6 +193,6 @@ def test_journals_are_made_after_their_key(tmp_path: Path, monkeypatch: pytest.M
             there.append((tmp_path / "key").exists())
             super().__init__(path, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("carnet_ref.commands.running.Journal", Looking)
+    monkeypatch.setattr("carnet_ref.systems.gpu_travelling.commands.running.Journal", Looking)
     assert carnet(tmp_path).exit_code == 0
     assert there == [True, True]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.recorder import Recorder, TraceFileError, believed, merged, resumed, step, write_trace
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
 from carnet_spec.trace import Header
 
 HEADER = Cast(holder_names(1), 1).header()

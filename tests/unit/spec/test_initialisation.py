@@ -34,7 +34,7 @@ from carnet_spec.language import (
     true,
     variable,
 )
-from carnet_spec.language.lints.initialisation import early_reads
+from carnet_spec.language.analysis.initialisation import early_reads
 
 PARTY = Role("party")
 

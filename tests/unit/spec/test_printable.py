@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_spec.printable import printable
+from carnet_command.printable import printable
 
 ANY = st.text(st.characters())
 """Every character there is, halves of characters included."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet_spec.prose import counted, hanging, wrapped
+from carnet_command.text import counted, hanging, wrapped
 
 
 def test_a_label_stands_beside_the_first_line_alone() -> None:

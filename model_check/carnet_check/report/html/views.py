@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from carnet_check.report.names import as_file_name, attack_name
 from carnet_check.report.run_folder import Run
+from carnet_check.wording.file_names import as_file_name, attack_name
 
 Values = Mapping[str, Any]
 

@@ -37,8 +37,8 @@ from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.intel.signatures import p256_point, verify_p256
 from carnet_ref.attestation.intel.tcb import Level
-from carnet_ref.crypto import AuthenticationError, KeyMaterialError, sha256
-from carnet_ref.wire import MalformedError
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256
+from carnet_ref.wire.reader import MalformedError
 
 X509_PATH: Final = "RFC 5280, section 6.1"
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"

@@ -27,7 +27,7 @@ from carnet_ref.attestation.intel.tcb import (
     TcbInfo,
     TcbStatus,
 )
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 COMPONENTS: Final = 16
 LARGEST_SVN: Final = 255

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire.reader import MalformedError, json_value
 
 LARGEST_DOCUMENT: Final = 1 << 20
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.crypto import sha384
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.crypto.primitives import sha384
+from carnet_ref.wire.reader import MalformedError, Reader
 
 LARGEST_LOG: Final = 4 << 20
 NO_ACTION: Final = 3

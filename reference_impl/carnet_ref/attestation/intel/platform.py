@@ -20,8 +20,8 @@ from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdxQuote
 from carnet_ref.attestation.intel.signatures import verify_p256
 from carnet_ref.attestation.intel.tcb import Level, NoMatchError, combined, module_level, platform_level, qe_level
-from carnet_ref.crypto import AuthenticationError
-from carnet_ref.wire import MalformedError
+from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.wire.reader import MalformedError
 
 PCS_API: Final = "Intel SGX and TDX Provisioning Certification Service API, version 4"
 CRL: Final = "RFC 5280, section 5"

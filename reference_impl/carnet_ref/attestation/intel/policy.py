@@ -12,7 +12,7 @@ from typing import Final
 
 from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.intel.tcb import TcbStatus
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 STEPS: Final = (
     "parse",

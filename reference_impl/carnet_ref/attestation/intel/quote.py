@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 PADDING_LIMIT: Final = 4096
 """How many zero bytes may follow a quote: guests hand out whole buffers (3065 zeros have been seen)."""

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto import AuthenticationError, KeyMaterialError
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 
 HALF: Final = 32
 

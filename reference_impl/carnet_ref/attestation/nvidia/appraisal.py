@@ -33,8 +33,8 @@ from carnet_ref.attestation.nvidia.ocsp import (
 from carnet_ref.attestation.nvidia.policy import Policy, at_least
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
-from carnet_ref.crypto import CryptoError, verify_p384
-from carnet_ref.wire import MalformedError
+from carnet_ref.crypto.primitives import CryptoError, verify_p384
+from carnet_ref.wire.reader import MalformedError
 
 X509_PATH = "RFC 5280, section 6.1"
 OCSP = "RFC 6960, section 3.2"

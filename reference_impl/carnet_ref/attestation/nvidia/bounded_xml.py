@@ -21,7 +21,7 @@ from typing import Final
 
 from lxml import etree
 
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 LARGEST: Final = 1 << 20
 LIMITS: Final = {

@@ -28,7 +28,7 @@ from carnet_ref.attestation.certificate_path import (
     read_everything,
     validity,
 )
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024

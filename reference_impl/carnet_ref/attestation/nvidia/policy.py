@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire.reader import MalformedError, json_value
 
 WHAT = "policy"
 LARGEST = 64 * 1024

@@ -23,7 +23,7 @@ from lxml import etree
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.certificate_path import PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.attestation.nvidia.bounded_xml import parse_bounded
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 WHAT = "RIM"
 MOST_RESOURCES = 256

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from carnet_ref.crypto import hkdf_sha384
+from carnet_ref.crypto.primitives import hkdf_sha384
 
 TEST: Final = "Carnet TEST"
 """The organisation in every name made here."""

@@ -20,7 +20,7 @@ from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
 from carnet_ref.attestation.nvidia.report import DIGEST_LENGTH, NONCE_LENGTH, SPDM_1_1, OpaqueType
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
-from carnet_ref.wire import Reader
+from carnet_ref.wire.reader import Reader
 
 BLOCKS: Final = 64
 HALF: Final = 48

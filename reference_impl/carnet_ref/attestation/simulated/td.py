@@ -39,7 +39,7 @@ from carnet_ref.attestation.intel.quote import (
 from carnet_ref.attestation.intel.signatures import raw_point, sign_p256
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
-from carnet_ref.crypto import sha256
+from carnet_ref.crypto.primitives import sha256
 
 ROOT: Final = "TEST root of simulated TDX platforms"
 PCK_AUTHORITY: Final = "Intel SGX PCK Platform CA"

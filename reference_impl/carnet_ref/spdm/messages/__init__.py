@@ -44,7 +44,7 @@ from carnet_ref.spdm.messages.session import (
     PskFinishRsp,
     UpdateOperation,
 )
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire.reader import MalformedError, Reader
 
 REQUESTS: Final[tuple[type[Message], ...]] = (
     GetVersion,

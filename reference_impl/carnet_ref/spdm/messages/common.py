@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar, Final, Self
 
-from carnet_ref.wire import Reader
+from carnet_ref.wire.reader import Reader
 
 HASH_BYTES: Final = 48
 SIGNATURE_BYTES: Final = 96

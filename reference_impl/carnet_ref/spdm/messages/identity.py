@@ -21,7 +21,7 @@ from carnet_ref.spdm.messages.common import (
     sized,
     u16,
 )
-from carnet_ref.wire import Reader
+from carnet_ref.wire.reader import Reader
 
 ALL_MEASUREMENTS: Final = 0xFF
 SIGNATURE_REQUESTED: Final = 1

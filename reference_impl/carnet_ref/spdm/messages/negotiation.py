@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from carnet_ref.spdm.messages.common import Empty, Layout, Message, Version, u16, u32
-from carnet_ref.wire import Reader
+from carnet_ref.wire.reader import Reader
 
 DHE: Final = 2
 AEAD: Final = 3

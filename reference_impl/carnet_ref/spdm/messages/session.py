@@ -22,7 +22,7 @@ from carnet_ref.spdm.messages.common import (
     sized,
     u16,
 )
-from carnet_ref.wire import Reader
+from carnet_ref.wire.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
 from carnet_spec.language.lints.common import Found, at, one_of
 from carnet_spec.language.lints.conflicts import conflicts
-from carnet_spec.language.lints.initialisation import early_reads
 from carnet_spec.language.lints.polarity import hasty_reads
 from carnet_spec.language.lints.shape import (
     axioms,

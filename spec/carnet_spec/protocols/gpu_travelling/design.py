@@ -9,8 +9,8 @@ from carnet_spec.protocols.gpu_travelling.claims import CONFINED, RECORDING, USU
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
-from carnet_spec.protocols.gpu_travelling.homecoming import specify_homecoming
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
+from carnet_spec.protocols.gpu_travelling.returning import specify_homecoming
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup

@@ -24,16 +24,16 @@ from carnet_ref.attestation.intel import policy as td
 from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
-from carnet_ref.crypto import sha384
-from carnet_ref.defences import ALL
-from carnet_ref.parties.evidence import GpuVerifier, LabelledRequester, gpu_responder
-from carnet_ref.roles.appraising import accept_report
-from carnet_ref.roles.channel import Channel, Initiator, respond
-from carnet_ref.roles.messages import ProtocolError
-from carnet_ref.roles.ports import GpuEvidence
+from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm import Responder
 from carnet_ref.spdm.events import Begin
 from carnet_ref.spdm.responder import ResponderConfig
+from carnet_ref.systems.gpu_travelling.defences import ALL
+from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, LabelledRequester, gpu_responder
+from carnet_ref.systems.gpu_travelling.roles.appraising import accept_report
+from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
+from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.transport.frames import ProtocolError
 from tests.fixtures.spdm_ends import Draws, deliver
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

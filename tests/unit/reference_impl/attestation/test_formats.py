@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.attestation.formats import LARGEST, decode, decode_pem, device_evidence
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import report, world
 
 REPORT = report(world().device.leaf)

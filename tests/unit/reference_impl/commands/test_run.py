@@ -19,11 +19,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
-from carnet_ref.commands import running
-from carnet_ref.commands.run import SCHEDULES as OFFERED
-from carnet_ref.commands.running import Plan
 from carnet_ref.keys import SCHEDULES
 from carnet_ref.recorder import TraceFileError, write_trace
+from carnet_ref.systems.gpu_travelling.commands import running
+from carnet_ref.systems.gpu_travelling.commands.run import SCHEDULES as OFFERED
+from carnet_ref.systems.gpu_travelling.commands.running import Plan
 from carnet_spec.trace import Header
 from tests.repo.tracked import ROOT
 

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
-from carnet_ref.commands.run import MOST_HOLDERS, MOST_ROUNDS
-from carnet_ref.commands.running import MOST_PROCESSES
 from carnet_ref.stopping import SIGNALS, stoppable, undisturbed
+from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
+from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
 
 CARNET = (sys.executable, "-c", "import sys; from carnet_check.cli import main; main(sys.argv[1:])")
 ENDLESS = {

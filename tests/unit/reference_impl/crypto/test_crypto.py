@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref import crypto
-from carnet_ref.crypto import AesGcm, AesGcmSiv, AuthenticationError, KeyMaterialError, P384Share, X25519Share
+from carnet_ref.crypto import primitives as crypto
+from carnet_ref.crypto.primitives import (
+    AesGcm,
+    AesGcmSiv,
+    AuthenticationError,
+    KeyMaterialError,
+    P384Share,
+    X25519Share,
+)
 
 
 def counting(size: int) -> bytes:

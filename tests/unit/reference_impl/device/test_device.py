@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from carnet_ref.crypto import AuthenticationError
-from carnet_ref.defences import ALL, COUNTERPARTS, Defences
+from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.device.commands import (
     Fence,
     Fenced,
@@ -40,8 +39,9 @@ from carnet_ref.keys import (
     UsageLimits,
     key_schedule,
 )
+from carnet_ref.systems.gpu_travelling.defences import ALL, COUNTERPARTS, Defences
 from carnet_ref.training import Outcome
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.worlds import draws
 
 COMMANDS = (

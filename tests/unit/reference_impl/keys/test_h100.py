@@ -7,7 +7,7 @@ import hmac
 
 import pytest
 
-from carnet_ref.crypto import KeyMaterialError
+from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys import Direction, H100KeySchedule, OneTimeSecret, SecretTakenError, engine_label, ratchet
 
 EMK = bytes(range(32))

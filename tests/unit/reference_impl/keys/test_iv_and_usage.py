@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.crypto import KeyMaterialError
+from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys import (
     Budget,
     Direction,

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.crypto import AuthenticationError, KeyMaterialError
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.keys import (
     CHUNK_BYTES,
     IvCounter,

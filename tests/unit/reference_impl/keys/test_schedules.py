@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.crypto import AesGcm, AuthenticationError, KeyMaterialError
+from carnet_ref.crypto.primitives import AesGcm, AuthenticationError, KeyMaterialError
 from carnet_ref.keys import (
     SCHEDULES,
     Direction,
@@ -28,7 +28,7 @@ from carnet_ref.keys import (
     ratchet,
 )
 from carnet_ref.keys.schedules import wrapping_key
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from carnet_spec.protocols.gpu_travelling.design import VARIANTS
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES as SPECIFIED
 

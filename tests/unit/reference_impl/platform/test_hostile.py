@@ -6,12 +6,12 @@ import pickle
 
 import pytest
 
-from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
 from carnet_ref.recorder import step
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
 from carnet_ref.training import Trainer
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from tests.fixtures.fast_parties import ChainTrainer, FastCast
 from tests.fixtures.worlds import TestWorld, world_of
 

@@ -7,7 +7,7 @@ import hmac
 
 import pytest
 
-from carnet_ref.crypto import AesGcm, AuthenticationError
+from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.spdm.key_schedule import DirectionSecret, HandshakeSecrets, bin_concat
 from carnet_ref.spdm.messages import Version
 from carnet_ref.spdm.records import RecordKeys, SecuredRecord

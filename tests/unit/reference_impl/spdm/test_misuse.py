@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import carnet_ref.spdm.requester
 import carnet_ref.spdm.responder
-from carnet_ref.crypto import AuthenticationError, KeyMaterialError
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.spdm import (
     CURRENT,
     H100,
@@ -70,7 +70,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.spdm_ends import chain, deliver, key, report, requester, responder, trust
 
 Alter = Callable[[bytes], bytes]

@@ -13,7 +13,7 @@ from carnet_check.cli import main
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.training.texts import text_of
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,
@@ -22,7 +22,7 @@ needs_torch = pytest.mark.skipif(
 
 
 def test_the_command_knows_every_trainer() -> None:
-    from carnet_ref.commands import run
+    from carnet_ref.systems.gpu_travelling.commands import run
 
     assert run.TRAINERS == TRAINERS
     assert trainer_named(TRAINERS[0]) == CharacterModel()

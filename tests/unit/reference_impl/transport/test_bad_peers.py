@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.fields import join
-from carnet_ref.journal import Journal
+from carnet_ref.journal.store import Journal
 from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, Frame, Kind
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, Frame, Kind
 from carnet_ref.transport.greeting import LARGEST_GREETING
-from carnet_ref.transport.hub import TAKEOVERS
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.relay import TAKEOVERS
 from carnet_ref.transport.wire import encode_frame, parse_frame, read_frame
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.fields import join
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.hubs import CAST, Counting, Meeting, ended, meet
 from tests.fixtures.worlds import draws, world_of
 

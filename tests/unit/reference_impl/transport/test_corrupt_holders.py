@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_ref.parties.cast import Cast, holder_names
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, believed, merged, step, write_trace
-from carnet_ref.roles.messages import GPU, ORCHESTRATOR, PLATFORM, Ended, Event, Frame, Kind
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Ended, Event, Frame, Kind
 from carnet_ref.transport.greeting import key_of_party
-from carnet_ref.transport.hub import Hub, listen
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
+from carnet_ref.transport.relay import Hub, listen
 from carnet_ref.transport.tally import Tally
 from carnet_ref.transport.wire import encode_frame, read_frame
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.hubs import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
 

@@ -63,8 +63,8 @@ while True:
 RUN = """
 import json, os, resource, signal, subprocess, sys
 from pathlib import Path
-from carnet_ref.parties.cast import Cast, holder_names
-from carnet_ref.roles.messages import PLATFORM
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.supervisor import Supervisor
 
 flood, folder, counts = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]

@@ -10,15 +10,16 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_ref.crypto import AuthenticationError, CryptoError
+from carnet_ref.crypto.primitives import AuthenticationError, CryptoError
 from carnet_ref.recorder import Recorder
-from carnet_ref.roles.messages import Frame, Kind
-from carnet_ref.transport import door, hub
+from carnet_ref.transport import door
+from carnet_ref.transport import relay as hub
+from carnet_ref.transport.frames import Frame, Kind
 from carnet_ref.transport.greeting import NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import take_part
 from carnet_ref.transport.wire import encode_frame, receive_message, send_message
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.hubs import TOKEN, Counting, Meeting, ended, meet, way
 
 KEYS = {name: key_of_party(TOKEN, name) for name in ("alice", "anna")}

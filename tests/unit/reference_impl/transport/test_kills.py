@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.parties.cast import Cast, holder_names
-from carnet_ref.roles.messages import ORCHESTRATOR, PLATFORM
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
 from tests.fixtures.killing import Aftermath, Blow, run_with
 from tests.fixtures.worlds import world_of
 

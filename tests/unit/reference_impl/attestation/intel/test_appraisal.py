@@ -15,7 +15,7 @@ from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTEN
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.crypto import sha256
+from carnet_ref.crypto.primitives import sha256
 from tests.fixtures.simulated_quotes import (
     CODE_SIGNING,
     NOW,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from carnet_ref.attestation.intel.collateral import parse_collateral, parse_crl, split_reply
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM
 
 FIELDS = json.loads(PLATFORM.collateral)

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from carnet_ref.attestation.intel.event_log import LARGEST_LOG, NO_ACTION, parse_event_log, replay_rtmr
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, REPORT_DATA, appraised
 
 SHA1, SHA384 = 4, 12

@@ -6,7 +6,7 @@ import pytest
 
 from carnet_ref.attestation.intel.policy import DEFAULT_STATUSES, STEPS, Policy, parse_policy
 from carnet_ref.attestation.intel.tcb import TcbStatus
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, appraised
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.attestation.nvidia.report import DeviceKind, Mode, parse_report
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import DRIVER, FIRMWARE_ID, NONCE, OPAQUE, VBIOS, measurement, report, world
 
 LEAF = world().device.leaf

@@ -16,7 +16,7 @@ from carnet_ref.attestation.anchors import Role
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.bounded_xml import LARGEST
 from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
-from carnet_ref.wire import MalformedError
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import (
     AT,
     DAY,

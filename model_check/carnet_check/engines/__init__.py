@@ -1,0 +1,1 @@
+"""Engines: each takes a task and returns an outcome, and knows no protocol."""

@@ -1,0 +1,203 @@
+"""A protocol on an instance as generated functions: what each action does, what rules conclude, what is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from carnet_check.engines.explicit.folding import Folding, conditions_in
+from carnet_check.engines.explicit.layout import Layout
+from carnet_check.engines.explicit.patterns import Domains, Read, pattern_of, read_by, read_by_guards, read_by_update
+from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
+from carnet_check.engines.explicit.relevance import Relevance
+from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Action, Effect, Goal, GuardKind, Invariant, Row, Term, Update
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.freshness import told_apart
+from carnet_spec.language.lints.polarity import signed_symbols
+from carnet_spec.language.terms import Var, symbols_of
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action: ``moves`` returns, for a state, what it writes and with which elements it does."""
+
+    action: Action
+    moves: Callable[[int], list[tuple[Writes, Row]]]
+    reads: tuple[Read, ...]
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """What is looked for in every state: the violation of an invariant, or a goal."""
+
+    name: str
+    is_goal: bool
+    holds: Callable[[int], bool]
+    reads: tuple[Read, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything the search needs."""
+
+    layout: Layout
+    steps: tuple[Step, ...]
+    monitors: tuple[Monitor, ...]
+    saturation: Saturation
+    relevance: Relevance
+
+
+def build(interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], *, reduce: bool) -> Model:
+    """Generate the functions; with ``reduce``, only for what matters to the invariants, goals and guards."""
+    builder = _Builder(interpreter, invariants, goals, reduce=reduce)
+    return Model(
+        layout=builder.layout,
+        steps=tuple(builder.step(action) for action in builder.actions if not action.deduction),
+        monitors=tuple(builder.monitor(each) for each in builder.monitored),
+        saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
+        relevance=builder.relevance,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Monitored:
+    name: str
+    is_goal: bool
+    params: tuple[Var, ...]
+    body: Term
+
+
+class _Builder:
+    def __init__(
+        self, interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], *, reduce: bool
+    ) -> None:
+        protocol, self.instance = interpreter.protocol, interpreter.instance
+        self.told_apart = told_apart(protocol, self.instance)
+        self.layout = Layout(protocol, self.instance, interpreter.start())
+        self.folding = Folding(self.instance)
+        self.queries = Queries(self.layout, self.folding)
+        self.actions = [self.folding.action(action) for action in protocol.actions]
+        self.monitored = [
+            *(_Monitored(each.name, False, each.params, self.folding.term(each.body)) for each in invariants),
+            *(_Monitored(each.name, True, each.params, self.folding.term(each.body)) for each in goals),
+        ]
+        self.domains = {action.name: self._domains(action) for action in self.actions}
+        self.relevance = Relevance()
+        if reduce:
+            watched = [read for each in self.monitored for read in self._read_by_monitor(each)]
+            self.relevance = Relevance.of(watched, self.actions, self.domains, self.folding)
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    def step(self, action: Action) -> Step:
+        """Generate what an action does."""
+        return Step(action, self._moves(action), tuple(self._reads(action)))
+
+    def rule(self, action: Action) -> Rule:
+        """Generate what a deduction concludes."""
+        moves = self._moves(action)
+        domains = self.domains[action.name]
+        premises = [guard.formula for guard in action.guards] + [update.when for update in action.updates]
+        signed = [each for term in premises for each in signed_symbols(term)]
+        placing = {symbol for update in action.updates for arg in update.args for symbol in symbols_of(arg)}
+        rule = Rule(
+            action.name,
+            lambda s: [writes for writes, _ in moves(s)],
+            self.layout,
+            frozenset(symbol.name for symbol, sign in signed if sign) | {symbol.name for symbol in placing},
+            frozenset(symbol.name for symbol, sign in signed if not sign) | {symbol.name for symbol in placing},
+            [(update.symbol.name, pattern_of(update.args, domains, self.instance)) for update in action.updates],
+        )
+        rule.read(self._reads(action))
+        return rule
+
+    def monitor(self, each: _Monitored) -> Monitor:
+        """Generate what recognises a goal, or the violation of an invariant."""
+        tests = conditions_in(each.body, each.is_goal)
+        domains = self.folding.domains(each.params, tests)
+
+        def search(names: Names) -> Lines:
+            return [*self.queries.search(domains, tests, names, lambda _: ["return True"]), "return False"]
+
+        holds = self.queries.function((), search)
+        return Monitor(each.name, each.is_goal, holds, tuple(dict.fromkeys(self._read_by_monitor(each))))
+
+    def _read_by_monitor(self, each: _Monitored) -> Iterator[Read]:
+        domains = self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
+        return read_by(each.body, domains, self.folding)
+
+    # -- how it is generated -----------------------------------------------------------------------
+
+    def _domains(self, action: Action) -> Domains:
+        """Return the elements each parameter may be, by its pool and by what is known of it from the start."""
+        tests = [test for guard in action.guards for test in conditions_in(guard.formula)]
+        domains = {}
+        for var in action.params:
+            pool = self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
+            domains[var.name] = pool if var in action.fresh else self.folding.domain(var, pool, tests)
+        return domains
+
+    def _reads(self, action: Action) -> list[Read]:
+        domains = self.domains[action.name]
+        reads = list(read_by_guards(action, domains, self.folding))
+        for update in self._updates(action):
+            reads += read_by_update(update, domains, self.folding)
+        return list(dict.fromkeys(reads))
+
+    def _updates(self, action: Action) -> list[Update]:
+        domains = self.domains[action.name]
+        return [update for update in action.updates if self.relevance.of_update(update, domains, self.folding)]
+
+    def _moves(self, action: Action) -> Callable[[int], list[tuple[Writes, Row]]]:
+        tests = [
+            test
+            for guard in action.guards
+            if guard.kind is not GuardKind.FRESH
+            for test in conditions_in(guard.formula)
+        ]
+        choices = self._choices(action)
+
+        def body(names: Names) -> Lines:
+            def leaf(names: Names) -> Lines:
+                chosen = "".join(f"{names[var.name]}, " for var in action.params)
+                return ["w = {}", *self._writes(action, names), f"found.append((w, ({chosen})))"]
+
+            return ["found = []", *self.queries.search(choices, tests, names, leaf), "return found"]
+
+        return self.queries.function((), body)
+
+    def _choices(self, action: Action) -> dict[str, Domain]:
+        choices: dict[str, Domain] = {}
+        for position, var in enumerate(action.params):
+            pool = self.domains[action.name][var.name]
+            if var in action.fresh:
+                earlier = [other for other in action.params[:position] if other in action.fresh]
+                after = tuple(other.name for other in earlier if other.sort == var.sort)
+                choices[var.name] = Draw(used_symbol(var.sort), pool, after, var.sort in self.told_apart)
+            else:
+                choices[var.name] = pool
+        return choices
+
+    def _writes(self, action: Action, names: Names) -> Lines:
+        return [line for update in self._updates(action) for line in self._write(update, names)]
+
+    def _write(self, update: Update, names: Names) -> Lines:
+        each: dict[str, Domain] = {var.name: self.instance.of(var.sort) for var in update.each}
+        tests = conditions_in(update.when)
+        places = {
+            row: place
+            for row, place in self.layout.tables[update.symbol.name].places.items()
+            if self.relevance.of_place(update.symbol.name, row)
+        }
+        known = self.queries.named("places", update.symbol.name, places)
+
+        def leaf(names: Names) -> Lines:
+            row = self.queries.row(update.args, names)
+            value = str(update.effect is Effect.INSERT)
+            if update.value is not None:
+                value = self.queries.individual(update.value, names)
+            return [f"p = {known}.get({row})", f"if p is not None: w[p] = {value}"]
+
+        return self.queries.search(each, tests, names, leaf)

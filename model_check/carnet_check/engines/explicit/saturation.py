@@ -1,0 +1,138 @@
+"""Saturation: the deductions that a step makes possible, taken right after it.
+
+States are kept saturated, so after a step only those rules matter that read what the step wrote, or whose conclusions
+it took away, and then those that read what these conclude. What one rule concludes depends on few bits, and so does
+what all of them conclude after one kind of step: both are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from carnet_check.engines.explicit.layout import Layout, Pattern, Place, Value, matches
+from carnet_check.engines.explicit.memory import Memo
+
+Writes = dict[Place, Value]
+Change = tuple[int, int] | None
+"""Masks such that ``(s | first) ^ second`` is the state changed; nothing, if it stays as it is."""
+
+
+def changed(s: int, change: Change) -> int:
+    """Return a state after a change."""
+    return s if change is None else (s | change[0]) ^ change[1]
+
+
+class Rule(Memo[Change]):
+    """What one deduction concludes, taken as often as it adds something.
+
+    ``asserted`` are the symbols whose facts may make its premises true by beginning to hold, and ``denied`` those whose
+    facts may do so by ceasing to; a function is among both.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        conclusions: Callable[[int], list[Writes]],
+        layout: Layout,
+        asserted: frozenset[str],
+        denied: frozenset[str],
+        concludes: Sequence[tuple[str, Pattern]],
+    ) -> None:
+        super().__init__(self._conclude)
+        self.name = name
+        self.fired = False
+        self.concludes = concludes
+        self._conclusions = conclusions
+        self._layout = layout
+        self._asserted = asserted
+        self._denied = denied
+        self._patterns: list[tuple[str, Pattern]] = []
+
+    def read(self, reads: Iterable[tuple[str, Pattern]]) -> None:
+        """Take note of what the premises read."""
+        for symbol, pattern in reads:
+            self._patterns.append((symbol, pattern))
+            self._layout.on_growth(symbol, pattern, self.grow)
+
+    def woken_by(self, place: Place, value: Value) -> bool:
+        """Whether writing the value may make the premises true, or take a conclusion away."""
+        name = place.symbol.name
+        if value is False and any(symbol == name and matches(row, place.row) for symbol, row in self.concludes):
+            return True
+        if name not in (self._denied if value is False else self._asserted):
+            return False
+        return any(symbol == name and matches(row, place.row) for symbol, row in self._patterns)
+
+    def fed_by(self, other: Rule) -> bool:
+        """Whether a conclusion of the other rule may make the premises true."""
+        return any(symbol in self._asserted for symbol, _ in other.concludes)
+
+    def _conclude(self, bits: int) -> Change:
+        s = bits
+        touched = cleared = 0
+        while True:
+            written: Writes = {}
+            for writes in self._conclusions(s):
+                self.fired = True
+                written |= writes
+            change = self._layout.written(written.items(), self.forget)
+            after = changed(s, change)
+            touched, cleared = touched | change[0], cleared | change[1]
+            if after == s:
+                return (touched, cleared) if touched else None
+            s = after
+
+
+class Saturation:
+    """All deductions of a protocol."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = rules
+        self._feeds = [[number for number, other in enumerate(rules) if other.fed_by(rule)] for rule in rules]
+        self._closures: dict[frozenset[int], Memo[Change]] = {}
+
+    def after(self, writes: Writes) -> Memo[Change] | None:
+        """Return what deductions change after a step that wrote this; nothing, if none can."""
+        woken = frozenset(
+            number
+            for number, rule in enumerate(self.rules)
+            if any(rule.woken_by(place, value) for place, value in writes.items())
+        )
+        return self._closure(woken) if woken else None
+
+    def start(self) -> int:
+        """Return the first state, saturated."""
+        return changed(0, self._closure(frozenset(range(len(self.rules)))).answer(0))
+
+    def _closure(self, woken: frozenset[int]) -> Memo[Change]:
+        if woken not in self._closures:
+            closure: Memo[Change] = Memo(lambda bits: self._close(bits, sorted(woken)))
+            for number in sorted(self._reachable(woken)):
+                self.rules[number].used_by(closure)
+            self._closures[woken] = closure
+        return self._closures[woken]
+
+    def _reachable(self, woken: Iterable[int]) -> set[int]:
+        reached = set(woken)
+        waiting = list(reached)
+        while waiting:
+            for number in self._feeds[waiting.pop()]:
+                if number not in reached:
+                    reached.add(number)
+                    waiting.append(number)
+        return reached
+
+    def _close(self, bits: int, waiting: list[int]) -> Change:
+        s = bits
+        touched = cleared = 0
+        while waiting:
+            number = waiting.pop(0)
+            change = self.rules[number].answer(s)
+            if change is None:
+                continue
+            after = changed(s, change)
+            touched, cleared = touched | change[0], cleared | change[1]
+            if after != s:
+                s = after
+                waiting += [fed for fed in self._feeds[number] if fed not in waiting]
+        return (touched, cleared) if touched else None

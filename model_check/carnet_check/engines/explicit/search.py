@@ -1,0 +1,268 @@
+"""Breadth-first search over packed states.
+
+What an action does in a state depends on the few bits it reads. So the search asks the generated functions once for
+each value of these bits and remembers the answer: the moves are then masks and, where a move makes deductions
+possible, one more look-up. States are expanded in chunks, level by level, so the first way found to a state is a
+shortest one. Every state keeps the number of the one it was found from, and paths are worked out backwards from that.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from carnet_check.engines.explicit.exploration import Covered, Watch
+from carnet_check.engines.explicit.memory import Memo, arranged
+from carnet_check.engines.explicit.model import Model, Step
+from carnet_check.engines.explicit.saturation import Change, changed
+from carnet_spec import trace
+
+CHUNK = 4096
+SAMPLE = 2000
+"""How many states decide which memos are joined."""
+
+Effect = tuple[int, int, Memo[Change] | None]
+"""Masks to change the state by, and the deductions that this makes possible."""
+
+
+@dataclass(slots=True)
+class Moves:
+    """What some actions do in all states that agree on the bits they read."""
+
+    effects: tuple[Effect, ...]
+    """Only those that may change something."""
+    actions: tuple[str, ...]
+    """The action of every transition."""
+    visits: int = 0
+
+
+def expander(model: Model, step: Step, tally: Callable[[Memo[Moves | None]], None]) -> Memo[Moves | None]:
+    """Return the memo of what one action does."""
+    spent = model.layout.spent if step.action.cost else 0
+
+    def work_out(bits: int) -> Moves | None:
+        if not can_afford(model, step, bits):
+            return None
+        made = step.moves(bits)
+        effects = []
+        for writes, _ in made:
+            touched, cleared = model.layout.written(writes.items(), memo.forget)
+            if touched & ~memo.reads == 0 and (bits | touched) ^ cleared == bits and not spent:
+                continue
+            if spent:
+                total = (bits & spent) + step.action.cost
+                touched, cleared = touched | spent, cleared | spent & ~total
+            effects.append((touched, cleared, model.saturation.after(writes)))
+        return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
+
+    memo = Memo(work_out, tally)
+    memo.grow(spent)
+    for symbol, pattern in step.reads:
+        model.layout.on_growth(symbol, pattern, memo.grow)
+    return memo
+
+
+def can_afford(model: Model, step: Step, s: int) -> bool:
+    """Whether the adversary's budget allows one more of these steps."""
+    budget = model.layout.instance.budget
+    return budget is None or not step.action.cost or (s & model.layout.spent) + step.action.cost <= budget
+
+
+def all_moves(parts: list[Moves | None]) -> Moves | None:
+    """Join what several groups of actions do."""
+    some = [part for part in parts if part is not None]
+    if len(some) < 2:
+        return some[0] if some else None
+    chain = itertools.chain.from_iterable
+    return Moves(tuple(chain(part.effects for part in some)), tuple(chain(part.actions for part in some)))
+
+
+Sighting = tuple[int, ...]
+"""The numbers of the monitors that hold."""
+
+
+def lookout(model: Model, number: int) -> Memo[Sighting]:
+    """Return the memo of where one monitor holds."""
+    monitor = model.monitors[number]
+    memo: Memo[Sighting] = Memo(lambda bits: (number,) if monitor.holds(bits) else ())
+    for symbol, pattern in monitor.reads:
+        model.layout.on_growth(symbol, pattern, memo.grow)
+    return memo
+
+
+def all_sightings(parts: list[Sighting]) -> Sighting:
+    """Join what several monitors see."""
+    return tuple(itertools.chain.from_iterable(parts))
+
+
+class Search:
+    """One search, from the first state on."""
+
+    def __init__(self, model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool) -> None:
+        self.model = model
+        self.watch = watch
+        self.stop_at_first = stop_at_first
+        self.found: list[int] = []
+        self.parents = array("L")
+        self.seen: set[int] = set()
+        self.expanders = [expander(model, step, self._tally) for step in model.steps]
+        self.lookouts = {number: lookout(model, number) for number in range(len(model.monitors))}
+        self.moving = list(self.expanders)
+        self.looking = list(self.lookouts.values())
+        self.sightings: dict[int, int] = {}
+        self.depth = 0
+        self.dominated = 0
+        self.fired = {step.action.name: 0 for step in model.steps}
+        self.expanded = 0
+        self.looked = 0
+        self.rearrange_at = SAMPLE
+        self.spent = model.layout.spent if dominance else 0
+
+    def run(self) -> str | None:
+        """Search; return what stopped the search before everything was found."""
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            return "interrupt"
+        finally:
+            self._tally_all()
+
+    def path(self, position: int) -> list[trace.Step]:
+        """Return the steps to a state found."""
+        places = [position]
+        while places[-1]:
+            places.append(self.parents[places[-1]])
+        states = [self.found[place] for place in reversed(places)]
+        return [self._step(before, after) for before, after in itertools.pairwise(states)]
+
+    def _run(self) -> str | None:
+        start = self.model.saturation.start()
+        self.found.append(start)
+        self.parents.append(0)
+        self.seen.add(start)
+        self._look()
+        level_ends = 1
+        while self.expanded < len(self.found):
+            if self.stop_at_first and any(not self.model.monitors[number].is_goal for number in self.sightings):
+                return "violation"
+            reason = self.watch.exceeded(len(self.found))
+            if reason is not None:
+                return reason
+            self.watch.report(len(self.found), len(self.found) - self.expanded, self.depth)
+            self._tidy()
+            end = min(level_ends, self.expanded + CHUNK)
+            self._expand(self.expanded, end)
+            self.expanded = end
+            self._look()
+            if end == level_ends and len(self.found) > level_ends:
+                self.depth += 1
+                level_ends = len(self.found)
+        return None
+
+    def _expand(self, begin: int, end: int) -> None:
+        chunk = self.found[begin:end]
+        seen = self.seen
+        spent = self.spent
+        add = seen.add
+        append = self.found.append
+        come_from = self.parents.append
+        for memo in self.moving:
+            answers = map(memo.__getitem__, map(memo.reads.__and__, chunk))
+            for origin, s, moves in zip(range(begin, end), chunk, answers, strict=True):
+                if moves is None:
+                    continue
+                moves.visits += 1
+                for touched, cleared, deductions in moves.effects:
+                    t = (s | touched) ^ cleared
+                    if deductions is not None:
+                        more = deductions[t & deductions.reads]
+                        if more is not None:
+                            t = (t | more[0]) ^ more[1]
+                    if t not in seen:
+                        if t & spent and self._is_dominated(t):
+                            continue
+                        add(t)
+                        append(t)
+                        come_from(origin)
+
+    def _is_dominated(self, t: int) -> bool:
+        """Whether the same state was found at less cost, and no later: whatever follows from here does from there."""
+        for _ in range(t & self.spent):
+            t -= 1
+            if t in self.seen:
+                self.dominated += 1
+                return True
+        return False
+
+    def _look(self) -> None:
+        """Look at the states found since the last look."""
+        fresh = self.found[self.looked :]
+        for memo in self.looking:
+            if any(map(memo.__getitem__, map(memo.reads.__and__, fresh))):
+                self._note(memo, fresh)
+        if not self.lookouts.keys().isdisjoint(self.sightings):
+            for number in self.sightings:
+                self.lookouts.pop(number, None)
+            self.looking = list(self.lookouts.values())
+        self.looked = len(self.found)
+
+    def _note(self, memo: Memo[Sighting], fresh: Sequence[int]) -> None:
+        for position, s in enumerate(fresh, self.looked):
+            for number in memo.answer(s):
+                self.sightings.setdefault(number, position)
+
+    def _tidy(self) -> None:
+        """Forget answers when there are too many, and join memos anew as the search grows."""
+        if len(self.found) >= self.rearrange_at:
+            self.rearrange_at = 8 * len(self.found)
+            self._tally_all()
+            sample = self.found[:: len(self.found) // SAMPLE]
+            self.moving = arranged(self.expanders, sample, all_moves)
+            self.looking = arranged(list(self.lookouts.values()), sample, all_sightings)
+
+    def _tally_all(self) -> None:
+        for memo in self.moving:
+            self._tally(memo)
+
+    def _tally(self, memo: Memo[Moves | None]) -> None:
+        """Add up how often the answers of a memo were used."""
+        for moves in memo.values():
+            if moves is not None and moves.visits:
+                for name in moves.actions:
+                    self.fired[name] += moves.visits
+                moves.visits = 0
+
+    def _step(self, before: int, after: int) -> trace.Step:
+        layout = self.model.layout
+        for step in self.model.steps:
+            if not can_afford(self.model, step, before):
+                continue
+            cost = step.action.cost if layout.spent else 0
+            for writes, chosen in step.moves(before):
+                t = changed(before, layout.written(writes.items(), _nothing)) + cost
+                deductions = self.model.saturation.after(writes)
+                if deductions is not None:
+                    t = changed(t, deductions.answer(t))
+                if t == after:
+                    names = (var.name for var in step.action.params)
+                    return trace.Step(step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True)))
+        raise AssertionError("a state was reached by no step")
+
+
+def _nothing() -> None:
+    """Forget nothing: nothing was remembered."""
+
+
+def search(model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool, want_trace: bool) -> Covered:
+    """Reach every state within the bounds."""
+    run = Search(model, watch, stop_at_first=stop_at_first, dominance=dominance)
+    stopped_by = run.run()
+    covered = Covered(len(run.found), sum(run.fired.values()), run.depth, stopped_by)
+    covered.fired = run.fired | {rule.name: int(rule.fired) for rule in model.saturation.rules}
+    covered.reduction = {"bits": model.layout.bits, "states_dominated": run.dominated}
+    for number, position in run.sightings.items():
+        paths = covered.goals if model.monitors[number].is_goal else covered.violations
+        paths[model.monitors[number].name] = run.path(position) if want_trace else []
+    return covered

@@ -1,0 +1,27 @@
+"""Proof by induction: weakest preconditions, SMT-LIB, Z3 in killable workers, unsat cores, counterexamples."""
+
+from __future__ import annotations
+
+from carnet_check.engines.induction.counterexample import explain_cti
+from carnet_check.engines.induction.houdini import Houdini, houdini
+from carnet_check.engines.induction.induction import prove, prove_claims
+from carnet_check.engines.induction.obligations import Obligation, obligations
+from carnet_check.engines.induction.proof import ClaimProof, ProofResult
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Answer, Outcome
+from carnet_check.engines.induction.workers import Workers
+
+__all__ = [
+    "DEFAULT_RLIMIT",
+    "Answer",
+    "ClaimProof",
+    "Houdini",
+    "Obligation",
+    "Outcome",
+    "ProofResult",
+    "Workers",
+    "explain_cti",
+    "houdini",
+    "obligations",
+    "prove",
+    "prove_claims",
+]

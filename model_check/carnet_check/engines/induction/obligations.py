@@ -1,0 +1,264 @@
+"""Proof obligations: what has to be valid for a set of invariants to be inductive.
+
+``init/<invariant>`` says that the invariant holds in every first state, ``step/<action>/<invariant>`` that the action
+preserves it where all invariants hold before. A ``/`` inside a name is written ``%2F``, so that no two share an id.
+Deductions are actions like any other here.
+
+A pair whose action changes no symbol of the invariant is left out: the weakest precondition is then the invariant
+itself, which is one of the hypotheses, so there is nothing to prove.
+
+Hypotheses and goals are named: ``axiom:…``, ``threat:…``, ``inv:…``, ``guard:…``, ``update:…`` (an update that belongs
+to a defence takes place) and ``goal``. Invariants whose claim or lemma is limited to some threat models take part only
+in obligations under one of these.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from carnet_check.engines.induction.made import Purpose, stand_in, switch
+from carnet_check.engines.induction.precondition import after_updates, at_start, with_constants
+from carnet_check.engines.induction.simplify import simplified
+from carnet_check.exports.smtlib import Declarations, Statement, script, statement
+from carnet_spec.language import Action, Invariant, Protocol, SpecificationError, Symbol, Term, Threat
+from carnet_spec.language.terms import (
+    TRUE,
+    Equal,
+    Var,
+    conjunction,
+    negation,
+    sort_of,
+    substitute,
+    symbols_of,
+)
+
+GOAL = "goal"
+FRESH_VALUES_DIFFER = "fresh:values differ"
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """One thing to prove: that the hypotheses make the goal true, whatever its constants stand for.
+
+    Attributes:
+        id: ``init/<invariant>`` or ``step/<action>/<invariant>``.
+        invariant: the invariant to establish.
+        action: the action that is to preserve it; ``None`` for the first state.
+        goal: the weakest precondition, its leading variables replaced by arbitrary constants.
+        own: hypotheses of this obligation alone (guards, switches of updates).
+    """
+
+    id: str
+    invariant: Invariant
+    action: Action | None
+    goal: Term
+    own: Mapping[str, Term]
+    system: System = field(repr=False, compare=False)
+
+    @cached_property
+    def own_statements(self) -> tuple[Statement, ...]:
+        """The hypotheses of this obligation alone."""
+        return tuple(statement(name, formula, self.system.declarations) for name, formula in self.own.items())
+
+    @cached_property
+    def negated_goal(self) -> Statement:
+        """The goal's negation, which contradicts the hypotheses exactly if the obligation holds."""
+        return statement(GOAL, negation(self.goal), self.system.declarations)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The obligation's own hypotheses, and its goal negated."""
+        return (*self.own_statements, self.negated_goal)
+
+    @property
+    def of_defences(self) -> Mapping[str, str]:
+        """The defence to which each of the own hypotheses belongs, if to any."""
+        if self.action is None:
+            return {}
+        parts = {f"guard:{guard.name}": guard.defence for guard in self.action.guards}
+        parts |= {f"update:{update.name}": update.defence for update in self.action.updates}
+        return {name: defence for name, defence in parts.items() if defence and name in self.own}
+
+    @property
+    def shared(self) -> Mapping[str, Statement]:
+        """The hypotheses that this obligation shares with others of its kind."""
+        return self.system.step_hypotheses if self.action else self.system.init_hypotheses
+
+    def smtlib(self) -> str:
+        """Return the obligation, all hypotheses included, as one SMT-LIB 2 file; ``unsat`` is a proof."""
+        protocol = self.system.protocol
+        comments = (
+            f"{protocol.id}, variant {protocol.variant}"
+            + (f", without {', '.join(protocol.without)}" if protocol.without else ""),
+            f"obligation {self.id}; unsat means proved",
+        )
+        return script(self.system.declarations, (*self.shared.values(), *self.statements), comments)
+
+
+@dataclass(frozen=True)
+class System:
+    """A protocol under a threat model (or under none), with the text of its hypotheses made once."""
+
+    protocol: Protocol
+    threat: Threat | None
+    invariants: tuple[Invariant, ...]
+    declarations: Declarations = field(default_factory=Declarations, compare=False, repr=False)
+    _computed: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
+    """What depends on the protocol alone, kept because its systems under other threat models ask for it too."""
+
+    def under(self, threat: Threat | None) -> System:
+        """Return the same protocol under another threat model."""
+        invariants = tuple(invariants_under(self.protocol, threat))
+        return replace(self, threat=threat, invariants=invariants)
+
+    def symbols(self, invariant: Invariant) -> frozenset[Symbol]:
+        """The symbols that an invariant speaks of."""
+        found: frozenset[Symbol] = self._once("symbols", invariant, lambda: symbols_of(invariant.body))
+        return found
+
+    def instance(self, invariant: Invariant) -> Term:
+        """The invariant at arbitrary constants."""
+        found: Term = self._once("instance", invariant, lambda: instance_of(invariant))
+        return found
+
+    def goal_at_start(self, invariant: Invariant) -> Term:
+        """What the invariant says of the first state."""
+        start = at_start(self.protocol.initial, self.protocol.symbols)
+        found: Term = self._once("start", invariant, lambda: start(self.instance(invariant)))
+        return found
+
+    def goal_after(self, ground: Action, invariant: Invariant) -> Term:
+        """The invariant's weakest precondition under an action whose parameters are constants."""
+        after = after_updates(ground.updates, switches=True)
+        found: Term = self._once(f"after {ground.name}", invariant, lambda: after(self.instance(invariant)))
+        return found
+
+    def _once(self, what: str, invariant: Invariant, compute: Callable[[], object]) -> Any:
+        key = (what, invariant.name)
+        if key not in self._computed:
+            self._computed[key] = compute()
+        return self._computed[key]
+
+    @cached_property
+    def axioms(self) -> Mapping[str, Term]:
+        """The protocol's axioms and those of the threat model, by the names they have in cores."""
+        found = {f"axiom:{axiom.name}": axiom.formula for axiom in self.protocol.axioms}
+        for axiom in self.threat.axioms if self.threat else ():
+            found[f"threat:{axiom.name}"] = axiom.formula
+        return found
+
+    @cached_property
+    def hypotheses(self) -> Mapping[str, Term]:
+        """Axioms and invariants, by the names they have in cores."""
+        return {
+            **self.axioms,
+            **{f"inv:{invariant.name}": invariant.formula for invariant in self.invariants},
+        }
+
+    @cached_property
+    def init_hypotheses(self) -> Mapping[str, Statement]:
+        """What may be assumed of the first state."""
+        return self._said(self.axioms)
+
+    @cached_property
+    def step_hypotheses(self) -> Mapping[str, Statement]:
+        """What may be assumed of the state before a step."""
+        return self._said(self.hypotheses)
+
+    def _said(self, formulas: Mapping[str, Term]) -> Mapping[str, Statement]:
+        return {name: statement(name, formula, self.declarations) for name, formula in formulas.items()}
+
+
+def system(protocol: Protocol, threat: Threat | None) -> System:
+    """Return ``protocol`` under ``threat`` with the invariants that are meant to hold there.
+
+    Raises:
+        SpecificationError: two invariants, or two axioms, have the same name.
+    """
+    names = [invariant.name for invariant in protocol.invariants]  # of all: what is computed of one is kept by its name
+    names += [axiom.name for axiom in protocol.axioms]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SpecificationError(f"two axioms or invariants are called {', '.join(twice)}")
+    return System(protocol, threat, tuple(invariants_under(protocol, threat)))
+
+
+def invariants_under(protocol: Protocol, threat: Threat | None) -> Iterator[Invariant]:
+    """Yield the invariants that are meant to hold under ``threat``, or, without one, under all."""
+    every = {declared.id for declared in protocol.threats}
+    wanted = every if threat is None else {threat.id}
+    for claim in protocol.claims:
+        if claim.invariant is not None and wanted <= set(claim.under) - set(claim.fails_under):
+            yield claim.invariant
+    for lemma in protocol.lemmas:
+        under: tuple[str, ...] = getattr(lemma, "under", ())
+        if not under or wanted <= set(under):
+            yield lemma
+
+
+def obligations(protocol: Protocol, threat: Threat | None = None) -> tuple[Obligation, ...]:
+    """Return everything that has to be proved of ``protocol`` under ``threat``; without one, under all of them."""
+    return tuple(obligations_of(system(protocol, threat)))
+
+
+def obligations_of(system: System) -> Iterator[Obligation]:
+    """Yield the obligations of ``system``, those of the first state first."""
+    for invariant in system.invariants:
+        id = f"init/{_part(invariant.name)}"
+        yield Obligation(id, invariant, None, system.goal_at_start(invariant), {}, system)
+    for action in system.protocol.actions:
+        yield from _steps(system, action)
+
+
+def _steps(system: System, action: Action) -> Iterator[Obligation]:
+    ground = with_constants(action)
+    changed = {update.symbol for update in ground.updates}
+    guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}
+    if (differ := fresh_values_differ(action)) != TRUE:
+        guards[FRESH_VALUES_DIFFER] = differ
+    for invariant in system.invariants:
+        touched = changed & system.symbols(invariant)
+        if not touched:
+            continue
+        goal = system.goal_after(ground, invariant)
+        if goal == system.instance(invariant):
+            continue
+        switches = {
+            f"update:{update.name}": switch(update)
+            for update in ground.updates
+            if update.defence is not None and update.symbol in touched
+        }
+        yield Obligation(
+            f"step/{_part(action.name)}/{_part(invariant.name)}",
+            invariant,
+            action,
+            goal,
+            {**guards, **switches},
+            system,
+        )
+
+
+def _part(name: str) -> str:
+    """Return a name as one part of an obligation's id, which no other name is written as."""
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+def fresh_values_differ(action: Action) -> Term:
+    """Two values that one step draws fresh are not the same."""
+    return drawn_apart([stand_in(Purpose.PARAMETER, var) for var in action.fresh])
+
+
+def drawn_apart(drawn: Iterable[Term]) -> Term:
+    """What one step draws fresh differs, where it is of one sort."""
+    pairs = itertools.combinations(drawn, 2)
+    return conjunction(tuple(negation(Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b)))
+
+
+def instance_of(invariant: Invariant) -> Term:
+    """Return the invariant at arbitrary constants."""
+    values: dict[Var, Term] = {param: stand_in(Purpose.SKOLEM, param) for param in invariant.params}
+    return simplified(substitute(invariant.body, values))

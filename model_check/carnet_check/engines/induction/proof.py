@@ -1,0 +1,163 @@
+"""What has been proved, and what the proof of each claim rests on.
+
+A claim is proved if a set of invariants contains it, every obligation of every member is proved, and every hypothesis
+used in doing so is a member again. That set is found by following unsat cores from the claim, so an unproved lemma
+spoils only the claims that rest on it, and each proof names exactly the assumptions and defences that it used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System
+from carnet_check.engines.induction.solving import Answer, Outcome, solver_version
+from carnet_spec.language import GuardKind, Protocol, Threat
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimProof:
+    """What induction says of one claim.
+
+    Attributes:
+        outcome: ``proved``, or ``unknown``: a failed induction refutes no claim.
+        lemmas: the invariants, other claims among them, that the proof rests on.
+        assumptions: ids of the assumptions that it used.
+        defences: ids of the defences whose guards or updates it used.
+        axioms: names of the axioms that it used, those of the threat model included.
+        missing: obligations that were not proved.
+        reason: why there is no proof, where no obligation says so.
+    """
+
+    claim: str
+    outcome: Outcome
+    lemmas: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    defences: tuple[str, ...] = ()
+    axioms: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def proved(self) -> bool:
+        """Whether the claim is proved."""
+        return self.outcome is Outcome.PROVED
+
+
+@dataclass(frozen=True)
+class ProofResult:
+    """Answers to all obligations of a protocol under a threat model, or, without one, under all of them."""
+
+    system: System
+    obligations: Mapping[str, Obligation]
+    answers: Mapping[str, Answer]
+    seconds: float
+    solver: str = field(default_factory=solver_version)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol that the proof is about."""
+        return self.system.protocol
+
+    @property
+    def threat(self) -> Threat | None:
+        """The threat model whose axioms were assumed."""
+        return self.system.threat
+
+    @property
+    def failed(self) -> tuple[Answer, ...]:
+        """What was refuted or is unknown, in the order of the obligations."""
+        return tuple(answer for answer in self.answers.values() if answer.outcome is not Outcome.PROVED)
+
+    @cached_property
+    def _of_invariant(self) -> Mapping[str, tuple[Obligation, ...]]:
+        found: dict[str, list[Obligation]] = {each.name: [] for each in self.system.invariants}
+        for obligation in self.obligations.values():
+            found[obligation.invariant.name].append(obligation)
+        return {name: tuple(listed) for name, listed in found.items()}
+
+    def uses(self, invariant: str) -> tuple[str, ...]:
+        """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
+        reached = {invariant}
+        waiting = [invariant]
+        while waiting:
+            for obligation in self._of_invariant[waiting.pop()]:
+                for used in self._core(obligation, "inv:"):
+                    if used not in reached:
+                        reached.add(used)
+                        waiting.append(used)
+        return tuple(sorted(reached))
+
+    def _core(self, obligation: Obligation, kind: str) -> list[str]:
+        answer = self.answers.get(obligation.id)
+        core = answer.core if answer else ()
+        return [name.removeprefix(kind) for name in core if name.startswith(kind)]
+
+    def claim(self, name: str) -> ClaimProof:
+        """Say whether the claim ``name`` is proved and what the proof rests on."""
+        invariant = self.protocol.claim(name).checked.name
+        if invariant not in self._of_invariant:
+            where = f"threat model {self.threat.id}" if self.threat else "every threat model"
+            reason = f"not claimed under {where}"
+            return ClaimProof(name, Outcome.UNKNOWN, reason=reason)
+        members = self.uses(invariant)
+        rest_on = [each for member in members for each in self._of_invariant[member]]
+        missing = tuple(each.id for each in rest_on if not self._is_proved(each))
+        axioms = {axiom for each in rest_on for kind in ("axiom:", "threat:") for axiom in self._core(each, kind)}
+        return ClaimProof(
+            claim=name,
+            outcome=Outcome.UNKNOWN if missing else Outcome.PROVED,
+            lemmas=tuple(member for member in members if member != invariant),
+            assumptions=self._assumptions(axioms),
+            defences=tuple(sorted({id for each in rest_on for id in self._defences(each)})),
+            axioms=tuple(sorted(axioms)),
+            missing=missing,
+        )
+
+    def _is_proved(self, obligation: Obligation) -> bool:
+        answer = self.answers.get(obligation.id)
+        return answer is not None and answer.outcome is Outcome.PROVED
+
+    def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
+        """Return what axioms state: the assumptions they name, and by their own names those that name none."""
+        stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
+        return tuple(sorted({stated[name] for name in axioms if name in stated}))
+
+    def _defences(self, obligation: Obligation) -> set[str]:
+        of_defences = obligation.of_defences
+        used = set(self._core(obligation, ""))
+        if FRESH_VALUES_DIFFER in used and obligation.action is not None:
+            fresh = (guard.name for guard in obligation.action.guards if guard.kind is GuardKind.FRESH)
+            used |= {f"guard:{name}" for name in fresh}
+        return {of_defences[name] for name in used if name in of_defences}
+
+
+def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, Answer]:
+    """Return the answers of ``baselines`` that are proofs of the obligations listed here, word for word.
+
+    An answer is taken over if the goal and every hypothesis in its core are the same formulas here.
+    """
+    found: dict[str, Answer] = {}
+    for baseline in baselines:
+        for id, answer in baseline.answers.items():
+            here, there = listed.get(id), baseline.obligations[id]
+            if here is None or id in found or answer.outcome is not Outcome.PROVED:
+                continue
+            if here.goal == there.goal and _same_hypotheses(answer.core, here, there):
+                found[id] = answer
+    return found
+
+
+def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -> bool:
+    ours = (here.own, _shared(here.system, here))
+    theirs = (there.own, _shared(there.system, there))
+    for name in core:
+        mine = ours[0].get(name, ours[1].get(name))
+        if mine is None or mine != theirs[0].get(name, theirs[1].get(name)):
+            return False
+    return True
+
+
+def _shared(subject: System, obligation: Obligation) -> Mapping[str, object]:
+    return subject.axioms if obligation.action is None else subject.hypotheses

@@ -1,0 +1,139 @@
+"""Asking Z3: one fresh context for each question, a budget counted in work and not in seconds.
+
+This module is what a worker process imports. Questions arrive as strings and answers leave as strings, so nothing of
+one question can leak into another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from carnet_check.exports.smtlib import Declarations, Statement, problem
+
+DEFAULT_RLIMIT = 50_000_000
+"""Units of Z3's resource counter; a typical obligation takes some 10,000."""
+
+
+class Outcome(StrEnum):
+    """What the solver said of one obligation. Only ``proved`` is a proof; ``unknown`` never is."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One obligation to solve.
+
+    Attributes:
+        goal: the negated goal; part of every attempt.
+        own: hypotheses of this obligation alone.
+        attempts: names of hypotheses, shared or own, to try in turn; the last attempt has all of them. A proof from
+            fewer hypotheses is a proof; a model counts only if it satisfies all of them.
+        avoid: hypotheses to do without, if that is possible and small cores are asked for.
+    """
+
+    id: str
+    goal: Statement
+    own: tuple[Statement, ...]
+    attempts: tuple[tuple[str, ...], ...]
+    avoid: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Questions that share declarations and hypotheses."""
+
+    declarations: Declarations
+    hypotheses: Mapping[str, Statement]
+    questions: tuple[Question, ...]
+    rlimit: int = DEFAULT_RLIMIT
+    minimise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one question.
+
+    Attributes:
+        core: names of the hypotheses that the proof used; empty unless proved.
+        attempt: which attempt decided, from 0; -1 where no solver was needed.
+        reason: why the outcome is unknown.
+    """
+
+    id: str
+    outcome: Outcome
+    core: tuple[str, ...] = ()
+    seconds: float = 0.0
+    attempt: int = -1
+    reason: str = ""
+
+
+def solve(batch: Batch) -> list[Answer]:
+    """Answer the questions of ``batch`` in order."""
+    return [_answer(batch, question) for question in batch.questions]
+
+
+def _answer(batch: Batch, question: Question) -> Answer:
+    started = time.perf_counter()
+    outcome, reason, attempt = Outcome.UNKNOWN, "nothing was tried", -1
+    core: tuple[str, ...] = ()
+    for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
+        outcome, core, reason = _attempt(batch, question, names)
+        if outcome is Outcome.PROVED:
+            break
+    if batch.minimise and outcome is Outcome.PROVED:
+        core = _without_the_avoidable(batch, question, core)
+    return Answer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
+
+
+def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> tuple[Outcome, tuple[str, ...], str]:
+    own = {said.name: said for said in question.own}
+    statements = (*(own.get(name) or batch.hypotheses[name] for name in names), question.goal)
+    return ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
+
+
+def _without_the_avoidable(batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
+    """Look for a proof that does without each hypothesis to avoid, one after the other."""
+    every = question.attempts[-1]
+    for name in question.avoid:
+        if name in core:
+            fewer = tuple(other for other in every if other != name)
+            outcome, found, _ = _attempt(batch, question, fewer)
+            if outcome is Outcome.PROVED:
+                core, every = found, fewer
+    return core
+
+
+def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tuple[Outcome, tuple[str, ...], str]:
+    """Ask Z3 whether the assertions of ``text`` contradict one another.
+
+    Returns:
+        The outcome, the names of the assertions in an unsatisfiable core without the goal's, and why it is unknown.
+    """
+    import z3
+
+    context = z3.Context()
+    solver = z3.SimpleSolver(ctx=context)
+    solver.set("rlimit", rlimit)
+    if minimise:
+        solver.set("core.minimize", True)
+    solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
+    result = solver.check()
+    if result == z3.unsat:
+        core = tuple(sorted(str(name.decl().name()) for name in solver.unsat_core()))
+        return Outcome.PROVED, tuple(name for name in core if name != "goal"), ""
+    if result == z3.sat:
+        return Outcome.REFUTED, (), ""
+    return Outcome.UNKNOWN, (), str(solver.reason_unknown())
+
+
+def solver_version() -> str:
+    """Return the name and version of the solver."""
+    import z3
+
+    return f"Z3 {z3.get_version_string()}"

@@ -1,0 +1,203 @@
+"""Formulas as SMT-LIB 2 text.
+
+Names carry what they are: ``now.`` begins a symbol that steps change, ``rigid.`` one that never changes, ``par.`` a
+parameter of the action, ``any.`` a parameter of the refuted invariant, ``on.`` the switch of an update, ``sort.``,
+``enum.`` and ``v.`` a sort, a member of an enumeration and a bound variable, which ends in the name of its sort. So no
+name of a specification can clash with a word of SMT-LIB or with a name that the prover makes, two variables of one name
+and different sorts stay two, and a model can be read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from carnet_check.engines.induction.made import Made
+from carnet_spec.language import Sort, SpecificationError, Symbol
+from carnet_spec.language.terms import (
+    BOOL,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Term,
+    Truth,
+    Var,
+    subterms,
+)
+
+LOGIC = "ALL"
+"""Quantified formulas over uninterpreted functions and enumerations have no shorter official name."""
+
+_SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
+
+
+def quoted(name: str) -> str:
+    """Return ``name`` as an SMT-LIB symbol, in bars where it needs them.
+
+    Raises:
+        SpecificationError: SMT-LIB has no way to write the name.
+    """
+    if _SIMPLE.match(name):
+        return name
+    if "|" in name or "\\" in name:
+        raise SpecificationError(f"'{name}' contains | or \\, which no name in a proof obligation can")
+    return f"|{name}|"
+
+
+def symbol_name(symbol: Symbol) -> str:
+    """Return the SMT-LIB name of ``symbol``, unquoted."""
+    if isinstance(symbol, Made):
+        return symbol.name.removeprefix("$")
+    return ("now." if symbol.mutable else "rigid.") + symbol.name
+
+
+def sort_name(sort: Sort) -> str:
+    """Return the SMT-LIB name of ``sort``, unquoted."""
+    return "Bool" if sort == BOOL else "sort." + sort.name
+
+
+def member_name(term: Member) -> str:
+    """Return the SMT-LIB name of a member of an enumeration, unquoted."""
+    return f"enum.{term.sort.name}.{term.name}"
+
+
+def text(term: Term) -> str:  # noqa: PLR0912 # one case for each kind of term
+    """Return ``term`` in SMT-LIB 2."""
+    match term:
+        case Var(name, sort):
+            return quoted(f"v.{name}.{sort.name}")
+        case Member():
+            return quoted(member_name(term))
+        case Truth(value):
+            return "true" if value else "false"
+        case Apply(symbol, ()):
+            return quoted(symbol_name(symbol))
+        case Apply(symbol, args):
+            return _list(quoted(symbol_name(symbol)), args)
+        case Equal(left, right):
+            return f"(= {text(left)} {text(right)})"
+        case Not(body):
+            return f"(not {text(body)})"
+        case And(()):
+            return "true"
+        case Or(()):
+            return "false"
+        case And(parts):
+            return _list("and", parts)
+        case Or(parts):
+            return _list("or", parts)
+        case Implies(premise, conclusion):
+            return f"(=> {text(premise)} {text(conclusion)})"
+        case IfThenElse(test, then, otherwise):
+            return f"(ite {text(test)} {text(then)} {text(otherwise)})"
+        case Forall(bound, body):
+            return f"(forall {_binding(bound)} {text(body)})"
+        case Exists(bound, body):
+            return f"(exists {_binding(bound)} {text(body)})"
+
+
+def _list(head: str, parts: Iterable[Term]) -> str:
+    return f"({head} {' '.join(text(part) for part in parts)})"
+
+
+def _binding(bound: Iterable[Var]) -> str:
+    return "(" + " ".join(f"({text(var)} {quoted(sort_name(var.sort))})" for var in bound) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One named assertion, ready to be written out: its text and the symbols and sorts it uses."""
+
+    name: str
+    text: str
+    symbols: tuple[str, ...]
+
+
+def statement(name: str, formula: Term, declarations: Declarations) -> Statement:
+    """Name ``formula`` and note in ``declarations`` what it uses."""
+    used: dict[str, None] = {}
+    for sub in subterms(formula):
+        match sub:
+            case Apply(symbol, _):
+                used.setdefault(declarations.symbol(symbol))
+            case Var(_, sort) | Member(sort, _):
+                used.setdefault(declarations.sort(sort))
+            case Forall(bound, _) | Exists(bound, _):
+                for var in bound:
+                    used.setdefault(declarations.sort(var.sort))
+    return Statement(name, text(formula), tuple(used))
+
+
+class Declarations:
+    """The declarations of everything that statements mention, in an order in which they can be written."""
+
+    def __init__(self) -> None:
+        self.sorts: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
+        self.needs: dict[str, tuple[str, ...]] = {}
+        """For each function, the sorts its declaration mentions."""
+        self._meanings: dict[str, Sort | Symbol] = {}
+
+    def sort(self, sort: Sort) -> str:
+        """Declare ``sort`` and return its name."""
+        name = self._claimed(sort_name(sort), sort)
+        if name not in self.sorts and sort != BOOL:
+            if sort.members is None:
+                self.sorts[name] = f"(declare-sort {quoted(name)} 0)"
+            else:
+                members = " ".join(f"({text(Member(sort, member))})" for member in sort.members)
+                self.sorts[name] = f"(declare-datatypes (({quoted(name)} 0)) (({members})))"
+        return name
+
+    def symbol(self, symbol: Symbol) -> str:
+        """Declare ``symbol`` and return its name."""
+        name = self._claimed(symbol_name(symbol), symbol)
+        if name not in self.functions:
+            places = [self.sort(sort) for sort in (*symbol.domain, symbol.result)]
+            domain = " ".join(quoted(place) for place in places[:-1])
+            self.functions[name] = f"(declare-fun {quoted(name)} ({domain}) {quoted(places[-1])})"
+            self.needs[name] = tuple(place for place in places if place != "Bool")
+        return name
+
+    def _claimed(self, name: str, meaning: Sort | Symbol) -> str:
+        """Make sure that ``name`` means one thing only.
+
+        Raises:
+            SpecificationError: it means something else already.
+        """
+        if self._meanings.setdefault(name, meaning) != meaning:
+            raise SpecificationError(f"two different sorts or symbols are called {meaning.name}")
+        return name
+
+    def lines(self, used: Iterable[str]) -> list[str]:
+        """Return the declarations of the sorts and functions named in ``used``, and of what these need."""
+        wanted = set(used)
+        sorts = wanted | {sort for name in wanted for sort in self.needs.get(name, ())}
+        return [
+            *(line for name, line in self.sorts.items() if name in sorts),
+            *(line for name, line in self.functions.items() if name in wanted),
+        ]
+
+
+def script(declarations: Declarations, statements: Iterable[Statement], comments: Iterable[str] = ()) -> str:
+    """Return a self-contained SMT-LIB 2 file that asserts ``statements`` by name and asks for a core."""
+    body = problem(declarations, statements)
+    head = [f"; {comment}" for comment in comments]
+    head += ["(set-option :produce-unsat-cores true)", f"(set-logic {LOGIC})"]
+    return "\n".join([*head, body, "(check-sat)", "(get-unsat-core)", ""])
+
+
+def problem(declarations: Declarations, statements: Iterable[Statement], also: Iterable[str] = ()) -> str:
+    """Return the named assertions with the declarations of what they use, and of the names in ``also``."""
+    listed = list(statements)
+    lines = declarations.lines([*also, *(name for said in listed for name in said.symbols)])
+    lines += [f"(assert (! {said.text} :named {quoted(said.name)}))" for said in listed]
+    return "\n".join(lines)

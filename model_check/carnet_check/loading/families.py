@@ -1,0 +1,379 @@
+"""From what a user writes for a protocol to the family it means.
+
+PROTOCOL is a registered id, ``path.py[:name]`` or ``module:name``; it may name a family, a draft, or a function that
+returns one, so that a first file can be checked before anything is registered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
+from carnet_check.loading.default_instance import EACH, default_instance
+from carnet_check.loading.time_limit import no_longer_than
+from carnet_spec.language import (
+    Draft,
+    Family,
+    Instance,
+    Profile,
+    Protocol,
+    SpecificationError,
+    Variant,
+)
+from carnet_spec.language.layers import departures
+from carnet_spec.language.lints import unsound
+from carnet_spec.protocols.registry import REGISTRY
+
+DEFAULT_VARIANT = "main"
+MOST_SECONDS = 120
+"""How long a specification may take to be imported, and to be built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A family together with the words it was asked for by, which is what travels to worker processes."""
+
+    reference: str
+    """What a worker process finds the family by, wherever it runs."""
+    family: Family
+    shown: str
+    """What the user wrote."""
+
+    def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
+        """Build a variant of the family, with defences removed.
+
+        Raises:
+            UsageError: the variant or a defence is unknown, or removing the defence changes nothing.
+            InvalidSpecificationError: the specification itself is not well formed.
+        """
+        self.require_variant(variant)
+        with _blamed_on_the_specification(self.reference):
+            whole = self.family.protocol(variant)
+        if not without:
+            return whole
+        self._require_removable(whole, without)
+        with _blamed_on_the_specification(self.reference):
+            ablated = self.family.protocol(variant, without)
+        if ablated.actions == whole.actions:
+            raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
+        return ablated
+
+    def sound(self, variant: str = "") -> Protocol:
+        """Build a variant that is to be judged.
+
+        Raises:
+            UsageError: the variant is unknown.
+            InvalidSpecificationError: it is not well formed, or breaks a rule that every engine relies on.
+        """
+        protocol = self.protocol(variant)
+        with _blamed_on_the_specification(self.reference):
+            broken = [str(complaint) for complaint in unsound(protocol)]
+            broken += [f"layer: {why}" for why in self._departures(protocol)]
+        if broken:
+            more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+            raise InvalidSpecificationError(f"{protocol.variant}: no verdict would mean anything: {broken[0]}{more}")
+        return protocol
+
+    def _departures(self, protocol: Protocol) -> Iterator[str]:
+        """Yield what makes a layer more than one over its design."""
+        below = self.family.variants[protocol.variant].over if protocol.variant in self.family.variants else ""
+        if below:
+            yield from departures(protocol, self.protocol(below))
+
+    def layered(self) -> list[Protocol]:
+        """Return the first main variant, and the layers over it."""
+        return [self.protocol(name) for name in self.family.with_layers(self.family.main[:1])]
+
+    def _require_removable(self, protocol: Protocol, without: tuple[str, ...]) -> None:
+        known = {defence.id: defence for defence in protocol.defences}
+        for name in without:
+            if name not in known:
+                raise UsageError(unknown("defence", name, self.family.id, known))
+            if name in protocol.without:
+                raise UsageError(f"variant '{protocol.variant}' lacks defence '{name}' already")
+
+    def instance(self, protocol: Protocol, threat: str, profile: Profile) -> Instance:
+        """Build the instance of a profile, with the profile's adversary budget.
+
+        Raises:
+            UsageError: the sizes make no instance.
+        """
+        try:
+            instance = self.family.instance(protocol, threat, profile.scale)
+            instance.check(protocol)
+        except SpecificationError as error:
+            raise UsageError(str(error)) from error
+        except CarnetError:
+            raise
+        except SystemExit as error:
+            raise _leaves(self.shown, error) from None
+        except Exception as error:
+            raise _broken(self.shown, error) from error
+        return instance if profile.budget is None else replace(instance, budget=profile.budget)
+
+    @property
+    def instances_are_made(self) -> bool:
+        """Whether the checker makes the instances, because nobody gave any."""
+        return self.family.instance is default_instance
+
+    def profile(self, name: str) -> Profile:
+        """Return a profile by name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if name not in self.family.profiles:
+            raise UsageError(unknown("profile", name, self.family.id, self.family.profiles))
+        return self.family.profiles[name]
+
+    def require_variant(self, name: str) -> None:
+        """Refuse a variant that does not exist.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        if name and name not in self.family.variants:
+            raise UsageError(unknown("variant", name, self.family.id, self.family.variants))
+
+
+def unknown(what: str, name: str, where: str, known: Any) -> str:
+    """Say that ``name`` does not exist and what does, the nearest first."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"no {what} '{name}' in {where}{hint} (known: {', '.join(names) or 'none'})"
+
+
+@functools.cache
+def load(reference: str) -> Source:
+    """Return the family that ``reference`` names.
+
+    Raises:
+        UsageError: nothing of this name, not Python, or no protocol in it.
+        InvalidSpecificationError: there is a protocol and it is not well formed.
+    """
+    target = REGISTRY.get(reference)
+    if target is not None:
+        module, _, attribute = target.partition(":")
+        return Source(reference, _family_in(importlib.import_module(module), attribute, reference), reference)
+    path, _, name = reference.partition(":")
+    if path.endswith(".py") or Path(path).is_file():
+        file = Path(path).absolute()
+        where = f"{file}:{name}" if name else str(file)
+        return Source(where, _family_in(_module_at(file, path), name, reference), reference)
+    if path and name:
+        return Source(reference, _family_in(_module_named(path), name, reference), reference)
+    raise UsageError(
+        unknown("protocol", reference, "the registry", REGISTRY)
+        + "; a protocol is a registered id, path.py[:name] or module:name"
+    )
+
+
+def _module_at(file: Path, shown: str) -> ModuleType:
+    if file.is_dir():
+        raise UsageError(f"expected a Python file, and '{shown}' is a folder")
+    if not file.is_file():
+        raise UsageError(f"expected a Python file, and '{shown}' does not exist")
+    name = f"carnet_protocol_{file.stem}"
+    spec = importlib.util.spec_from_file_location(
+        name, file, loader=importlib.machinery.SourceFileLoader(name, str(file))
+    )
+    if spec is None or spec.loader is None:
+        raise UsageError(f"expected a Python file, and '{shown}' is none")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and string annotations look their module up
+    with _importing(shown, str(file.parent)):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _module_named(name: str) -> ModuleType:
+    folder = str(Path.cwd())
+    with _importing(name, folder):
+        try:
+            _find_first_in(folder, name.partition(".")[0])
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name and (name == error.name or name.startswith(error.name + ".")):
+                raise UsageError(f"expected a module, and there is no module '{name}'") from None
+            raise
+
+
+def _find_first_in(folder: str, name: str) -> None:
+    """Import a top-level module from a folder if it is there, whatever else is installed under its name."""
+    spec = None if name in sys.modules else importlib.machinery.PathFinder.find_spec(name, [folder])
+    if spec is None or spec.loader is None:
+        return
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+@contextlib.contextmanager
+def _importing(shown: str, folder: str) -> Iterator[None]:
+    """Run foreign module code: beside its neighbours, off standard output, its errors in one line.
+
+    Neighbours are looked for last, so that no file beside a protocol stands in for an installed module.
+    """
+    sys.path.append(folder)
+    try:
+        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
+            yield
+    except CarnetError:
+        raise
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise UsageError(f"expected Python, and '{shown}'{line} is not: {error.msg}") from None
+    except (UnicodeDecodeError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError) or "null bytes" in str(error):
+            raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
+        raise _broken(shown, error) from error
+    except SystemExit as error:
+        raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
+    except Exception as error:
+        raise _broken(shown, error) from error
+    finally:
+        if folder in sys.path:
+            del sys.path[-1 - sys.path[::-1].index(folder)]
+
+
+@contextlib.contextmanager
+def _blamed_on_the_specification(shown: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a specification is traced into one line that says where."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"building '{shown}'"):
+            yield
+    except CarnetError:
+        raise
+    except SystemExit as error:
+        raise _leaves(shown, error) from None
+    except Exception as error:
+        raise _broken(shown, error) from error
+
+
+def _leaves(shown: str, error: SystemExit) -> UsageError:
+    """Say that a specification tried to end the command, whose exit code would pass for a verdict."""
+    return UsageError(f"'{shown}' exits when it is built (code {error.code})")
+
+
+def _broken(shown: str, error: Exception) -> InvalidSpecificationError:
+    """Name the line of the specification at which ``error`` was raised, not the library's."""
+    library = str(Path(inspect.getfile(Draft)).parent)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((library, str(Path(__file__).parent), "<frozen"))
+    ]
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
+    said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"
+    return InvalidSpecificationError(f"{place}: {said}")
+
+
+# -- what a module may name -----------------------------------------------------------------------
+
+
+def _family_in(module: ModuleType, name: str, reference: str) -> Family:
+    if name:
+        if not hasattr(module, name):
+            raise UsageError(f"'{reference}': the module has no '{name}'")
+        return _as_family(getattr(module, name), reference)
+    return _as_family(_only_protocol(module, reference), reference)
+
+
+def _only_protocol(module: ModuleType, reference: str) -> object:
+    """Return the one family, or draft, or draft function, that a module defines."""
+    values = {n: v for n, v in vars(module).items() if not n.startswith("_")}
+    kinds: tuple[Callable[[object], bool], ...] = (
+        lambda value: isinstance(value, Family),
+        lambda value: isinstance(value, Draft),
+        lambda value: _returns_a_draft(value, module),
+    )
+    for kind in kinds:
+        found = [n for n, value in values.items() if kind(value)]
+        if len(found) > 1:
+            raise UsageError(
+                f"'{reference}' has several protocols: say which one, {reference}:NAME with NAME one of "
+                + ", ".join(found)
+            )
+        if found:
+            return values[found[0]]
+    raise UsageError(
+        f"expected a protocol in '{reference}' (a Family, a Draft, or a function that returns a Draft), and found none"
+    )
+
+
+def _returns_a_draft(value: object, module: ModuleType) -> bool:
+    if not inspect.isfunction(value) or value.__module__ != module.__name__:
+        return False
+    return value.__name__ == "draft" or value.__annotations__.get("return") in (Draft, "Draft")
+
+
+def _as_family(value: object, reference: str) -> Family:
+    if callable(value) and not isinstance(value, Family | Draft):
+        if not _takes_at_most_a_variant(value):
+            raise UsageError(f"expected '{reference}' to take a variant's name or nothing")
+        with _blamed_on_the_specification(reference):
+            made = value(DEFAULT_VARIANT) if _takes_a_variant(value) else value()
+        if isinstance(made, Draft):
+            return _wrapped(value, made)
+        value = made
+    if isinstance(value, Draft):
+        draft = value
+        return _wrapped(lambda: draft, draft)
+    if isinstance(value, Family):
+        return value
+    raise UsageError(
+        f"expected a Family, a Draft, or a function that returns one, and '{reference}' gives a {type(value).__name__}"
+    )
+
+
+def _takes_at_most_a_variant(function: Callable[..., object]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return sum(parameter.default is parameter.empty for parameter in parameters) <= 1
+
+
+def _takes_a_variant(function: Callable[..., object]) -> bool:
+    return len(inspect.signature(function).parameters) > 0
+
+
+def _wrapped(function: Callable[..., Any], made: Draft) -> Family:
+    """Make a family of one variant, with instances of any size, out of a draft."""
+
+    def draft(variant: str) -> Draft:
+        result = function(variant) if _takes_a_variant(function) else function()
+        assert isinstance(result, Draft)
+        return result
+
+    return Family(
+        id=made.id,
+        title=made.title,
+        draft=draft,
+        instance=default_instance,
+        variants={DEFAULT_VARIANT: Variant(DEFAULT_VARIANT, "as written")},
+        main=(DEFAULT_VARIANT,),
+        profiles={
+            "tiny": Profile("tiny", {}, title="two elements beside each sort's constants"),
+            "ci": Profile("ci", {EACH: 3}, title="three elements beside each sort's constants"),
+            "review": Profile("review", {EACH: 4}, title="four elements beside each sort's constants"),
+        },
+        hunts=(Profile("two of each", {EACH: 2}), Profile("three of each", {EACH: 3})),
+    )

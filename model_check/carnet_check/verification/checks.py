@@ -1,0 +1,307 @@
+"""What could make a pass worthless: engines that disagree, premises that cannot hold, goals and steps never reached.
+
+Every honest step is taken and every goal reached in the baseline. Under each threat model the adversary does
+something. An adversary's step that no run of the baseline takes is what some defence stops, so it is only mentioned,
+unless there is nothing to remove or its guards contradict one another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from carnet_check.engines.explicit.searches import NO_THREAT, Found, moves, premises_of
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.verification.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
+from carnet_check.verification.vacuity import possible, satisfiable, taking
+from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
+from carnet_spec.language.terms import TRUE, Term
+
+ANY_THREAT = "any"
+HONEST_RUN = "none"
+"""A threat model of this name is the run without an adversary, in which none of its steps is missed."""
+
+
+@dataclass
+class Evidence:
+    """What the explorations of one variant saw, all threat models together."""
+
+    searches: list[Found] = field(default_factory=list)
+
+    def add(self, found: Found) -> None:
+        """Take what one more search saw into account."""
+        self.searches.append(found)
+
+    @property
+    def broad(self) -> list[Found]:
+        """The searches that were not directed at goals."""
+        return [found for found in self.searches if not found.search.directed]
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state of the instances was seen under every threat model asked for."""
+        return all(found.exhaustive for found in self.broad)
+
+    def fired(self, action: str) -> bool:
+        """Whether some search took the step."""
+        return any(found.fired.get(action, 0) for found in self.searches)
+
+    def reached(self, goal: str) -> Found | None:
+        """Return the search that reached the goal in the fewest steps."""
+        with_goal = [found for found in self.searches if goal in found.goals]
+        return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
+
+
+def disagreements(rows: Sequence[Result], plan: Plan) -> list[Result]:
+    """Turn into errors what one engine proves and another refutes."""
+    variant = plan.protocol.variant
+    proved = {(row.claim, row.threat) for row in rows if row.variant == variant and row.verdict is Verdict.PROVED}
+    violated = {(row.claim, row.threat) for row in rows if row.variant == variant and row.verdict is Verdict.VIOLATED}
+    both = proved & violated
+    why = "the engines disagree: induction proves what a replayed trace refutes"
+    return [
+        replace(row, verdict=Verdict.ERROR, bound=None, detail=why)
+        if row.variant == variant and (row.claim, row.threat) in both
+        else row
+        for row in rows
+    ]
+
+
+def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, campaign: Campaign) -> list[Result]:
+    """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
+    check = _Check(plan, evidence, campaign, rows)
+    marked = list(check.with_premises_checked(rows))
+    if evidence is None:
+        check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
+    elif campaign.request.claims:
+        check.note(
+            "only some claims were explored, so nobody looked for goals out of reach and steps that nobody takes"
+        )
+    else:
+        marked += [*check.goals(), *check.actions(), *check.threats()]
+    return [*marked, *check.liveness()]
+
+
+def _called(number: int, several: bool) -> str:
+    """Name a premise: by its number, if the claim has several."""
+    return f"premise {number}" if several else "the premise"
+
+
+class _Check:
+    def __init__(self, plan: Plan, evidence: Evidence | None, campaign: Campaign, rows: Sequence[Result]) -> None:
+        self.plan = plan
+        self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
+        self.protocol = plan.protocol
+        self.evidence = evidence or Evidence()
+        self.campaign = campaign
+        self._possible: dict[str, tuple[Action, ...]] = {}
+        self.expected = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
+
+    # -- premises ---------------------------------------------------------------------------------
+
+    def with_premises_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
+        """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
+        claims = {claim.name: claim for claim, _ in self.plan.pairs}
+        vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
+        impossible = {threat.id for threat in self.plan.threats if self._contradictory(threat)}
+        for row in rows:
+            mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
+            spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
+            why = vacuous.get(row.claim, "")
+            if row.threat in impossible:
+                why = f"what is assumed under {row.threat} contradicts itself, so anything follows"
+            if mine and not spoken and why:
+                yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
+            else:
+                yield row
+
+    def _contradictory(self, threat: Threat) -> bool:
+        """Whether the axioms, with those of the threat model, hold in no world; what was explored is a world."""
+        if any(found.states for found in self.evidence.broad if found.search.threat == threat.id):
+            return False
+        anything = Goal("anything", (), TRUE, "")
+        return not satisfiable(self.protocol, None if threat == NO_THREAT else threat, anything, None)
+
+    def _vacuous_claim(self, claim: Claim) -> str:
+        """Say why ``claim``, or a part of it, can never apply, if it cannot."""
+        premises = premises_of(claim.checked)
+        named = {_called(number, len(premises) > 1): premise for number, premise in enumerate(premises, 1)}
+        return next((why for called, premise in named.items() if (why := self._vacuous(claim, called, premise))), "")
+
+    def _vacuous(self, claim: Claim, called: str, premise: Goal) -> str:
+        if self.evidence.reached(premise.name):
+            return ""
+        threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
+        if any(self._may_happen(premise, threat) for threat in threats):
+            if self.evidence.broad:
+                self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
+            return ""
+        return f"{called} never holds, so the claim says nothing"
+
+    def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
+        """Whether some instance, of whatever size, may reach ``what``: if not, that is established."""
+        return satisfiable(self.protocol, threat, what, self._takeable(threat), self._known(threat))
+
+    def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
+        key = threat.id if threat else ""
+        if key not in self._possible:
+            self._possible[key] = possible(self.protocol, threat, self._known(threat), self._seen(threat))
+        return self._possible[key]
+
+    def _seen(self, threat: Threat | None) -> frozenset[str]:
+        """Return the actions that an exploration under a threat model took."""
+        where = (threat or NO_THREAT).id
+        searches = [found for found in self.evidence.searches if found.search.threat == where]
+        return frozenset(name for found in searches for name, count in found.fired.items() if count)
+
+    def _known(self, threat: Threat | None) -> dict[str, Term]:
+        """Return what is proved to hold in every state under a threat model: claims, and the lemmas they rest on."""
+        where = (threat or NO_THREAT).id
+        proved = [row for row in self.rows if row.threat == where and row.verdict is Verdict.PROVED]
+        names = {name for row in proved for name in (row.claim, *row.lemmas)}
+        return {each.name: each.formula for each in self.protocol.invariants if each.name in names}
+
+    def _models(self) -> list[Threat | None]:
+        """Return every threat model there is: what those asked for rule out may happen under another."""
+        return list(self.protocol.threats) or [None]
+
+    def _never_taken(self, action: Action) -> bool:
+        return all(action not in self._takeable(threat) for threat in self._models())
+
+    # -- goals ------------------------------------------------------------------------------------
+
+    def goals(self) -> Iterator[Result]:
+        """Record which goals were reached, and yield a row for each that was not."""
+        if not self.protocol.goals:
+            self.note("no goal is stated, so nothing says that what is claimed is claimed of anything that happens")
+        for goal in self.protocol.goals:
+            found = self.evidence.reached(goal.name)
+            self.campaign.goals.append(self._goal_outcome(goal, found))
+            if found is not None:
+                continue
+            tried = [search for search in self.evidence.searches if goal.name in search.search.goals]
+            if any(search.problems for search in tried):
+                continue
+            never = not any(self._may_happen(goal, threat) for threat in self._models())
+            tried_in = "; ".join(search.covered for search in tried) or "not tried"
+            detail = f"{'never' if never else 'not'} reached ({tried_in}): {goal.sentence}"
+            yield self._row(Kind.GOAL, goal.name, ANY_THREAT, never, detail)
+
+    def _goal_outcome(self, goal: Goal, found: Found | None) -> GoalOutcome:
+        variant = self.protocol.variant
+        if found is None:
+            return GoalOutcome(variant, goal.name, goal.sentence, goal.rounds, reached=False)
+        return GoalOutcome(
+            variant,
+            goal.name,
+            goal.sentence,
+            goal.rounds,
+            reached=True,
+            threat=found.search.threat,
+            steps=moves(self.protocol, found.goals[goal.name]),
+            where=found.describes,
+            directed=found.search.directed,
+        )
+
+    # -- liveness ---------------------------------------------------------------------------------
+
+    def liveness(self) -> Iterator[Result]:
+        """Yield a row for each liveness property, unless something else was asked for."""
+        if self.campaign.request.claims or not self.protocol.liveness:
+            return
+        if INDUCTION not in self.campaign.engines:
+            names = ", ".join(live.name for live in self.protocol.liveness)
+            self.note(f"liveness is checked by induction alone, so nobody looked at {names}")
+            return
+        for live in self.protocol.liveness:
+            yield self._lively(live)
+
+    def _lively(self, live: Eventually) -> Result:
+        from carnet_check.engines.induction.liveness import by_fairness
+
+        began = time.monotonic()
+        outcome = by_fairness(self.protocol, live)
+        verdict = Verdict.PROVED if outcome.proved else Verdict.UNKNOWN
+        detail = f"by weak fairness of {outcome.fair}" if outcome.proved else "; ".join(outcome.open)
+        trigger = Goal(live.name, (), live.trigger, live.sentence)
+        if not any(self._may_happen(trigger, threat) for threat in self._models()):
+            verdict, detail = Verdict.VACUOUS, "what it waits after never happens"
+        return Result(
+            protocol=self.campaign.request.source.family.id,
+            variant=self.protocol.variant,
+            claim=live.name,
+            threat=ANY_THREAT,
+            engine=INDUCTION,
+            verdict=verdict,
+            expected=Verdict.PROVED,
+            detail=f"{live.sentence} ({detail})",
+            seconds=time.monotonic() - began,
+            assumptions=self.protocol.resting_on(
+                axiom.states for axiom in self.protocol.axioms if axiom.name in outcome.axioms
+            ),
+            kind=Kind.LIVENESS,
+        )
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def actions(self) -> Iterator[Result]:
+        """Yield a row for each step that should have been taken and never was."""
+        idle = [action for action in self.protocol.actions if not self.evidence.fired(action.name)]
+        stopped = []
+        for action in idle:
+            what = "rule" if action.deduction else "action"
+            if action.by.honest:
+                detail = f"no run takes this {what} of the {action.by.name}"
+                yield self._row(Kind.ACTION, action.name, ANY_THREAT, self._never_taken(action), detail)
+            elif self.plan.every_threat:
+                why = self._hopeless(action)
+                if why:
+                    yield self._row(Kind.ACTION, action.name, ANY_THREAT, self._never_taken(action), why)
+                else:
+                    stopped.append(action.name)
+        layer = self.campaign.request.source.family.variants[self.protocol.variant].over
+        if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
+            self.note("adversary steps that no run of the baseline could take: " + ", ".join(stopped))
+
+    def _hopeless(self, action: Action) -> str:
+        """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
+        if not satisfiable(self.protocol, None, taking(action), None):
+            return "its guards contradict one another"
+        family = self.campaign.request.source.family
+        nothing_to_remove = not self.protocol.defences and len(family.variants) == 1
+        if nothing_to_remove and self.evidence.exhaustive:
+            return "no run takes it, and there is no defence that could be what stops it"
+        return ""
+
+    def threats(self) -> Iterator[Result]:
+        """Yield a row for each threat model under which the adversary does nothing."""
+        hostile = [action for action in self.protocol.actions if not action.by.honest]
+        active = [action for action in hostile if not action.deduction] or hostile
+        for found in self.evidence.broad:
+            if not active or found.problems or found.search.threat in (NO_THREAT.id, HONEST_RUN):
+                continue
+            if not any(found.fired.get(action.name, 0) for action in active):
+                detail = "the adversary never takes a step"
+                model = next(m for m in self._models() if m is not None and m.id == found.search.threat)
+                never = not any(action in self._takeable(model) for action in active)
+                yield self._row(Kind.THREAT, "adversary", found.search.threat, never, detail)
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def _row(self, kind: Kind, name: str, threat: str, certain: bool, detail: str) -> Result:
+        return Result(
+            protocol=self.campaign.request.source.family.id,
+            variant=self.protocol.variant,
+            claim=name,
+            threat=threat,
+            engine=EXPLICIT,
+            verdict=Verdict.VACUOUS if certain else Verdict.UNKNOWN,
+            expected=self.expected,
+            detail=detail,
+            kind=kind,
+        )
+
+    def note(self, text: str) -> None:
+        """Add a remark on this variant to what the run says at its end."""
+        self.campaign.notes.append(f"{self.protocol.variant}: {text}")

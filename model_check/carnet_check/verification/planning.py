@@ -1,0 +1,244 @@
+"""What a verification run is asked, checked and spelled out before anything runs, and where its answers are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from carnet_check.engines.explicit.searches import NO_THREAT, Found, violated_axioms
+from carnet_check.errors import InvalidSpecificationError, UsageError
+from carnet_check.loading.extent import available_memory, refuse_instance
+from carnet_check.loading.families import Source, unknown
+from carnet_check.results import Result, by_verdict, exit_code
+from carnet_check.semantics import Interpreter
+from carnet_command.text import counted
+from carnet_spec.language import Claim, Instance, Profile, Protocol, Threat
+from carnet_spec.language.lints import Level, lint
+
+EXPLICIT = "explicit"
+INDUCTION = "induction"
+ENGINES = (EXPLICIT, INDUCTION)
+LINTS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a run is asked: empty selections mean everything."""
+
+    source: Source
+    variants: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    threats: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    profile: str = "tiny"
+    jobs: int = 1
+    memory: int | None = None
+    """Bytes that the explorations may take together; what is free, if nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One variant's share of a run, checked and spelled out."""
+
+    protocol: Protocol
+    label: str
+    threats: tuple[Threat, ...]
+    pairs: tuple[tuple[Claim, Threat], ...]
+    expected_to_fall: frozenset[tuple[str, str]]
+    every_threat: bool
+
+    def claims(self, threat: Threat) -> tuple[str, ...]:
+        """Return the claims that are judged under ``threat``."""
+        return tuple(claim.name for claim, other in self.pairs if other == threat)
+
+    def falls(self, claim: str, threat: str) -> bool:
+        """Whether the claim is expected to be violated there."""
+        return (claim, threat) in self.expected_to_fall
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOutcome:
+    """Whether a goal was reached in a variant, and by how many steps under which threat model."""
+
+    variant: str
+    goal: str
+    sentence: str
+    rounds: int
+    reached: bool
+    threat: str = ""
+    steps: int | None = None
+    where: str = ""
+    directed: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass
+class Campaign:
+    """What a run established."""
+
+    request: Request
+    profile: Profile
+    engines: tuple[str, ...]
+    plans: tuple[Plan, ...]
+    results: list[Result] = field(default_factory=list)
+    goals: list[GoalOutcome] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    searches: list[Found] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def instance_of(self, row: Result) -> Instance:
+        """Return the instance in which the violation was found that a row reports."""
+        found = (
+            each.instances[row.claim]
+            for each in self.searches
+            if (each.search.variant, each.search.threat) == (row.variant, row.threat) and row.claim in each.instances
+        )
+        return next(found)
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with."""
+        return exit_code(self.results)
+
+    @property
+    def declared(self) -> list[str]:
+        """Claims that are named and not stated yet."""
+        found = (claim.name for plan in self.plans for claim in plan.protocol.claims if claim.declared)
+        return list(dict.fromkeys(found))
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The digest of each variant's specification."""
+        return {plan.protocol.variant: plan.protocol.digest for plan in self.plans}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary object of the command's contract."""
+        return {
+            "as_expected": all(result.as_expected for result in self.results),
+            "by_verdict": by_verdict(self.results),
+            "declared": self.declared,
+        }
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+def planned(request: Request) -> Campaign:
+    """Check a request and spell it out, without running anything.
+
+    Raises:
+        UsageError: something that is named does not exist, or nothing is left to check.
+        InvalidSpecificationError: the specification is not well formed.
+    """
+    source = request.source
+    for variant in request.variants:
+        source.require_variant(variant)
+    profile = source.profile(request.profile)
+    variants = source.family.with_layers(request.variants or source.family.main)
+    plans = tuple(_plan(request, variant) for variant in variants)
+    _refuse_unknown("claim", request.claims, plans, lambda p: [claim.name for claim in p.claims])
+    _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
+    _refuse_declared(request.claims, plans)
+    plans = tuple(plan for plan in plans if plan.pairs) or plans
+    engines = tuple(dict.fromkeys(request.engines)) or (INDUCTION, EXPLICIT)
+    campaign = Campaign(request, profile, engines, plans)
+    _refuse_empty(campaign)
+    _refuse_instances(campaign)
+    campaign.notes += [note for plan in plans for note in _complaints(plan.protocol)]
+    return campaign
+
+
+def _plan(request: Request, variant: str) -> Plan:
+    family = request.source.family
+    protocol = request.source.sound(variant)
+    declared = protocol.threats or (NO_THREAT,)
+    threats = tuple(t for t in declared if not request.threats or t.id in request.threats)
+    pairs = []
+    falling = {(f.claim, f.threat) for f in family.findings if f.variant == variant and not f.without}
+    for claim in protocol.claims:
+        if claim.declared or (request.claims and claim.name not in request.claims):
+            continue
+        named = _threats_of(claim, protocol)
+        pairs += [(claim, threat) for threat in threats if threat.id in named]
+        falling |= {(claim.name, threat) for threat in claim.fails_under}
+    used = {threat.id for _, threat in pairs}
+    return Plan(
+        protocol=protocol,
+        label=family.variants[variant].label,
+        threats=tuple(threat for threat in threats if threat.id in used),
+        pairs=tuple(pairs),
+        expected_to_fall=frozenset(falling),
+        every_threat=len(threats) == len(declared) and not request.claims,
+    )
+
+
+def _threats_of(claim: Claim, protocol: Protocol) -> tuple[str, ...]:
+    known = [threat.id for threat in protocol.threats]
+    if not known:
+        return (NO_THREAT.id,)
+    for name in (*claim.under, *claim.fails_under):
+        if name not in known:
+            raise UsageError(f"claim '{claim.name}': " + unknown("threat model", name, protocol.id, known))
+    return (*claim.under, *claim.fails_under)
+
+
+def _refuse_unknown(
+    what: str, names: Iterable[str], plans: Sequence[Plan], listed: Callable[[Protocol], Iterable[str]]
+) -> None:
+    known = dict.fromkeys(name for plan in plans for name in listed(plan.protocol))
+    for name in names:
+        if name not in known:
+            raise UsageError(unknown(what, name, plans[0].protocol.id, known))
+
+
+def _refuse_declared(names: Iterable[str], plans: Sequence[Plan]) -> None:
+    declared = {claim.name for plan in plans for claim in plan.protocol.claims if claim.declared}
+    for name in names:
+        if name in declared:
+            raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
+
+
+def _refuse_empty(campaign: Campaign) -> None:
+    pairs = [(claim.name, threat.id, plan) for plan in campaign.plans for claim, threat in plan.pairs]
+    request = campaign.request
+    if not pairs and (request.claims or request.threats):
+        chosen = " and ".join(
+            part
+            for part in (
+                f"claim {', '.join(request.claims)}" if request.claims else "",
+                f"threat model {', '.join(request.threats)}" if request.threats else "",
+            )
+            if part
+        )
+        raise UsageError(f"nothing to check: no claim is made for {chosen} together")
+    if not pairs:
+        raise UsageError(f"'{request.source.family.id}' states no claim, so there is nothing to check")
+    if campaign.engines == (INDUCTION,) and all(plan.falls(claim, threat) for claim, threat, plan in pairs):
+        raise UsageError(
+            "what is asked for is expected to be violated, which induction cannot show: use the explicit engine"
+        )
+
+
+def _refuse_instances(campaign: Campaign) -> None:
+    """Build every instance once, so that a size that makes none is known before anything runs."""
+    if EXPLICIT in campaign.engines:
+        memory = available_memory() if campaign.request.memory is None else campaign.request.memory
+        for plan in campaign.plans:
+            for threat in plan.threats:
+                instance = campaign.request.source.instance(plan.protocol, threat.id, campaign.profile)
+                refuse_instance(plan.protocol, instance, memory)
+                wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
+                if wrong:
+                    raise InvalidSpecificationError(f"profile {campaign.profile.name}: {'; '.join(wrong)}")
+
+
+def _complaints(protocol: Protocol) -> list[str]:
+    """Return what the lints say against a protocol: it can be checked, and may not mean what it says."""
+    errors = [complaint for complaint in lint(protocol) if complaint.level is Level.ERROR]
+    shown = [f"{protocol.variant}: lint {complaint}" for complaint in errors[:LINTS_SHOWN]]
+    more = len(errors) - len(shown)
+    return [*shown, f"{protocol.variant}: {counted(more, 'more complaint')}"] if more else shown

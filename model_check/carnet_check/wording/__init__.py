@@ -1,0 +1,1 @@
+"""Protocols, steps and attacks in sentences, and names that are fit for files."""

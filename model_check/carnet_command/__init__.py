@@ -1,0 +1,1 @@
+"""What every package that adds subcommands to the carnet command shares: errors, exit codes, lines for a terminal."""

@@ -1,0 +1,1 @@
+"""Cryptographic primitives behind one interface each: AES-GCM, HKDF, ECDSA, HPKE."""

@@ -1,0 +1,282 @@
+"""The journal: what a role has to remember, on disk before it acts, sealed with a key that is not.
+
+Entries are sealed one by one and chained: each is bound to its number, its kind and the entry before it, so that none
+can be changed, moved or left out in the middle. The head beside the database says how many there are, so that none can
+be lost at the end. What cannot be told is an older journal put back whole, with its head; so nothing in a journal ever
+continues a session, a key or a counter. A role that starts from its journal opens new ones.
+
+A journal does not grow without end. Once there are enough entries, those that still count are written once more as one
+checkpoint, in the same transaction that removes the others.
+
+Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a repeated nonce costs little).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, Final
+
+from carnet_command.errors import CarnetError
+from carnet_ref.crypto.primitives import NONCE_BYTES, AesGcmSiv, AuthenticationError, CryptoError, Random, sha384
+from carnet_ref.files import OWNER_ONLY
+from carnet_ref.journal.head import SUFFIX, ChangedHeadError, HeadFile, Mark
+from carnet_ref.wire.fields import join, number
+from carnet_ref.wire.reader import MalformedError, Reader
+
+_TABLE: Final = """CREATE TABLE entries (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        nonce BLOB NOT NULL,
+        sealed BLOB NOT NULL
+    ) STRICT
+"""
+"""As SQLite keeps it: whatever else a database holds, a trigger or looser columns, is not a journal's."""
+_ENTRIES: Final = """
+    SELECT number, CAST(kind AS BLOB), CAST(nonce AS BLOB), CAST(sealed AS BLOB) FROM entries ORDER BY number
+"""
+_INSERT: Final = "INSERT INTO entries VALUES (?, ?, ?, ?)"
+_APPLICATION: Final = 0x43524E54
+"""What tells a journal of Carnet from any other SQLite database: "CRNT"."""
+BESIDE: Final = ("", "-wal", "-shm", "-journal", SUFFIX)
+"""What the names of a journal's files end in: its own, and of those that SQLite and the head need beside it."""
+
+KEPT_WHOLE: Final = frozenset({"accepted"})
+"""The kinds of which every entry counts for good; of any other kind only the last does."""
+CHECKPOINT: Final = "checkpoint"
+"""The kind of the entry that stands for all before it."""
+MOST_ENTRIES: Final = 64
+"""How many entries are kept one by one before they are written as a checkpoint."""
+MOST_GROWTH: Final = 4 << 20
+"""How many bytes may follow a checkpoint, beside three times as many as it has, before the next is written."""
+
+_FOREIGN: Final = "another job wrote it, or it was sealed under another key (give --journal-key)"
+_Row = tuple[int, bytes, bytes, bytes]
+
+
+class JournalError(CarnetError):
+    """A journal that cannot be used: foreign, locked, damaged, or on a disk that is full."""
+
+    kind: ClassVar[str] = "journal"
+    exit_code: ClassVar[int] = 2
+
+
+class Journal:
+    """A journal of one role in one job.
+
+    ``owner`` names both; a journal that another owner wrote, or another key seals, is refused. So is one that is not
+    whole.
+    """
+
+    def __init__(self, path: Path, key: bytes, owner: bytes, random: Random) -> None:
+        self._path = path
+        self._cipher = AesGcmSiv(key)
+        self._random = random
+        self._owner = owner
+        self._head = HeadFile(path, self._cipher, owner, random)
+        self._entries: list[tuple[str, bytes]] = []
+        self._mark = self._before = Mark()
+        self._rows, self._room = 0, MOST_GROWTH
+        self._headed: Mark | None = None
+        try:
+            _make_private(path)
+            self._database, rows = _opened(path)
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            raise JournalError(f"{path} is no journal that can be used: {error}") from error
+        try:
+            for row in rows:
+                self._take(row)
+            self._headed = self._checked_head()
+            if rows:
+                with self._writing():
+                    self._write_head()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def append(self, kind: str, payload: bytes) -> None:
+        """Write an entry, and return once it is on disk.
+
+        Raises:
+            JournalError: it cannot be written. Nothing was, or only its head was not: then the entry is there, and the
+                next one waits for its head.
+        """
+        if kind == CHECKPOINT:
+            raise ValueError(f"{CHECKPOINT!r} is no kind of entry for others")
+        with self._writing():
+            self._write_head()
+            if self._rows >= MOST_ENTRIES or self._room < 0:
+                self._compact()
+            place = self._mark.count
+            nonce, sealed = self._sealed(place, kind, self._mark.chain, payload)
+            self._database.execute(_INSERT, (place, kind, nonce, sealed))
+            self._entries.append((kind, payload))
+            self._follow(Mark(place + 1, sha384(sealed)), self._mark, len(payload))
+            self._write_head()
+
+    def last(self, kind: str) -> bytes | None:
+        """Return the last entry of a kind."""
+        return next((payload for each, payload in reversed(self._entries) if each == kind), None)
+
+    def all(self, kind: str) -> list[bytes]:
+        """Return every entry of a kind that is kept whole, in order."""
+        if kind not in KEPT_WHOLE:
+            raise ValueError(f"of the kind {kind!r} only the last entry is kept")
+        return [payload for each, payload in self._entries if each == kind]
+
+    def __len__(self) -> int:
+        """Return how many entries were written, whether or not they still count."""
+        return self._mark.count
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say in one line what could not be written; what was begun and not committed is taken back."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise JournalError(f"cannot write to the journal {self._path}: {error}") from error
+
+    def _compact(self) -> None:
+        """Write what still counts as one checkpoint, which takes the number of the last entry it stands for."""
+        place, kept = self._mark.count - 1, list(_counting(self._entries))
+        payload = _packed(self._mark.chain, kept)
+        nonce, sealed = self._sealed(place, CHECKPOINT, b"", payload)
+        self._database.execute("BEGIN IMMEDIATE")
+        self._database.execute("DELETE FROM entries")
+        self._database.execute(_INSERT, (place, CHECKPOINT, nonce, sealed))
+        self._database.execute("COMMIT")
+        self._begin_anew(kept, Mark(place + 1, sha384(sealed)), self._mark, len(payload))
+        self._write_head()
+
+    def _write_head(self) -> None:
+        """Write the head, unless it is on disk already: no entry follows one whose head is not."""
+        if self._headed != self._mark:
+            self._head.write(self._mark)
+            self._headed = self._mark
+
+    def _sealed(self, place: int, kind: str, before: bytes, payload: bytes) -> tuple[bytes, bytes]:
+        nonce = self._random(NONCE_BYTES)
+        return nonce, self._cipher.encrypt(nonce, payload, self._binding(place, kind, before))
+
+    def _take(self, row: _Row) -> None:
+        """Take a row: the first may be a checkpoint, every other is the entry after the one before."""
+        found, kind, nonce, sealed = row
+        starts = self._rows == 0 and kind == CHECKPOINT.encode()
+        place = found if starts else self._mark.count
+        try:
+            if None in row or found != place:
+                raise AuthenticationError("entry")
+            name, before = kind.decode("utf-8"), b"" if starts else self._mark.chain
+            payload = self._cipher.decrypt(nonce, sealed, self._binding(place, name, before))
+            after = Mark(place + 1, sha384(sealed))
+            if starts:
+                replaced, kept = _unpacked(payload)
+                self._begin_anew(kept, after, Mark(place + 1, replaced), len(payload))
+            else:
+                self._entries.append((name, payload))
+                self._follow(after, self._mark, len(payload))
+        except (CryptoError, UnicodeDecodeError, MalformedError, OverflowError) as error:
+            raise self._refused(_FOREIGN if self._rows == 0 else f"entry {place} was changed") from error
+
+    def _follow(self, after: Mark, before: Mark, size: int) -> None:
+        self._mark, self._before = after, before
+        self._rows += 1
+        self._room -= size
+
+    def _begin_anew(self, kept: list[tuple[str, bytes]], after: Mark, before: Mark, size: int) -> None:
+        """Go on from a checkpoint of ``size`` bytes, which leaves room for three times as many more."""
+        self._entries, self._rows, self._room = kept, 0, MOST_GROWTH + 4 * size
+        self._follow(after, before, size)
+
+    def _checked_head(self) -> Mark | None:
+        """Return the head, and insist that it is the journal's, or one step behind, as a crash may leave it.
+
+        Raises:
+            JournalError: it is not.
+        """
+        try:
+            head = self._head.read()
+        except ChangedHeadError as error:
+            raise self._refused("its head was changed" if self._rows else _FOREIGN) from error
+        except OSError as error:
+            raise self._refused(f"its head cannot be read: {error.strerror}") from error
+        if head is None and self._rows:
+            raise self._refused(f"{self._head.path} is missing, which says how many entries there are")
+        if head is not None and head not in {self._mark, self._before}:
+            lost = f"it has {self._mark.count} entries, and {head.count} were written"
+            raise self._refused(lost if self._mark.count != head.count else "its last entry was changed")
+        return head
+
+    def _refused(self, why: str) -> JournalError:
+        return JournalError(f"the journal {self._path} is refused: {why}")
+
+    def _binding(self, place: int, kind: str, before: bytes) -> bytes:
+        return join(b"carnet journal 2", self._owner, number(place), kind.encode("utf-8"), before)
+
+
+def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the entries that still count, in their order."""
+    last = {kind: place for place, (kind, _) in enumerate(entries)}
+    for place, (kind, payload) in enumerate(entries):
+        if kind in KEPT_WHOLE or last[kind] == place:
+            yield kind, payload
+
+
+def _packed(replaced: bytes, entries: Sequence[tuple[str, bytes]]) -> bytes:
+    """Return what a checkpoint says: where the chain that it replaces ended, and the entries that still count."""
+    return join(replaced, *(part for kind, payload in entries for part in (kind.encode("utf-8"), payload)))
+
+
+def _unpacked(data: bytes) -> tuple[bytes, list[tuple[str, bytes]]]:
+    reader, parts = Reader(data, CHECKPOINT), list[bytes]()
+    while reader.remaining:
+        parts.append(reader.take(reader.number(4, "length"), "field"))
+    if len(parts) % 2 != 1:
+        raise reader.malformed("a chain, and pairs of kind and entry", f"{len(parts)} fields")
+    kinds = [part.decode("utf-8") for part in parts[1::2]]
+    return parts[0], list(zip(kinds, parts[2::2], strict=True))
+
+
+def _make_private(path: Path) -> None:
+    """Let nobody but its owner read a journal, whether it is new or was made by somebody less careful.
+
+    An existing database is never opened here: to close it would let go of the lock that this process may have on it.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+    except FileExistsError:
+        for each in (path.with_name(path.name + suffix) for suffix in BESIDE):
+            if each.is_file() and stat.S_IMODE(each.stat().st_mode) & ~OWNER_ONLY:
+                each.chmod(OWNER_ONLY)
+
+
+def _opened(path: Path) -> tuple[sqlite3.Connection, list[_Row]]:
+    """Return a journal's database, nobody else's from now on, and its rows."""
+    database = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+    try:
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        schema = database.execute("SELECT CAST(sql AS BLOB) FROM sqlite_schema").fetchall()
+        if schema and application != _APPLICATION:
+            raise JournalError(f"{path} is a database of something else")
+        if schema not in ([], [(_TABLE.encode(),)]):
+            raise JournalError(f"the journal {path} is refused: its tables were changed")
+        database.execute("PRAGMA locking_mode=EXCLUSIVE")
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=FULL")
+        database.execute(f"PRAGMA application_id={_APPLICATION}")
+        if not schema:
+            database.execute(_TABLE)
+        return database, database.execute(_ENTRIES).fetchall()
+    except BaseException:
+        database.close()
+        raise

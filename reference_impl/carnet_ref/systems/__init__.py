@@ -1,0 +1,1 @@
+"""Systems: what each protocol's implementation adds to the parts that all of them share."""

@@ -1,0 +1,1 @@
+"""The subcommand that runs GPU Travelling."""

@@ -1,0 +1,92 @@
+"""``carnet run``: the reference implementation, in one process or in several."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from carnet_command.printable import printable
+from carnet_command.text import counted
+
+SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
+"""The key schedules that can be run.
+
+Under ``none`` no round between honest parties completes. ``inner-key`` would be ``ratchet`` by another name: the roles
+agree on no inner key, and only that sets the two apart.
+"""
+TRAINERS = ("numpy", "torch")
+"""What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
+MOST_MESSAGES = 1 << 32
+LIMIT = "Let no link key protect more messages than this, instead of some 389 GB."
+MOST_HOLDERS = 1_000
+MOST_ROUNDS = 100_000
+"""What a run is kept to. Its steps stay in memory until they are judged, some 7 KB a round."""
+JOURNAL = "Keep journals here; with --journal-key, go on from them."
+
+
+@click.command()
+@click.option(
+    "--holders", type=click.IntRange(1, MOST_HOLDERS), default=3, show_default=True, metavar="N", help="Data holders."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=9, show_default=True, metavar="R", help="Hand-overs."
+)
+@click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
+@click.option("--key-limit", type=click.IntRange(1, MOST_MESSAGES), metavar="MESSAGES", help=LIMIT)
+@click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
+@click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
+@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help=JOURNAL)
+@click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
+def run(
+    holders: int,
+    rounds: int,
+    schedule: str,
+    key_limit: int | None,
+    trainer: str,
+    processes: bool,
+    port: int,
+    journal: Path | None,
+    journal_key: Path | None,
+    trace: Path | None,
+    as_json: bool,
+) -> int:
+    """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
+    from carnet_ref.systems.gpu_travelling.commands.running import Plan, carried_out
+
+    plan = Plan(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace, key_limit)
+    say = functools.partial(_say, on_standard_error=as_json)
+    say(plan.announcement)
+    fields = carried_out(plan, say).to_json()
+    if as_json:
+        click.echo(json.dumps(fields))
+    else:
+        _report(fields, plan.rerun, say)
+    return 1 if fields["conforms"] is False else 0
+
+
+def _say(text: str, on_standard_error: bool) -> None:
+    """Print a line that a party or a file's name may have had a word in, so that a terminal only shows it."""
+    click.echo(printable(text), err=on_standard_error)
+
+
+def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> None:
+    verdicts = {True: "yes", False: "no", None: "not judged: no checker is installed"}
+    loss = fields["loss"]
+    where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
+    say(f"hand-offs    {fields['handoffs']:,} in {where}")
+    say(f"provisioned  {fields['bytes_provisioned']:,} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
+    if cost := fields["cost_of_a_handoff"]:
+        say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
+    say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
+    say(f"model        SHA-384 {fields['model'][:32]}…")
+    say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
+    say(f"conforms     {verdicts[fields['conforms']]}")
+    say(f"rerun        {rerun}")

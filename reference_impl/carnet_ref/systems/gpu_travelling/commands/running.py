@@ -1,0 +1,291 @@
+"""What ``carnet run`` does: a plan, carried out in one process or several, and its trace held to the specification."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from carnet_command.errors import CarnetError, UsageError
+from carnet_command.text import counted
+from carnet_ref.crypto.primitives import KEY_BYTES
+from carnet_ref.files import check_writable, same
+from carnet_ref.journal.key import kept_key
+from carnet_ref.journal.store import BESIDE, Journal
+from carnet_ref.keys.h100 import ENGINES
+from carnet_ref.platform.bus import Platform
+from carnet_ref.recorder import Recorder, believed, merged, write_trace
+from carnet_ref.stopping import stoppable
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.training.choice import TRAINERS, trainer_named
+from carnet_ref.transport.frames import GPU, ORCHESTRATOR
+from carnet_ref.transport.in_process import World
+from carnet_ref.transport.node import Node
+from carnet_ref.transport.supervisor import ProcessError, Supervisor
+
+CONFORM = "carnet.conform"
+"""The entry-point group of whoever judges traces."""
+MOST_PROCESSES = 64
+"""Holders at most that are processes of their own: each takes some 60 MB."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for."""
+
+    holders: int
+    rounds: int
+    schedule: str
+    trainer: str = TRAINERS[0]
+    processes: bool = False
+    port: int = 0
+    journal: Path | None = None
+    journal_key: Path | None = None
+    trace: Path | None = None
+    key_limit: int | None = None
+
+    @property
+    def cast(self) -> Cast:
+        """Who takes part.
+
+        Raises:
+            UsageError: the schedule has no copy engine for so many holders, or no machine a process for each, or the
+                trainer is not installed.
+        """
+        if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
+            raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
+        if self.processes and self.holders > MOST_PROCESSES:
+            raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
+        trainer = trainer_named(self.trainer)
+        return Cast(
+            holder_names(self.holders),
+            self.rounds,
+            self.schedule,
+            lease=20.0,
+            patience=10.0,
+            key_messages=self.key_limit,
+            trainer=trainer,
+        )
+
+    @property
+    def announcement(self) -> str:
+        """One line on what is going to happen."""
+        where = "one process each" if self.processes else "one process"
+        extent = f"{counted(self.rounds, 'round')} among {counted(self.holders, 'holder')}"
+        return f"{extent}, key schedule {self.schedule}, {where}"
+
+    @property
+    def rerun(self) -> str:
+        """The command that does the same again."""
+        words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
+        words += ["--key-limit", self.key_limit] if self.key_limit is not None else []
+        words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
+        words += ["--processes"] if self.processes else []
+        given = {
+            "--port": self.port or None,
+            "--journal": self.journal,
+            "--journal-key": self.journal_key,
+            "--trace": self.trace,
+        }
+        words += [word for option, value in given.items() if value is not None for word in (option, value)]
+        return shlex.join(map(str, words))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a run; ``conforms`` is ``None`` where nobody is installed to judge its steps."""
+
+    plan: Plan
+    conforms: bool | None
+    lines: list[str]
+    losses: tuple[float, ...]
+    provisioned: int
+    model: str
+    carried: tuple[int, int]
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the command's object."""
+        counts = {name: sum(json.loads(line)["action"] in names for line in self.lines) for name, names in _COUNTED}
+        return {
+            "holders": self.plan.holders,
+            "rounds": self.plan.rounds,
+            "bytes_provisioned": self.provisioned,
+            "trace": str(self.plan.trace) if self.plan.trace else None,
+            "conforms": self.conforms,
+            "loss": list(self.losses),
+            "model": self.model,
+            "events": len(self.lines),
+            **counts,
+            "cost_of_a_handoff": self._cost(counts["handoffs"]),
+        }
+
+    def _cost(self, handoffs: int) -> dict[str, float] | None:
+        """Return what one hand-off took on the average, the set-up included."""
+        if not handoffs:
+            return None
+        messages, octets = self.carried
+        totals = {"steps": len(self.lines), "messages": messages, "bytes": octets}
+        return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
+            "seconds": round(self.seconds / handoffs, 4)
+        }
+
+
+_COUNTED = (
+    ("handoffs", {"grant"}),
+    ("evictions", {"evict"}),
+    ("sessions", {"open_session"}),
+    ("keys", {"open_session", "rotate_out", "rotate_in"}),
+)
+
+
+def carried_out(plan: Plan, say: Say) -> Result:
+    """Carry out a plan.
+
+    Raises:
+        CarnetError: it cannot be carried out, and why.
+    """
+    cast = plan.cast
+    _check_files(plan, cast)
+    with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
+        key, began, folder = _key(plan, cast), time.perf_counter(), Path(name)
+        run = _in_processes if plan.processes else _in_one_process
+        outcome, lines, carried = run(plan, cast, key, folder, say)
+        seconds = time.perf_counter() - began
+        steps, threat = believed(lines)
+        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
+        if plan.trace is not None:
+            write_trace(plan.trace, header, steps)
+        write_trace(folder / "trace", header, steps)
+        conforms = _conforms(folder / "trace")
+        losses = tuple(outcome["losses"])
+        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], carried, seconds)
+
+
+class StoppedRunError(CarnetError):
+    """A run was stopped from outside, by Ctrl-C, SIGTERM or SIGHUP."""
+
+    kind = "interrupted"
+    exit_code = 130
+
+
+@contextlib.contextmanager
+def _stoppable(plan: Plan) -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
+
+    Raises:
+        StoppedRunError: the run was stopped.
+    """
+    try:
+        with stoppable():
+            yield
+    except KeyboardInterrupt:
+        left = "the run is not over, and nothing of it is kept"
+        if plan.journal is not None and plan.journal_key is not None:
+            left = f"what was trained is in {plan.journal}, and the same command goes on from there"
+        raise StoppedRunError(f"interrupted: {left}") from None
+
+
+def _conforms(trace: Path) -> bool | None:
+    """Return whether the trace is a run of the specification, or ``None`` where nobody is installed to say."""
+    for entry in entry_points(group=CONFORM):
+        return bool(entry.load()(trace)["conforms"])
+    return None
+
+
+def _check_files(plan: Plan, cast: Cast) -> None:
+    """Insist that every file can be what it is to be, and that none is written over another.
+
+    Raises:
+        UsageError: one cannot, or would be.
+    """
+    if plan.journal is not None and not plan.journal.name:
+        raise UsageError(f"--journal needs the name of a file, which '{plan.journal}' has not")
+    journals = [] if plan.journal is None else _all_journals(_journal_of(plan, Path()), cast)
+    for option, path in (("--trace", plan.trace), ("--journal-key", plan.journal_key)):
+        if path is not None and any(same(path, journal) for journal in journals):
+            raise UsageError(f"{option}: '{path}' is a journal of this run")
+    if plan.trace is not None and plan.journal_key is not None and same(plan.trace, plan.journal_key):
+        raise UsageError(f"--trace: '{plan.trace}' is the key of this run's journals")
+    if plan.trace is not None:
+        check_writable(plan.trace)
+
+
+def _all_journals(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
+    """Return where everybody's journal is, and what is kept beside it."""
+    return [path.with_name(path.name + suffix) for path in _parties(journal, cast) for suffix in BESIDE]
+
+
+def _parties(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
+    return [journal(name) for name in (ORCHESTRATOR, *cast.holders)]
+
+
+def _key(plan: Plan, cast: Cast) -> bytes:
+    """Return the key that seals journals, from outside them: from its file, or for this run only."""
+    if plan.journal_key is None:
+        return secrets.token_bytes(KEY_BYTES)
+    return kept_key(plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), cast))
+
+
+def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
+    base = plan.journal
+
+    def path(name: str) -> Path:
+        if base is None:
+            return folder / f"{name}.journal"
+        return base if name == ORCHESTRATOR else base.with_name(f"{base.name}.{name}")
+
+    return path
+
+
+Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
+"""The orchestrator's last words, the steps that everybody took, and how many messages and bytes were carried."""
+
+
+def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
+    journals = _journal_of(plan, folder)
+    supervisor = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say)
+    outcome = supervisor.run()
+    lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
+    return outcome, lines, supervisor.carried()
+
+
+def _lines(path: Path) -> Iterable[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
+    recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
+    world = World(Platform(), recorder)
+    world.add(Node(GPU, cast.gpu(random), recorder, remark=say))
+    with contextlib.ExitStack() as stack:
+
+        def journal(name: str) -> Journal:
+            opened = Journal(path(name), key, cast.owner(name), random)
+            stack.callback(opened.close)
+            return opened
+
+        kept = journal(ORCHESTRATOR)
+        orchestrator = cast.orchestrator_from(kept, random)
+        node = Node(ORCHESTRATOR, orchestrator, recorder, kept, say)
+        world.add(node, node.perform(orchestrator.begin(0.0)))
+        for name in cast.holders:
+            store = journal(name)
+            holder = cast.holder_from(store, name, random)
+            guest = Node(name, holder, recorder, store, say)
+            world.add(guest, guest.perform(holder.begin(0.0)))
+        world.run()
+    if node.ended is not None and node.ended.failure:
+        raise ProcessError(node.ended.failure)
+    progress = orchestrator.job.progress
+    outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
+    return outcome, recorder.lines, (world.platform.messages, world.platform.octets)

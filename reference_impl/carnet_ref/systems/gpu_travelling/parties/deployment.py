@@ -1,0 +1,194 @@
+"""Who takes part in a run: one GPU, one orchestrator, holders, and the simulated hardware they attest with.
+
+Everything that has to be the same in separate processes is derived from one seed: certificates, enrolment keys, texts.
+Keys of sessions, channels and epochs are drawn at random by whoever makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from carnet_ref.attestation.simulated.authority import derived, derived_key
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu
+from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
+from carnet_ref.crypto.primitives import Random
+from carnet_ref.device.gpu import Mode
+from carnet_ref.journal.store import Journal
+from carnet_ref.keys import UsageLimits
+from carnet_ref.spdm.session import key_bytes
+from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.parties.evidence import (
+    OPEN_MODE,
+    GpuVerifier,
+    TdQuoter,
+    TdVerifier,
+    gpu_responder,
+)
+from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu
+from carnet_ref.systems.gpu_travelling.roles.holder import Holder, Stake
+from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.training import Trainer
+from carnet_ref.training.characters import CharacterModel
+from carnet_ref.training.texts import text_of
+from carnet_ref.wire.fields import join, number
+from carnet_spec.trace import Header
+
+HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
+MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the simulated hardware was made, and the time that simulated verifiers appraise at."""
+GPU_NAME: Final = "gpu1"
+BESIDE_PAYLOAD: Final = 1 << 16
+"""Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
+
+
+def holder_names(count: int) -> tuple[str, ...]:
+    """Return the names of the first ``count`` holders, as the specification's instances name them."""
+    return (*HOLDER_NAMES, *(f"holder{number}" for number in range(len(HOLDER_NAMES) + 1, count + 1)))[:count]
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Makes the roles of a run.
+
+    ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
+    messages one key may protect, if that is to be fewer than the driver's limits allow.
+    """
+
+    holders: tuple[str, ...]
+    rounds: int
+    schedule: str = "engine-per-holder"
+    chunks: int = 3
+    chunk_bytes: int = 2048
+    lease: float = 60.0
+    patience: float = 30.0
+    key_messages: int | None = None
+    defences: Defences = ALL
+    seed: bytes = b"carnet run on simulated hardware"
+    trainer: Trainer = field(default_factory=CharacterModel)
+
+    def orchestrator(self, random: Random, progress: Progress | None = None, resumed: bool = False) -> Orchestrator:
+        """Return the orchestrator, from the start or from where an earlier one was."""
+        verifier = self._gpu_verifier
+        tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
+        return Orchestrator(self.terms, tools, progress, resumed)
+
+    def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
+        """Return a holder that was granted the epochs ``accepted`` before."""
+        stake = Stake(
+            name,
+            self.enrolment_key(name),
+            lambda _: self.dataset(name),
+            self.terms.manifest(self.trainer).encode(),
+            self.patience,
+            defences=self.defences,
+        )
+        measured = TdVerifier(self._machine.anchors, self._machine.collateral, self._measurement, lambda: MADE)
+        return Holder(stake, random, measured, accepted)
+
+    def gpu(self, random: Random, mode: Mode = Mode.CONFIDENTIAL, name: str = GPU_NAME) -> Gpu:
+        """Return a GPU that was just switched on."""
+        silicon = self.silicon(name, mode)
+        return Gpu(
+            name, self.schedule, lambda: gpu_responder(silicon, random), self.trainer, self.defences, mode, self.limits
+        )
+
+    def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
+        """Return what makes a GPU's certificates and reports."""
+        flag = 0 if mode is Mode.CONFIDENTIAL else OPEN_MODE
+        return SimulatedGpu(self.seed + name.encode(), MADE, mode=flag)
+
+    def dataset(self, holder: str) -> tuple[bytes, ...]:
+        """Return the chunks that are the holder's dataset."""
+        text = text_of(holder, self.chunks * self.chunk_bytes)
+        return tuple(text[start : start + self.chunk_bytes] for start in range(0, len(text), self.chunk_bytes))
+
+    def enrolment_key(self, holder: str) -> ec.EllipticCurvePrivateKey:
+        """Return the key that the holder is enrolled with."""
+        return derived_key(self.seed, f"enrolment of {holder}", ec.SECP384R1())
+
+    def orchestrator_from(self, journal: Journal, random: Random) -> Orchestrator:
+        """Return the orchestrator that goes on from what its journal says.
+
+        Raises:
+            MalformedError: the journal says something that no orchestrator wrote.
+        """
+        saved = journal.last("trained")
+        progress = None if saved is None else Progress.parse(saved)
+        return self.orchestrator(random, progress, resumed=len(journal) > 0)
+
+    def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:
+        """Return the holder that remembers every epoch it was granted."""
+        return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
+
+    def owner(self, role: str) -> bytes:
+        """Return what a role's journal is bound to: the job, and the role in it."""
+        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), role.encode("utf-8"))
+
+    def header(self, sessions: int = 1, threat: str = "outsider") -> Header:
+        """Return the first line of a run's trace."""
+        sizes = {
+            "holders": len(self.holders),
+            "corrupt": 0,
+            "chunks": self.chunks,
+            "rounds": self.rounds,
+            "sessions": sessions,
+        }
+        return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), threat, tuple(sizes.items()))
+
+    @property
+    def largest_frame(self) -> int:
+        """Bytes of a frame at most: the model or a chunk, and beside it what evidence, names and tags take."""
+        return BESIDE_PAYLOAD + max(len(self.trainer.first_model()), self.chunk_bytes)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The job."""
+        enrolled = {name: self.enrolment_key(name).public_key() for name in self.holders}
+        return Terms(
+            self.holders,
+            self.rounds,
+            self.schedule,
+            enrolled,
+            self.lease,
+            self.patience,
+            limits=self.limits,
+            defences=self._all_defences,
+        )
+
+    @property
+    def limits(self) -> UsageLimits:
+        """How much a link key may protect."""
+        if self.key_messages is None:
+            return UsageLimits.for_advantage()
+        return UsageLimits.for_messages(self.key_messages)
+
+    @property
+    def _all_defences(self) -> Defences:
+        """What stands, given that the schedule ``none`` is one without rotation."""
+        without = frozenset({"rotation-out", "rotation-in"}) if self.schedule == "none" else frozenset()
+        return Defences(self.defences.off | without)
+
+    @cached_property
+    def _gpu_verifier(self) -> GpuVerifier:
+        silicon = self.silicon()
+        waived = not self.defences.stands("gpu-certificate")
+        names = {key_bytes(silicon.key.public_key()): GPU_NAME}
+        return GpuVerifier(silicon.anchors, lambda: MADE, names, waived)
+
+    @cached_property
+    def _machine(self) -> SimulatedPlatform:
+        return SimulatedPlatform(self.seed, MADE)
+
+    @property
+    def _measurement(self) -> bytes:
+        return derived(self.seed, "orchestrator image", 48)
+
+    @cached_property
+    def _td(self) -> SimulatedTd:
+        return self._machine.td(self._measurement)

@@ -1,0 +1,277 @@
+"""The GPU: one session at a time, obedient to whoever has the link; anything that does not verify is its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, verify_hmac_sha384
+from carnet_ref.device.commands import (
+    Fence,
+    ReadBack,
+    Reply,
+    Rotated,
+    Scrub,
+    Start,
+    Train,
+    Upload,
+    Write,
+    encode,
+    parse_command,
+)
+from carnet_ref.device.engines import CopyEngines, Opened, Sealed
+from carnet_ref.device.gpu import Device, Mode
+from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, UsageLimits, key_schedule
+from carnet_ref.keys.schedules import CHECKS
+from carnet_ref.recorder import step
+from carnet_ref.spdm import SpdmError
+from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.roles.job import LAUNCH_LABEL, tagged, untagged
+from carnet_ref.systems.gpu_travelling.roles.ports import Responder
+from carnet_ref.training import Trainer
+from carnet_ref.transport.frames import (
+    FOR_JOURNEY,
+    GPU,
+    ORCHESTRATOR,
+    PLATFORM,
+    Effect,
+    Event,
+    Frame,
+    Kind,
+    Note,
+    ProtocolError,
+    Remark,
+    Send,
+)
+from carnet_ref.wire.fields import split, to_number
+from carnet_ref.wire.reader import MalformedError
+
+Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
+_HEAD = 9
+
+
+class State:
+    """One state of the GPU, named by what it awaits."""
+
+    __slots__ = ("gpu",)
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+
+    def on_session(self, orders: bool, message: bytes) -> Transition:
+        """Take a message of the session."""
+        return self, []
+
+    def on_link(self, body: bytes) -> Transition:
+        """Take a message for a copy engine: there is none with a key."""
+        return self, []
+
+    def on_work(self, body: bytes) -> Transition:
+        """Take work: there is nothing to run it in."""
+        return self, []
+
+
+Transition = tuple[State, list[Effect]]
+
+
+class AwaitsSession(State):
+    """No session, or one whose handshake is under way."""
+
+    __slots__ = ("noted", "responder")
+
+    def __init__(self, gpu: Gpu) -> None:
+        super().__init__(gpu)
+        self.responder = gpu.new_responder()
+        self.noted = False
+
+    def on_session(self, orders: bool, message: bytes) -> Transition:
+        """Go on with the handshake; once it is done, take the first keys from the session."""
+        if orders:
+            raise ProtocolError("an order without a session")
+        effects = [self.gpu.answer(each) for each in self.responder.receive(message)]
+        session = self.responder.label
+        if session and not self.noted:
+            self.noted = True
+            effects.insert(0, Note(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
+        if not self.responder.established:
+            return self, effects
+        return InSession(self.gpu, self.responder), effects
+
+
+class InSession(State):
+    """A session, its keys, and orders that come through it or through the link."""
+
+    __slots__ = ("engines", "launch_key", "responder", "submitted")
+
+    def __init__(self, gpu: Gpu, responder: Responder) -> None:
+        super().__init__(gpu)
+        self.responder = responder
+        checks = frozenset(name for name in CHECKS if gpu.defences.stands(name))
+        keys = H100KeySchedule.of_session(responder.secret())
+        self.launch_key = keys.key(LAUNCH_LABEL)
+        self.submitted = 0
+        schedule = key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks)
+        self.engines = CopyEngines(schedule, gpu.defences, gpu.limits)
+
+    def on_session(self, orders: bool, message: bytes) -> Transition:
+        """Answer a request for evidence, or take a key as ordered and acknowledge under it."""
+        if not orders:
+            return self, [self.gpu.answer(each) for each in self.responder.receive(message)]
+        keys = self.engines.accept(self.responder.open(message))
+        action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
+        noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
+        sealed = self.engines.acknowledge(encode(Rotated(keys.epoch, self.engines.live)), keys)
+        return self, [Note(noted), Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)]
+
+    def on_link(self, body: bytes) -> Transition:
+        """Open the next message under the live key, and do what it says."""
+        if len(body) < _HEAD:
+            raise MalformedError("message for a copy engine", f"at least {_HEAD} bytes", str(len(body)))
+        opened = self.engines.open(body[0], body[_HEAD:], to_number(body[1:_HEAD], "message", "counter"))
+        command = parse_command(opened.plaintext)
+        k, v, g = self._name(opened.keys), opened.slot, self.gpu.name
+        if isinstance(command, ReadBack):
+            return self._read_back(opened, command.epoch)
+        reply = self.gpu.device.carry_out(command)
+        match command:
+            case Write(chunk=chunk):
+                return self, self._received(opened, chunk)
+            case Upload():
+                return self, [Note(step("exec_upload", GPU, g=g, k=k, v=v)), *self.gpu.leaked()]
+        if reply is None:
+            return self, self.gpu.leaked()
+        sealed, frame = self._reply(reply)
+        noted = step(_EXECUTED[type(command)], GPU, g=g, k=k, v=v, j=self._name(sealed.keys), w=sealed.slot)
+        return self, [Note(noted), *self.gpu.leaked(), *_semaphore(reply), frame]
+
+    def on_work(self, body: bytes) -> Transition:
+        """Start a kernel that somebody with the launch key submitted."""
+        tag, signed = body[:SHA384_BYTES], body[SHA384_BYTES:]
+        verify_hmac_sha384(self.launch_key, signed, tag, "submitted work")
+        count, program = split(signed, "submitted work", "number", "program")
+        if to_number(count, "submitted work", "number") != self.submitted:
+            raise ProtocolError("work submitted again, or out of order")
+        self.submitted += 1
+        self.gpu.device.carry_out(Start(program))
+        return self, self.gpu.leaked()
+
+    def _received(self, opened: Opened, chunk: int) -> list[Effect]:
+        if not chunk:
+            return self.gpu.leaked()
+        owner = opened.keys.owner
+        known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
+        noted = step("gpu_receive", GPU, g=self.gpu.name, k=self._name(opened.keys), v=opened.slot, **known)
+        return [Note(noted), *self.gpu.leaked()]
+
+    def _read_back(self, opened: Opened, epoch: int) -> Transition:
+        received = opened.slot if epoch == opened.keys.epoch else self.engines.received(epoch)
+        sealed, frame = self._reply(self.gpu.device.read_back(received))
+        noted = step(
+            "exec_read_back",
+            GPU,
+            g=self.gpu.name,
+            k=self._name(opened.keys),
+            v=opened.slot,
+            j=self._name(sealed.keys),
+            w=sealed.slot,
+            c=f"{self.responder.label}/{epoch}",
+            n=received,
+        )
+        return self, [Note(noted), frame]
+
+    def _reply(self, reply: Reply) -> tuple[Sealed, Send]:
+        sealed = self.engines.seal(encode(reply))
+        return sealed, Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)
+
+    def _name(self, keys: LinkKeys) -> str:
+        return f"{self.responder.label}/{keys.epoch}"
+
+
+class AwaitsReset(State):
+    """Something did not verify: session and keys are gone, and nothing works before a reset.
+
+    Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
+    """
+
+    __slots__ = ()
+
+
+class Gpu:
+    """A GPU's state machine, from power-on on; no key protects more there than ``limits`` say."""
+
+    def __init__(
+        self,
+        name: str,
+        schedule: str,
+        new_responder: Callable[[], Responder],
+        trainer: Trainer,
+        defences: Defences = ALL,
+        mode: Mode = Mode.CONFIDENTIAL,
+        limits: UsageLimits | None = None,
+    ) -> None:
+        self.name = name
+        self.schedule = schedule
+        self.new_responder = new_responder
+        self.defences = defences
+        self.limits = limits or UsageLimits.for_advantage()
+        self._trainer = trainer
+        self._attempt = 0
+        self._written_out: list[bytes] = []
+        self.device = self._boot(mode)
+        self.state: State = AwaitsSession(self)
+
+    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+        """Take an event, and return the new state and what is to be done; whatever does not verify is fatal."""
+        if not isinstance(event, Frame):
+            return self.state, []
+        try:
+            self.state, effects = self._on_frame(event)
+        except Failure as error:
+            self.state = AwaitsReset(self)
+            effects = [
+                Remark(f"{self.name} failed: {error}"),
+                Send(ORCHESTRATOR, Kind.FAULT, tagged(False, self._attempt, b"")),
+            ]
+        return self.state, effects
+
+    def answer(self, message: bytes) -> Effect:
+        """Return the frame that answers a message of the session."""
+        return Send(ORCHESTRATOR, Kind.SESSION, tagged(False, self._attempt, message))
+
+    def leaked(self) -> list[Effect]:
+        """Return what code on the GPU wrote to plain host memory since the last time."""
+        written = list(self._written_out)
+        self._written_out.clear()
+        return [Send(PLATFORM, Kind.HOST_MEMORY, data) for data in written]
+
+    def _on_frame(self, frame: Frame) -> Transition:
+        match frame.kind:
+            case Kind.RESET:
+                return self._reset(frame.body)
+            case Kind.SESSION:
+                orders, self._attempt, message = untagged(frame.body)
+                return self.state.on_session(orders, message)
+            case Kind.H2D:
+                return self.state.on_link(frame.body)
+            case Kind.WORK:
+                return self.state.on_work(frame.body)
+        return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
+
+    def _reset(self, body: bytes) -> Transition:
+        """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
+        mode = Mode.OPEN if body == Mode.OPEN.value.encode("ascii") else Mode.CONFIDENTIAL
+        self.device = self._boot(mode)
+        if body == FOR_JOURNEY:
+            noted = step("reset_before_travel", GPU, g=self.name)
+        else:
+            noted = step("reset", "adversary", g=self.name, mode=mode.value)
+        return AwaitsSession(self), [Note(noted)]
+
+    def _boot(self, mode: Mode) -> Device:
+        return Device(mode, self._trainer, self.defences, self._written_out.append)
+
+
+_EXECUTED = {Fence: "exec_fence", Train: "exec_train", Scrub: "exec_scrub"}
+
+
+def _semaphore(reply: Reply) -> list[Effect]:
+    return [Send(ORCHESTRATOR, Kind.SEMAPHORE, type(reply).__name__.encode("ascii"))]

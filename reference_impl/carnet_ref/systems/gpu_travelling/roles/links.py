@@ -1,0 +1,217 @@
+"""The orchestrator's end of the link: both halves, the key that a rotation is under way to, and each key's use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from carnet_ref.crypto.primitives import AuthenticationError, Random
+from carnet_ref.device.commands import Command, Reply, Write, encode, parse_reply, size_of
+from carnet_ref.device.memory import CAPACITY
+from carnet_ref.keys import Budget, Direction, KeyLedger, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer, UsageLimits
+from carnet_ref.keys.iv import LAST_MESSAGE
+from carnet_ref.systems.gpu_travelling.defences import Defences
+from carnet_ref.wire.fields import number
+
+FRAMING = size_of(Write(0, 0, b""))
+"""What a chunk grows by before it is sealed."""
+TURN = Budget(messages=CAPACITY // 16, units=CAPACITY // 4)
+"""The most that one turn is lent of a key: enough to fill the buffer sixteen bytes at a time."""
+
+
+@dataclass(slots=True)
+class _Outgoing:
+    keys: LinkKeys
+    sealer: Sealer
+
+
+@dataclass(slots=True)
+class _Incoming:
+    keys: LinkKeys
+    opener: Opener
+
+
+class Link:
+    """The link of one session.
+
+    Every key has one count of what it protected, in all its epochs and by holders too; past a limit nothing is done
+    with it. Epochs are named ``session/epoch`` wherever a name is needed.
+    """
+
+    __slots__ = (
+        "_defences",
+        "_disregarded",
+        "_home",
+        "_incoming",
+        "_ledger",
+        "_lent",
+        "_lent_out",
+        "_outgoing",
+        "_pending",
+        "_schedule",
+        "launch_key",
+        "session",
+    )
+
+    def __init__(
+        self, session: str, schedule: KeySchedule, launch_key: bytes, defences: Defences, limits: UsageLimits
+    ) -> None:
+        self.session = session
+        self.launch_key = launch_key
+        self._disregarded: list[type[Reply]] = []
+        self._home = schedule.keys.owner
+        self._lent: tuple[bytes, LinkKeys] | None = None
+        self._schedule = schedule
+        self._defences = defences
+        self._ledger = KeyLedger(limits.under(defences))
+        self._lent_out = Budget()
+        self._pending: _Incoming | None = None
+        self._incoming = self._receiving(schedule.keys)
+        self._outgoing = self._sending(schedule.keys)
+
+    @property
+    def keys(self) -> LinkKeys:
+        """The keys of the host-to-device half."""
+        return self._outgoing.keys
+
+    @property
+    def next_slot(self) -> int:
+        """The first counter value that is not used under the host-to-device half."""
+        return self._outgoing.sealer.ivs.message
+
+    @property
+    def pending(self) -> LinkKeys | None:
+        """The keys that a rotation is under way to."""
+        return None if self._pending is None else self._pending.keys
+
+    @property
+    def pending_name(self) -> str:
+        """The name of the epoch that a rotation is under way to."""
+        return "" if self._pending is None else self.name(self._pending.keys)
+
+    def name(self, keys: LinkKeys) -> str:
+        """Return the name of an epoch."""
+        return f"{self.session}/{keys.epoch}"
+
+    def draw(self, owner: str, random: Random) -> bytes:
+        """Return the order that rotates to a key of ``owner``, never used before, and expect its acknowledgement.
+
+        Raises:
+            KeysError: the schedule has no key for ``owner`` in this session.
+        """
+        lent = self._lent if owner != self._home and not self._defences.stands("fresh-key") else None
+        order = lent[0] if lent else self._schedule.order(owner, random)
+        keys = replace(lent[1], owner=owner) if lent else self._schedule.follow(order)
+        if owner != self._home:
+            self._lent = order, keys
+        self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
+        return order
+
+    def acknowledge(self, sealed: bytes) -> Reply:
+        """Return the acknowledgement of the rotation under way; it has to verify under the new key.
+
+        Raises:
+            AuthenticationError: it does not.
+            MalformedError: it says nothing that is known.
+        """
+        if self._pending is None:
+            raise AuthenticationError("acknowledgement of a rotation that was never ordered")
+        reply = parse_reply(self._pending.opener.open(sealed))
+        self._disregarded.clear()
+        return reply
+
+    def disregard(self, kind: type[Reply]) -> None:
+        """Expect, and do not wait for, one reply of this kind."""
+        self._disregarded.append(kind)
+
+    def disregards(self, sealed: bytes) -> bool:
+        """Return whether the next message is the reply that nobody waits for any more.
+
+        Raises:
+            AuthenticationError: it is not the next reply.
+        """
+        if not self._disregarded or (self._pending is not None and _verifies(self._pending, sealed)):
+            return False
+        return isinstance(self.open(sealed), self._disregarded.pop(0))
+
+    def take(self, inward: bool) -> None:
+        """Go on under the pending key, in both directions; one that stays keeps its counters."""
+        pending, self._pending = self._pending, None
+        if pending is None or pending is self._incoming:
+            return
+        if not inward or self._defences.stands("rotation-in-h2d"):
+            self._outgoing = self._sending(pending.keys)
+        if not inward or self._defences.stands("rotation-in-d2h"):
+            self._incoming = pending
+
+    def seal(self, command: Command) -> tuple[int, bytes]:
+        """Return the counter value a command goes under and the frame body that carries it.
+
+        Raises:
+            KeysError: the key has protected as much as it may, or has no IV left.
+        """
+        if not self._defences.stands("sender-iv-monotonic"):
+            self._outgoing = self._sending(self.keys)
+        sealer = self._outgoing.sealer
+        slot = sealer.ivs.message
+        return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode(command)))
+
+    def open(self, sealed: bytes) -> Reply:
+        """Return the next reply under the device-to-host half.
+
+        Raises:
+            AuthenticationError: it is not the next reply.
+            MalformedError: it says nothing that is known.
+        """
+        return parse_reply(self._incoming.opener.open(sealed))
+
+    def count_borrowed(self, count: int, size: int) -> None:
+        """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
+
+        ``size`` is that of the data; what chunks grow by before they are sealed comes on top.
+
+        Raises:
+            KeysError: the holder used more of the key than it was lent, or the key has no IV left.
+        """
+        sealer = self._outgoing.sealer
+        messages = max(0, count - sealer.ivs.message)
+        sealer.usage.settle(self._lent_out, size + messages * FRAMING, messages)
+        sealer.ivs.skip_to(max(count, sealer.ivs.message))
+        self._lent_out = Budget()
+
+    def lend(self) -> Budget:
+        """Return how much of the host-to-device key a holder may use; all of it counts as used until it is returned."""
+        self._lent_out = self._outgoing.sealer.usage.lend(TURN)
+        return self._lent_out
+
+    def forfeit(self) -> None:
+        """Give up learning what a holder used: all that it was lent is gone, IVs included if the key stays in use."""
+        ivs = self._outgoing.sealer.ivs
+        if self._schedule.used_again(self._home) is self.keys:
+            ivs.skip_to(min(ivs.message + self._lent_out.messages, LAST_MESSAGE))
+        self._lent_out = Budget()
+
+    def usage(self, owner: str, way: Direction) -> KeyUsage:
+        """Return the count, so far, of the key that the next epoch of ``owner`` is under."""
+        keys = self._schedule.used_again(owner)
+        return self._ledger.unused() if keys is None else self._ledger.usage(keys, way)
+
+    def _receiving(self, keys: LinkKeys) -> _Incoming:
+        return _Incoming(keys, Opener(keys.d2h, keys.ivs(Direction.D2H), self._ledger.usage(keys, Direction.D2H)))
+
+    def _sending(self, keys: LinkKeys) -> _Outgoing:
+        return _Outgoing(keys, Sealer(keys.h2d, keys.ivs(Direction.H2D), self._ledger.usage(keys, Direction.H2D)))
+
+
+def _verifies(incoming: _Incoming, sealed: bytes) -> bool:
+    """Whether a message is the next one under these keys; no IV is counted."""
+    at = incoming.opener.ivs.message
+    try:
+        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at), incoming.opener.usage).open(sealed)
+    except AuthenticationError:
+        return False
+    return True
+
+
+def h2d_body(engine: int, slot: int, sealed: bytes) -> bytes:
+    """Return the body of a frame to a copy engine; the counter value in it is a claim that no device believes."""
+    return bytes([engine]) + number(slot) + sealed

@@ -1,0 +1,65 @@
+"""Whether the keys of a session still have room for a hand-over: looked at before the GPU travels, while it is clean.
+
+A key that is due to rotate, or has no room for what is to come, is not used for another hand-over. Where a rotation
+makes new keys there is nothing to do; where it goes back to the same ones, only a new session has others. A hand-over
+that does not fit under new keys fits under none.
+"""
+
+from __future__ import annotations
+
+from carnet_ref.device.commands import (
+    Command,
+    Fence,
+    Fenced,
+    MemoryRead,
+    ReadBack,
+    Reply,
+    Rotated,
+    Scrub,
+    Scrubbed,
+    Train,
+    Trained,
+    Upload,
+    size_of,
+)
+from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.keys import Budget, Direction, KeyUsage, UsageState
+from carnet_ref.systems.gpu_travelling.roles.job import Job
+from carnet_ref.transport.frames import ORCHESTRATOR
+
+_ANY_CHUNK = Budget.of([0])
+_AWAY = {Direction.H2D: _ANY_CHUNK, Direction.D2H: Budget.of([size_of(Rotated(0, 1))])}
+"""What a turn takes of a holder's keys at least: one chunk, and the acknowledgement of the rotation."""
+
+
+def at_home(model: int) -> dict[Direction, Budget]:
+    """Return what one return takes of the orchestrator's keys, with a model of so many bytes."""
+    short: tuple[Command, ...] = (Fence(), ReadBack(0), Train(), Scrub())
+    orders = [*map(size_of, short), size_of(Upload(TRAINING_CODE, b"")) + model]
+    answers: tuple[Reply, ...] = (Rotated(0, 1), Fenced(), Scrubbed(0))
+    replies = [*map(size_of, answers)]
+    replies += [size_of(MemoryRead(TRAINING_CODE, b"", 0)) + model, size_of(Trained(0.0, b"")) + model]
+    return {Direction.H2D: Budget.of(orders), Direction.D2H: Budget.of(replies)}
+
+
+def shortage(job: Job, holder: str) -> str:
+    """Return why the next hand-over, to ``holder``, should be under other keys than this session's; nothing if not."""
+    uses = [
+        (owner, way, job.live.usage(owner, way), needs[way])
+        for owner, needs in ((holder, _AWAY), (ORCHESTRATOR, at_home(len(job.progress.model))))
+        for way in Direction
+    ]
+    for owner, way, usage, needs in uses:
+        if short := _short(job, usage, needs):
+            return f"{owner}'s {way.value} key {short}"
+    return ""
+
+
+def _short(job: Job, usage: KeyUsage, needs: Budget) -> str:
+    """Say what a key lacks; in a session that was never lent, a key that is due is used up to its limit."""
+    left = usage.left
+    if needs.messages > left.messages:
+        return f"has {left.messages:,} messages left, and {needs.messages:,} are needed"
+    if needs.units > left.units:
+        return f"has {left.units:,} work units left, and {needs.units:,} are needed"
+    return "is due to rotate" if usage.state is UsageState.ROTATION_DUE and job.lendings else ""

@@ -1,0 +1,49 @@
+"""The memory a search may hold is shared among the workers of a campaign, and no worker under its share stops."""
+
+import subprocess
+import sys
+
+import pytest
+
+from carnet_check.engines.explicit import exploration
+from carnet_check.engines.explicit.exploration import Watch, resident_bytes
+
+MEBIBYTE = 1 << 20
+HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
+
+
+def _watch(max_memory: int, workers: int) -> Watch:
+    return Watch(max_states=None, max_memory=max_memory, progress=None, workers=workers)
+
+
+def test_a_search_alone_stops_beyond_its_memory() -> None:
+    assert _watch(resident_bytes() // 2, 1).exceeded(0) == "memory"
+    assert _watch(resident_bytes() * 2, 1).exceeded(0) is None
+
+
+def test_a_worker_under_its_share_goes_on_whatever_the_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exploration, "_resident_in_siblings", lambda: 1 << 60)
+    assert _watch(resident_bytes() * 3, 2).exceeded(0) is None
+
+
+def test_a_worker_over_its_share_goes_on_while_the_others_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = resident_bytes() * 3 // 2
+    monkeypatch.setattr(exploration, "_resident_in_siblings", lambda: 0)
+    assert _watch(memory, 2).exceeded(0) is None
+    monkeypatch.setattr(exploration, "_resident_in_siblings", lambda: memory)
+    assert _watch(memory, 2).exceeded(0) == "memory"
+
+
+def test_what_siblings_hold_is_counted() -> None:
+    """A sibling of ours is started by a child of ours that asks on our behalf."""
+    script = (
+        "import subprocess, sys\n"
+        f"holder = subprocess.Popen([sys.executable, '-c', {HOLDS!r}, '{64 * MEBIBYTE}'],"
+        " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "holder.stdout.readline()\n"
+        "ask = 'from carnet_check.engines.explicit.exploration import _resident_in_siblings as held; print(held())'\n"
+        "print(subprocess.run([sys.executable, '-c', ask], capture_output=True, text=True, check=True).stdout)\n"
+        "holder.communicate()\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert int(told) >= 64 * MEBIBYTE

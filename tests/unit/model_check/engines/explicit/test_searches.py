@@ -1,0 +1,77 @@
+"""A search is an error where its instance breaks an axiom, is complete where all of it is, and shows what replays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from carnet_check.engines.explicit import Exploration, explore, searches
+from carnet_check.engines.explicit.searches import Caps, Search, search_in, search_scope
+from carnet_check.loading.scope import Scope
+from carnet_spec.language import Draft, Instance, Profile, Protocol, Step, forall
+from carnet_spec.trace import Trace
+from tests.unit.model_check.small import Party, alice, claimed, corrupt, drafted, seen
+
+
+def see(step: Step, a: Party) -> None:
+    step.given("not alice", a != alice)
+    step.insert(seen(a))
+
+
+def _protocol() -> Protocol:
+    draft: Draft = drafted(see)
+    draft.axiom("alice honest", ~corrupt(alice))
+    draft.threat("none", "nobody is corrupt", nobody=forall(lambda x: ~corrupt(x), Party))
+    draft.threat("anyone", "anyone may be corrupt")
+    return claimed(draft, unseen=lambda: ~seen(alice))
+
+
+def _instance(parties: int = 2, *bad: str) -> Instance:
+    names = ("alice", *(f"p{number}" for number in range(1, parties)))
+    rows = frozenset((name,) for name in bad)
+    return Instance({"Party": names}, {"corrupt": rows}, {"alice": {(): "alice"}})
+
+
+TASK = Search("small", "main", (), "anyone", Profile("tiny", {}), ("unseen",), reduction=False)
+INSTANCES = {
+    "anyone": (_instance(2, "p1"), "anyone", ()),
+    "nobody": (_instance(2), "none", ()),
+    "against an axiom": (
+        _instance(2, "alice"),
+        "anyone",
+        ("the instance under anyone violates axiom 'alice honest'",),
+    ),
+    "against the threat model": (
+        _instance(2, "p1"),
+        "none",
+        ("the instance under none violates axiom 'none: nobody'",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_an_instance_that_breaks_an_axiom_is_an_error(name: str) -> None:
+    instance, threat, problems = INSTANCES[name]
+    found = search_in(replace(TASK, threat=threat), _protocol(), instance)
+    assert found.problems == problems
+    assert found.complete is not bool(problems)
+    assert bool(found.states) is not bool(problems)
+
+
+def test_several_instances_are_complete_if_each_of_them_is() -> None:
+    both = Scope(((_instance(2), None), (_instance(4), None)), "two and four parties")
+    whole = search_scope(TASK, _protocol(), both)
+    assert (whole.states, whole.complete) == (2 + 8, True)
+    capped = search_scope(replace(TASK, caps=Caps(states=6)), _protocol(), both)
+    assert (capped.complete, capped.stopped_by) == (False, "states")
+
+
+def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*args: object, **kwargs: object) -> Exploration:
+        explored = explore(*args, **kwargs)  # type: ignore[arg-type] # handed on as it came
+        return replace(explored, violations={"unseen": Trace("small", "main", (), "anyone", ())})
+
+    monkeypatch.setattr(searches, "explore", mistaken)
+    (problem,) = search_in(TASK, _protocol(), _instance()).problems
+    assert problem == "the interpreter replays the counterexample to unseen, and the claim still holds"

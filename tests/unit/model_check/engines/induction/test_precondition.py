@@ -1,0 +1,53 @@
+"""Weakest preconditions by hand: where arguments and updates go, in order."""
+
+from __future__ import annotations
+
+from carnet_check.engines.induction import prove
+from carnet_check.engines.induction.precondition import after_updates, at_start
+from carnet_check.engines.induction.structure import Structure
+from carnet_spec.language import Formula, Step
+from carnet_spec.language.printing import show
+from tests.unit.model_check.small import Party, ahead, alice, before, bob, claimed, drafted, first, second
+
+
+def _ahead_at_first(a: Party, b: Party) -> Formula:
+    return before(a, b)
+
+
+def meet(step: Step, a: Party, b: Party) -> None:
+    step.require("ahead", ahead(a, b))
+    step.insert(ahead(a, b))
+
+
+def test_an_initial_value_takes_its_arguments_in_their_order() -> None:
+    draft = drafted(meet)
+    draft.initially(ahead, _ahead_at_first)
+    protocol = draft.protocol()
+    start = at_start(protocol.initial, protocol.symbols)
+    assert show(start(ahead(alice, bob).term)) == "before(alice, bob)"
+    assert show(start(ahead(bob, alice).term)) == "before(bob, alice)"
+
+
+def test_what_holds_at_first_is_proved_of_these_arguments_and_no_others() -> None:
+    draft = drafted(meet)
+    draft.axiom("one way", before(alice, bob) & ~before(bob, alice))
+    draft.initially(ahead, _ahead_at_first)
+    protocol = claimed(draft, forth=lambda: ahead(alice, bob), back=lambda: ahead(bob, alice))
+    proof = prove(protocol, jobs=1)
+    assert [proof.claim(name).proved for name in ("forth", "back")] == [True, False]
+
+
+def turn(step: Step) -> None:
+    step.insert(first)
+    step.remove(first, when=second, name="last")
+    step.insert(second, when=first)
+
+
+def test_the_last_update_of_a_symbol_counts_and_all_read_the_state_before() -> None:
+    (action,) = drafted(turn).protocol().actions
+    after = after_updates(action.updates)
+    for one, other in ((False, False), (False, True), (True, False), (True, True)):
+        held = {first.term.symbol: one, second.term.symbol: other}  # type: ignore[union-attr] # both are flags
+        state = Structure({}, {symbol: frozenset({()} if holds else ()) for symbol, holds in held.items()}, {})
+        assert state.holds(after(first.term)) is (not other)
+        assert state.holds(after(second.term)) is (one or other)

@@ -1,0 +1,55 @@
+"""What is explored for a claim that reads what nobody wrote yet, and what is said of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from carnet_check.loading.families import Source
+from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
+from carnet_spec.language import Draft, Family, Instance, Profile, Protocol, Scale, Step, Variant, implies
+from tests.unit.model_check.small import Party, claimed, drafted, first, last, seen
+
+
+def see(step: Step, a: Party) -> None:
+    step.set(last, a)
+    step.insert(seen(a))
+
+
+def begin(step: Step) -> None:
+    step.insert(first)
+
+
+def _draft(variant: str) -> Draft:
+    draft = drafted(see, begin)
+    claimed(draft, early=lambda: implies(first, seen(last)), late=lambda: implies(first, first))
+    return draft
+
+
+def _instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    return Instance({"Party": tuple(f"p{number}" for number in range(scale["parties"]))}, describes="some parties")
+
+
+FAMILY = Family("small", "A few lines", _draft, _instance, {"main": Variant("main", "as written")}, ("main",))
+
+
+def _scope(parties: int) -> Scope:
+    source, profile = Source("small", FAMILY, "small"), Profile("tiny", {"parties": parties})
+    return scope_of(source, source.protocol(), "unrestricted", profile, ("early", "late"))
+
+
+@pytest.mark.parametrize("parties", [2, 3, MOST_FIRST_VALUES])
+def test_a_claim_that_reads_early_is_explored_from_every_first_value(parties: int) -> None:
+    found = _scope(parties)
+    (shared, everyone), *more = found.instances
+    assert (dict(shared.first), everyone) == ({}, None)
+    assert {claims for _, claims in more} == {("early",)}
+    assert {instance.first["last"][()] for instance, _ in more} == set(shared.elements["Party"])
+    assert not found.left_out
+
+
+def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:
+    found = _scope(MOST_FIRST_VALUES + 1)
+    assert len(found.instances) == 1
+    assert dict(found.left_out) == {
+        "early": "it may read last before it is written, and was explored from one first value only"
+    }

@@ -1,0 +1,81 @@
+"""What is said never to happen never does, in no instance and from no first state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+import pytest
+
+from carnet_check.verification.vacuity import possible, satisfiable
+from carnet_spec.language import Draft, Formula, Goal, Step, exists, true
+from tests.unit.model_check.small import Party, Phase, drafted, first, phase, second, seen, third
+
+
+def see(step: Step, a: Party) -> None:
+    step.require("late", phase == Phase.LATE)
+    step.insert(seen(a))
+
+
+def come(step: Step) -> None:
+    step.require("early", phase == Phase.EARLY)
+    step.set(phase, Phase.LATE)
+
+
+def carry(step: Step) -> None:
+    step.require("seen", exists(seen, Party))
+    step.insert(second)
+
+
+def never(step: Step) -> None:
+    step.require("first", first)
+    step.insert(third)
+
+
+def _draft(*, begins: bool) -> Draft:
+    draft = drafted(see, come, carry, never)
+    if begins:
+        draft.initially(phase, Phase.EARLY)
+    return draft
+
+
+def _may(formula: Formula, *, begins: bool = True) -> bool:
+    protocol = _draft(begins=begins).protocol()
+    taken = possible(protocol, None, MappingProxyType({}), ())
+    return satisfiable(protocol, None, Goal("it", (), formula.term, ""), taken)
+
+
+HAPPENS: dict[str, Callable[[], Formula]] = {
+    "a value that is assigned": lambda: phase == Phase.LATE,
+    "what is inserted": lambda: exists(seen, Party),
+    "what follows from what is inserted": lambda: second,
+}
+NEVER: dict[str, Callable[[], Formula]] = {
+    "a value that nobody assigns": lambda: phase == Phase.OVER,
+    "what nobody inserts": lambda: first,
+    "what waits for what nobody inserts": lambda: third,
+}
+
+
+@pytest.mark.parametrize("name", HAPPENS)
+def test_it_may_happen(name: str) -> None:
+    assert _may(HAPPENS[name]())
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_it_never_happens(name: str) -> None:
+    assert not _may(NEVER[name]())
+
+
+def test_a_variable_without_a_first_value_may_hold_anything() -> None:
+    assert _may(phase == Phase.OVER, begins=False)
+
+
+def test_a_relation_that_holds_at_first_may_hold() -> None:
+    draft = _draft(begins=True)
+    draft.initially(first, true)
+    protocol = draft.protocol()
+    taken = possible(protocol, None, {}, ())
+    assert {action.name for action in taken} == {"see", "come", "carry", "never"}
+    before = possible(_draft(begins=True).protocol(), None, {}, ())
+    assert {action.name for action in before} == {"see", "come", "carry"}

@@ -1,0 +1,47 @@
+"""A whole run in one process: rounds are trained, the loss falls, and the platform never saw a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from carnet_ref.platform.bus import Platform
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.transport.frames import Frame
+from tests.fixtures.worlds import world_of
+
+SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_run_completes_and_the_loss_falls(schedule: str) -> None:
+    cast = Cast(holder_names(2), 4, schedule)
+    world, told = world_of(cast)
+    world.run()
+    progress = world.orchestrator.job.progress
+    assert world.failure == ""
+    assert progress.rounds == 4
+    assert progress.losses[-1] < progress.losses[0]
+    assert progress.provisioned == 4 * 3 * 2048
+    assert not [line for line in told if "given up" in line]
+
+
+def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
+    models = []
+    for schedule in ("engine-per-holder", "reset"):
+        world, _ = world_of(Cast(holder_names(2), 3, schedule))
+        world.run()
+        models.append(world.orchestrator.job.progress.model)
+    assert models[0] == models[1]
+
+
+def test_the_platform_sees_no_plaintext_and_no_model() -> None:
+    cast = Cast(holder_names(2), 2)
+    frames: list[Frame] = []
+    world, _ = world_of(cast, Platform(keep=frames.append))
+    world.run()
+    seen = b"".join(frame.body for frame in frames)
+    for holder in cast.holders:
+        for chunk in cast.dataset(holder):
+            assert chunk[:32] not in seen
+    assert world.orchestrator.job.progress.model[100:132] not in seen
+    assert not Platform().host_memory

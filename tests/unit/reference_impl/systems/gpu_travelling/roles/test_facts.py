@@ -1,0 +1,218 @@
+"""Facts come out of their checks alone, channels open each record once, limits and ages are held to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
+from carnet_ref.keys import (
+    Budget,
+    Direction,
+    H100KeySchedule,
+    KeyExhaustedError,
+    KeySchedule,
+    KeyUsage,
+    LinkKeys,
+    Sealer,
+    UsageLimits,
+    key_schedule,
+)
+from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
+    Answer,
+    Decline,
+    Evidence,
+    Grant,
+    Hello,
+    NoChannel,
+    Proof,
+    Record,
+    Return,
+    encode_envelope,
+    encode_message,
+    parse_envelope,
+    parse_message,
+)
+from carnet_ref.systems.gpu_travelling.roles.facts import Fact, ForgedFactError
+from carnet_ref.systems.gpu_travelling.roles.job import Progress
+from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.transport.frames import ProtocolError
+from carnet_ref.wire.reader import MalformedError
+from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.worlds import draws, world_of
+
+KINDS = Fact.__subclasses__()
+GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
+LIMITS = UsageLimits.for_advantage()
+
+
+def link(defences: Defences = ALL, limits: UsageLimits = LIMITS) -> tuple[Link, KeySchedule]:
+    """Return the orchestrator's link, and the schedule at the other end."""
+    ends = [key_schedule("sealed-under-master", H100KeySchedule(bytes(range(32)))) for _ in range(2)]
+    return Link("s1", ends[0], b"launch", defences, limits), ends[1]
+
+
+def device(keys: LinkKeys) -> Sealer:
+    return Sealer(keys.d2h, keys.ivs(Direction.D2H), KeyUsage())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_nobody_makes_a_fact_but_its_check(kind: type[Fact]) -> None:
+    with pytest.raises(ForgedFactError):
+        kind(object(), "s1/0")
+
+
+def test_a_fact_about_another_session_is_of_no_use() -> None:
+    ours, _ = link()
+    facts.require(facts.attested("s1"), ours)
+    with pytest.raises(ProtocolError):
+        facts.require(facts.attested("s2"), ours)
+
+
+def test_an_acknowledgement_counts_under_the_new_key_only() -> None:
+    ours, gpu = link()
+    old = device(gpu.keys)
+    new = device(gpu.follow(ours.draw("alice", draws("order"))))
+    good = new.seal(encode(Rotated(1, 1)))
+    assert facts.rotated(ours, good, False, ALL).about == "s1/1"
+    again, gpu = link()
+    gpu.follow(again.draw("alice", draws("order")))
+    with pytest.raises(AuthenticationError):
+        facts.rotated(again, old.seal(encode(Rotated(1, 1))), False, ALL)
+
+
+@pytest.mark.parametrize(("epoch", "live"), [(2, 1), (1, 2)], ids=["another epoch", "an engine too many"])
+def test_an_acknowledgement_has_to_say_the_right_thing(epoch: int, live: int) -> None:
+    ours, gpu = link()
+    new = device(gpu.follow(ours.draw("alice", draws("order"))))
+    with pytest.raises(ProtocolError):
+        facts.rotated(ours, new.seal(encode(Rotated(epoch, live))), False, ALL)
+
+
+def test_scrub_and_fence_are_not_each_other() -> None:
+    ours, gpu = link()
+    with pytest.raises(ProtocolError):
+        facts.scrubbed(ours, device(gpu.keys).seal(encode(Fenced())), ALL)
+    ours, gpu = link()
+    with pytest.raises(ProtocolError):
+        facts.fenced(ours, device(gpu.keys).seal(encode(Scrubbed(0))), ALL)
+    with pytest.raises(AuthenticationError):
+        facts.fenced(ours, None, ALL)
+
+
+def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
+    ours, gpu = link()
+    with pytest.raises(ProtocolError, match="7 bytes are left"):
+        facts.scrubbed(ours, device(gpu.keys).seal(encode(Scrubbed(7))), ALL)
+
+
+def test_nothing_stands_in_for_a_step_whose_defence_stands() -> None:
+    ours, _ = link()
+    for instead in (facts.kept, facts.fence_left_out):
+        with pytest.raises(ProtocolError):
+            instead(ours, ALL)
+
+
+def test_a_key_is_used_to_its_limit_and_no_further() -> None:
+    ours, _ = link(limits=UsageLimits(2, 7))
+    ours.seal(Fence())
+    ours.seal(Fence())
+    assert ours.lend() == Budget((1 << 28) // 16, 4)
+    ours.count_borrowed(3, 16)
+    ours.seal(Fence())
+    with pytest.raises(KeyExhaustedError):
+        ours.seal(Fence())
+    free, _ = link(Defences(frozenset({"key-usage-limit"})), UsageLimits(2, 2))
+    for _ in range(9):
+        free.seal(Fence())
+
+
+def test_a_count_never_goes_back_and_an_iv_is_never_used_again() -> None:
+    ours, _ = link()
+    slots = [ours.seal(Fence())[0] for _ in range(2)]
+    for count in (7, 3):
+        ours.lend()
+        ours.count_borrowed(count, 0)
+    assert [*slots, ours.seal(Fence())[0]] == [0, 1, 7]
+    ours.lend()
+    with pytest.raises(KeyExhaustedError):
+        ours.count_borrowed(1 << 30, 0)
+
+
+def test_old_evidence_opens_no_hand_over() -> None:
+    cast = FastCast(holder_names(1), 2, chunks=1, trainer=ChainTrainer())
+    world, told = world_of(cast)
+    job = world.orchestrator.job
+    job.terms = replace(job.terms, evidence_lasts=10.0)
+    while job.progress.rounds < 1:
+        world.step()
+    world.now += 11.0
+    world.tick()
+    world.run()
+    assert any("seconds old" in line for line in told)
+    assert job.progress.rounds == 2
+
+
+def test_a_channel_opens_each_record_once_and_in_order() -> None:
+    asking = Initiator(draws("holder"))
+    share, theirs = respond(asking.hello, draws("orchestrator"))
+    ours = asking.finish(share)
+    assert ours.exporter == theirs.exporter
+    first, second = ours.seal(b"one"), ours.seal(b"two")
+    assert theirs.open(first) == b"one"
+    with pytest.raises(AuthenticationError):
+        theirs.open(first)
+    other, _ = respond(asking.hello, draws("somebody else"))
+    assert asking.finish(other).exporter != theirs.exporter
+    assert second
+
+
+ENVELOPES = (
+    Hello(b"share", b"nonce"),
+    Answer(b"share", b"to"),
+    Record(b"channel", b"sealed"),
+    NoChannel(),
+    NoChannel(b"channel"),
+)
+MESSAGES = (Evidence(b"quote", "s1"), Proof(b"signature"), GRANT, Return("s1", 2, 3, 4), Decline("s1", 2, Budget(3, 4)))
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES, ids=repr)
+def test_envelopes_survive_the_wire(envelope: Hello) -> None:
+    data = encode_envelope(envelope)
+    assert parse_envelope(data) == envelope
+    with pytest.raises(MalformedError):
+        parse_envelope(data + b"x")
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda each: type(each).__name__)
+def test_messages_survive_the_wire(message: Proof) -> None:
+    data = encode_message(message)
+    assert parse_message(data) == message
+    with pytest.raises(MalformedError):
+        parse_message(data[:-1])
+
+
+@pytest.mark.parametrize("data", [b"", b"\x09", b"\xff\0\0\0\0"])
+def test_what_is_no_message_is_malformed(data: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_envelope(data)
+    with pytest.raises(MalformedError):
+        parse_message(data)
+
+
+def test_a_grant_shows_no_key_when_it_is_printed() -> None:
+    assert "key" not in repr(GRANT).replace("keys", "").replace("h2d_key", "")
+
+
+def test_progress_survives_the_journal() -> None:
+    progress = Progress(2, (1.5, 0.5), 100, b"model")
+    assert Progress.parse(progress.encode()) == progress
+    with pytest.raises(MalformedError):
+        Progress.parse(b"\x01\0\0\0x\0\0\0\0")

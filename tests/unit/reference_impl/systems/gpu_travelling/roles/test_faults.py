@@ -1,0 +1,351 @@
+"""Faults put into the implementation on purpose: each is caught by a role's own check or by conformance."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.conformance import conform
+from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device.gpu import Device
+from carnet_ref.device.memory import Region
+from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
+from carnet_ref.recorder import believed, write_trace
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.roles import appraising, custody, facts, setup
+from carnet_ref.systems.gpu_travelling.roles import returning as round
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
+from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
+from carnet_ref.systems.gpu_travelling.roles.holder import Provides
+from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, Transition
+from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.return_order import Stage, stages
+from carnet_ref.transport.frames import Note, Proceed
+from tests.fixtures.worlds import TestWorld, world_of
+
+CAST = Cast(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
+SHOWN = Path(__file__).parents[6] / "docs" / "results" / "faults.csv"
+Fault = Callable[[pytest.MonkeyPatch], None]
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(plant: Fault) -> Fault:
+    """Add a fault to the list."""
+    FAULTS[plant.__name__.replace("_", " ")] = plant
+    return plant
+
+
+def without(*left_out: Stage) -> Callable[..., tuple[Stage, ...]]:
+    return lambda *args: tuple(stage for stage in stages(*args) if stage not in left_out)
+
+
+def reordered(*order: Stage) -> Callable[..., tuple[Stage, ...]]:
+    return lambda *args: tuple(sorted(stages(*args), key=order.index))
+
+
+@fault
+def scrub_leaves_the_buffer(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Device, "scrub", lambda self: self.memory.clear(Region.WORKSPACE))
+
+
+@fault
+def scrub_leaves_the_workspace(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Device, "scrub", lambda self: self.memory.clear(Region.BUFFER))
+
+
+@fault
+def scrub_is_not_ordered(patch: pytest.MonkeyPatch) -> None:
+    def skip(job: Job) -> Transition:
+        return custody.lend(job, BufferScrubbed(facts._MINT, job.live.name(job.live.keys)))
+
+    patch.setattr(round, "_scrub", skip)
+
+
+@fault
+def the_old_engine_stays_alive(patch: pytest.MonkeyPatch) -> None:
+    def install(self: CopyEngines, keys: LinkKeys) -> None:
+        self._receive_under(keys)
+        self._send_under(keys)
+
+    patch.setattr(CopyEngines, "install", install)
+
+
+@fault
+def the_gpu_keeps_the_old_reply_key(patch: pytest.MonkeyPatch) -> None:
+    def install(self: CopyEngines, keys: LinkKeys) -> None:
+        self._receiving.clear()
+        self._receive_under(keys)
+
+    patch.setattr(CopyEngines, "install", install)
+
+
+@fault
+def the_gpu_restarts_its_counter(patch: pytest.MonkeyPatch) -> None:
+    def opened(self: CopyEngines, engine: int, ciphertext: bytes, claimed: int) -> Any:
+        receiving = self._receiving[engine]
+        receiving.opener = Opener(receiving.keys.h2d, receiving.keys.ivs(Direction.H2D), KeyUsage())
+        return original(self, engine, ciphertext, claimed)
+
+    original = CopyEngines.open
+    patch.setattr(CopyEngines, "open", opened)
+
+
+@fault
+def a_holder_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
+    def on_proceed(self: Provides) -> Transition:
+        self.sealer = self._sealer_from_start()
+        return original(self)  # type: ignore[return-value]
+
+    original = Provides.on_proceed
+    patch.setattr(Provides, "on_proceed", on_proceed)
+
+
+@fault
+def the_orchestrator_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
+    def seal(self: Link, command: Any) -> tuple[int, bytes]:
+        keys = self.keys
+        self._outgoing.sealer = Sealer(keys.h2d, keys.ivs(Direction.H2D), KeyUsage())
+        return original(self, command)
+
+    original = Link.seal
+    patch.setattr(Link, "seal", seal)
+
+
+@fault
+def the_grant_counts_from_too_far(patch: pytest.MonkeyPatch) -> None:
+    original = custody._paper
+    patch.setattr(custody, "_paper", lambda *args: replace(original(*args), start=1))
+
+
+@fault
+def the_whole_bundle_is_lent(patch: pytest.MonkeyPatch) -> None:
+    def paper(job: Job, *args: Any) -> Grant:
+        return replace(original(job, *args), d2h=job.live.keys.d2h)
+
+    original = custody._paper
+    patch.setattr(custody, "_paper", paper)
+
+
+@fault
+def the_launch_key_is_lent(patch: pytest.MonkeyPatch) -> None:
+    def paper(job: Job, *args: Any) -> Grant:
+        return replace(original(job, *args), launch=job.live.launch_key)
+
+    original = custody._paper
+    patch.setattr(custody, "_paper", paper)
+
+
+@fault
+def the_grant_goes_to_the_wrong_holder(patch: pytest.MonkeyPatch) -> None:
+    def grant(job: Job, rotated: KeyRotated) -> Transition:
+        due, job.holder = job.holder, next(name for name in job.terms.holders if name != job.holder)
+        state, effects = original(job, rotated)
+        job.holder = due
+        return state, effects
+
+    original = custody.grant
+    patch.setattr(custody, "grant", grant)
+
+
+@fault
+def memory_is_checked_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
+    order = (Stage.FENCE, Stage.UPLOAD, Stage.READ_BACK, Stage.ROTATE)
+    patch.setattr(round, "stages", reordered(*order))
+
+
+@fault
+def contexts_are_fenced_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", reordered(Stage.FENCE, Stage.ROTATE, Stage.UPLOAD, Stage.READ_BACK))
+
+
+@fault
+def nothing_rotates_at_return(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.ROTATE))
+
+
+@fault
+def contexts_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.FENCE))
+
+
+@fault
+def the_code_is_not_uploaded_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.UPLOAD))
+
+
+@fault
+def nothing_is_read_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round, "stages", without(Stage.READ_BACK))
+
+
+@fault
+def an_acknowledgement_of_a_rotation_is_not_awaited(patch: pytest.MonkeyPatch) -> None:
+    def order_rotation(job: Job, attested: Any) -> Transition:
+        state, effects = original(job, attested)
+        return state, [*effects, Proceed()]
+
+    def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Any) -> KeyRotated:
+        link.take(inward)
+        return KeyRotated(facts._MINT, link.name(link.keys))
+
+    original = custody.order_rotation
+    patch.setattr(custody, "order_rotation", order_rotation)
+    patch.setattr(facts, "rotated", rotated)
+
+
+@fault
+def the_report_answers_another_nonce(patch: pytest.MonkeyPatch) -> None:
+    def accept(session: Any, evidence: Any, nonce: bytes, appraiser: Any, defences: Any) -> Any:
+        waived = replace(defences, off=frozenset({"report-nonce"}))
+        return original(session, evidence, nonce, appraiser, waived)
+
+    def begun(self: setup.AwaitsReport, job: Job, nonce: bytes) -> None:
+        waits(self, job, bytes(32))
+
+    original, waits = appraising.accept_report, setup.AwaitsReport.__init__
+    patch.setattr("carnet_ref.systems.gpu_travelling.roles.setup.accept_report", accept)
+    patch.setattr(setup.AwaitsReport, "__init__", begun)
+
+
+@fault
+def a_chunk_is_recorded_as_another(patch: pytest.MonkeyPatch) -> None:
+    def on_proceed(self: Provides) -> Any:
+        state, effects = original(self)
+        notes = [at for at, effect in enumerate(effects) if isinstance(effect, Note)]
+        if notes and self.sent == 1:
+            taken = effects[notes[0]]
+            assert isinstance(taken, Note)
+            args = tuple((name, value.replace("chunk 1", "chunk 2")) for name, value in taken.step.args)
+            effects[notes[0]] = Note(replace(taken.step, args=args))
+        return state, effects
+
+    original = Provides.on_proceed
+    patch.setattr(Provides, "on_proceed", on_proceed)
+
+
+@fault
+def a_chunk_is_counted_and_not_sent(patch: pytest.MonkeyPatch) -> None:
+    def on_proceed(self: Provides) -> Any:
+        state, effects = original(self)
+        return state, effects if self.sent != 3 or len(effects) < 4 else [*effects[:2], effects[3]]
+
+    original = Provides.on_proceed
+    patch.setattr(Provides, "on_proceed", on_proceed)
+
+
+@fault
+def what_an_evicted_holder_left_is_trained_on(patch: pytest.MonkeyPatch) -> None:
+    def on_return(self: custody.AwaitsReturn, holder: str, given: Return) -> Transition:
+        state, effects = self._evict("the lease is over")
+        self.job.custody, self.job.count = Custody.RETURNED, given.count
+        return state, effects
+
+    patch.setattr(custody.AwaitsReturn, "on_return", on_return)
+
+
+@fault
+def a_verified_fact_is_made_without_a_check(patch: pytest.MonkeyPatch) -> None:
+    def verified(link: Link, sealed: bytes, expected: Any, defences: Any) -> MemoryVerified:
+        return MemoryVerified(object(), link.name(link.keys))
+
+    patch.setattr(facts, "verified", verified)
+
+
+@fault
+def a_fact_of_another_session_is_used(patch: pytest.MonkeyPatch) -> None:
+    def fenced(link: Link, sealed: bytes | None, defences: Any) -> ContextsFenced:
+        original(link, sealed, defences)
+        return ContextsFenced(facts._MINT, "another session/0")
+
+    original = facts.fenced
+    patch.setattr(facts, "fenced", fenced)
+
+
+SELF, TRACE = "noticed", "does not conform"
+CAUGHT = {
+    "scrub leaves the buffer": (SELF, "bytes are left after the scrub"),
+    "scrub leaves the workspace": (SELF, "bytes are left after the scrub"),
+    "scrub is not ordered": (TRACE, "rotate_out: the check 'phase'"),
+    "the old engine stays alive": (SELF, "2 copy engines take traffic after a rotation"),
+    "the gpu keeps the old reply key": (SELF, "orchestrator: session given up: AES-GCM tag does not verify"),
+    "the gpu restarts its counter": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "a holder uses an iv twice": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the orchestrator uses an iv twice": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the grant counts from too far": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the whole bundle is lent": (SELF, "a grant of more than the host-to-device half"),
+    "the launch key is lent": (SELF, "a grant of more than the host-to-device half"),
+    "the grant goes to the wrong holder": (TRACE, "grant: the check 'addressee'"),
+    "memory is checked before the rotation": (SELF, "the GPU received 5 messages, the holder sent 3"),
+    "contexts are fenced before the rotation": (SELF, "the GPU received 4 messages, the holder sent 3"),
+    "nothing rotates at return": (SELF, "the GPU received 5 messages, the holder sent 3"),
+    "contexts are not fenced": (SELF, "nothing is done at home before fence and check"),
+    "the code is not uploaded again": (SELF, "code in GPU memory is not the orchestrator's"),
+    "nothing is read back": (SELF, "nothing is done at home before fence and check"),
+    "an acknowledgement of a rotation is not awaited": (SELF, "while the orchestrator awaits return"),
+    "the report answers another nonce": (TRACE, "accept_gpu: the check 'report in session'"),
+    "a chunk is recorded as another": (TRACE, "provision: the check 'in order'"),
+    "a chunk is counted and not sent": (SELF, "the GPU received 2 messages, the holder sent 3"),
+    "what an evicted holder left is trained on": (TRACE, "send_train: the check 'returned'"),
+    "a verified fact is made without a check": ("refused", "MemoryVerified comes out of its check"),
+    "a fact of another session is used": (SELF, "is not about session"),
+}
+"""What catches each fault: a role's own check, or conformance, and what it says."""
+
+
+def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
+    """Return how a run went wrong; nothing, if nothing did."""
+    try:
+        world.run(20_000)
+    except facts.ForgedFactError as error:
+        return f"refused: {error}"
+    complaints = [line for line in told if "given up" in line or "failed" in line]
+    if complaints:
+        return f"noticed: {complaints[0]}"
+    steps, threat = believed(world.recorder.lines)
+    write_trace(folder / "trace", CAST.header(1, threat), steps)
+    divergence = conform(folder / "trace").divergence
+    return "" if divergence is None else f"does not conform: {divergence}"
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Callable[[], str]:
+    def judge() -> str:
+        world, told = world_of(CAST)
+        return verdict(world, told, tmp_path)
+
+    return judge
+
+
+def test_without_a_fault_nothing_is_caught(judged: Callable[[], str]) -> None:
+    assert judged() == ""
+
+
+def test_there_are_many_faults() -> None:
+    assert set(FAULTS) == set(CAUGHT)
+    assert len(FAULTS) >= 15
+    assert {by for by, _ in CAUGHT.values()} >= {SELF, TRACE}
+
+
+def test_the_documentation_lists_them() -> None:
+    """Both are written by hand, and say the same."""
+    by = {SELF: "a role", TRACE: "conformance", "refused": "a fact"}
+    with SHOWN.open(encoding="utf-8", newline="") as file:
+        shown = list(csv.reader(file))
+    assert shown[0] == ["fault", "caught by", "which says"]
+    assert all(said.endswith("'") for caught, said in CAUGHT.values() if caught == TRACE), "a guard is named whole"
+    assert shown[1:] == [[name, by[caught], said] for name, (caught, said) in CAUGHT.items()]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_caught(name: str, judged: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What catches it is the check that is there for it, and says so."""
+    FAULTS[name](monkeypatch)
+    by, said = CAUGHT[name]
+    found = judged()
+    assert found.startswith(by)
+    assert said in found

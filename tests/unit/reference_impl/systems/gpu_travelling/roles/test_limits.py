@@ -1,0 +1,186 @@
+"""What roles do about the limit of a key: a holder keeps to its share, and the orchestrator counts what it lent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from carnet_ref.device.commands import Fence, MemoryRead, Rotated, Train, Trained, Upload, Write, encode
+from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits, key_schedule
+from carnet_ref.systems.gpu_travelling.defences import ALL
+from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
+from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, Back, Finished, NeedsSession
+from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, Provides
+from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link
+from carnet_ref.systems.gpu_travelling.roles.rationing import at_home
+from carnet_ref.transport.frames import ORCHESTRATOR, Ended, Remark, Send
+from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.worlds import TestWorld, draws, world_of
+
+LIMITS = UsageLimits.for_messages(8)
+SECRET = bytes(range(32))
+
+
+def away(key_messages: int | None = None, rounds: int = 1) -> tuple[TestWorld, AwaitsReturn]:
+    """Return a run in which the orchestrator has lent the GPU after so many rounds less one."""
+    cast = FastCast(holder_names(2), 4, chunks=3, chunk_bytes=16, key_messages=key_messages, trainer=ChainTrainer())
+    world, _ = world_of(cast)
+    job = world.orchestrator.job
+    while not (isinstance(world.orchestrator.state, AwaitsReturn) and job.progress.rounds == rounds - 1):
+        assert world.step()
+    state = world.orchestrator.state
+    assert isinstance(state, AwaitsReturn)
+    return world, state
+
+
+def granted(budget: Budget) -> tuple[AwaitsGrant, Grant]:
+    """Return a holder that waits for a grant, and one with this budget."""
+    world, _ = away()
+    while not isinstance(world.holder("alice").state, Provides):
+        assert world.step()
+    provides = world.holder("alice").state
+    assert isinstance(provides, Provides)
+    grant = replace(provides.grant, epoch=9, budget=budget)
+    return AwaitsGrant(provides.desk, provides.channel, provides.nonce, grant.session), grant
+
+
+def due(state: AwaitsReturn, needs: Budget) -> Decline:
+    assert state.job.lent is not None
+    return Decline(state.job.live.session, state.job.lent.epoch, needs)
+
+
+@pytest.mark.mends("H5")
+def test_a_holder_takes_a_grant_that_is_large_enough_and_declines_one_that_is_not() -> None:
+    enough = Budget(3, 3 * (3 + 1))
+    state, grant = granted(enough)
+    assert isinstance(state.on_grant(grant)[0], Provides)
+    for less in (Budget(2, 100), Budget(100, enough.units - 1), Budget()):
+        state, grant = granted(less)
+        after, effects = state.on_grant(grant)
+        assert after is state
+        assert [type(effect) for effect in effects] == [Send]
+        assert not any(name.endswith("/9") for name in state.desk.accepted), "it was never accepted"
+
+
+@pytest.mark.mends("H5")
+def test_a_holder_that_would_send_more_than_its_share_stops() -> None:
+    state, grant = granted(Budget(3, 12))
+    provides, _ = state.on_grant(grant)
+    assert isinstance(provides, Provides)
+    provides.chunks = (*provides.chunks, b"one more")
+    for _ in range(3):
+        provides.on_proceed()
+    with pytest.raises(KeyExhaustedError):
+        provides.on_proceed()
+
+
+@pytest.mark.mends("H5")
+def test_a_grant_says_how_much_of_the_key_is_left() -> None:
+    _, state = away(key_messages=20)
+    lent = state.job.live._lent_out
+    assert lent == Budget(20, TURN.units)
+    _, again = away(key_messages=20, rounds=3)
+    assert again.job.live._lent_out.messages == 17, "three were used in the same holder's first turn"
+
+
+@pytest.mark.mends("H5")
+def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
+    _, state = away(key_messages=20)
+    job = state.job
+    assert job.lent is not None
+    state.on_return("alice", Return(job.live.session, job.lent.epoch, 3, 48))
+    usage = job.live.usage("alice", Direction.H2D)
+    assert (usage.operations, usage.used_bytes) == (3, 48 + 3 * len(encode(Write(0, 0, b""))))
+
+
+@pytest.mark.mends("H5")
+def test_an_evicted_holder_has_used_all_that_it_was_lent() -> None:
+    _, state = away(key_messages=20)
+    job = state.job
+    after, _ = state._evict("the lease is over")
+    assert isinstance(after, Back)
+    assert job.live.usage("alice", Direction.H2D).left.messages == 0
+    assert job.live.usage(ORCHESTRATOR, Direction.H2D).left.messages > 0
+
+
+@pytest.mark.mends("H5")
+def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
+    _, state = away(key_messages=20)
+    job = state.job
+    assert job.lent is not None
+    after, effects = state.on_return("alice", Return(job.live.session, job.lent.epoch, 21, 0))
+    assert isinstance(after, Back)
+    assert any(isinstance(effect, Remark) and "counts what cannot be" in effect.text for effect in effects)
+
+
+@pytest.mark.mends("H5")
+def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
+    _, state = away(key_messages=20)
+    after, effects = state.on_decline("alice", due(state, Budget(30, 90)))
+    assert isinstance(after, Finished)
+    assert effects == [
+        Ended("the key limit is too low for one hand-over: alice needs 30 messages and 90 work units for one turn")
+    ]
+
+
+@pytest.mark.mends("H5")
+def test_who_had_a_used_key_and_declines_gets_another_in_a_new_session() -> None:
+    _, state = away(key_messages=20, rounds=3)
+    after, _ = state.on_decline("alice", due(state, Budget(18, 90)))
+    assert isinstance(after, NeedsSession)
+
+
+def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
+    _, state = away()
+    said = due(state, Budget(1, 1))
+    for holder, wrong in (("anna", said), ("alice", replace(said, epoch=7)), ("alice", replace(said, session="s0"))):
+        after, effects = state.on_decline(holder, wrong)
+        assert after is state
+        assert [type(effect) for effect in effects] == [Remark]
+
+
+@pytest.mark.mends("H5")
+def test_the_orchestrator_counts_its_own_key_across_epochs() -> None:
+    link = Link("s1", key_schedule("engine-per-holder", H100KeySchedule(SECRET)), b"", ALL, LIMITS)
+    for owner in ("alice", ORCHESTRATOR, "alice", ORCHESTRATOR):
+        link.draw(owner, draws(owner))
+        link.take(owner == ORCHESTRATOR)
+        link.seal(Fence())
+        link.seal(Fence())
+    assert link.usage(ORCHESTRATOR, Direction.H2D).operations == 4
+    assert link.usage("alice", Direction.H2D).operations == 4
+    assert link.usage("anna", Direction.H2D).operations == 0
+
+
+@pytest.mark.mends("L6")
+def test_a_key_that_stays_restarts_no_counter_whatever_is_ordered() -> None:
+    link = Link("s1", key_schedule("none", H100KeySchedule(SECRET)), b"", ALL, LIMITS)
+    slots = [link.seal(Fence())[0]]
+    link.draw("alice", draws("an order"))
+    link.take(inward=False)
+    slots.append(link.seal(Fence())[0])
+    assert slots == [0, 1]
+
+
+@pytest.mark.mends("L6")
+@pytest.mark.parametrize(("schedule", "next_slot"), [("none", 6), ("sealed-under-master", 1)])
+def test_ivs_that_an_evicted_holder_may_have_used_are_left_out(schedule: str, next_slot: int) -> None:
+    """Where the key changes before anything else is sent, there is nothing to leave out."""
+    link = Link("s1", key_schedule(schedule, H100KeySchedule(SECRET)), b"", ALL, UsageLimits.for_messages(6))
+    link.seal(Fence())
+    link.lend()
+    link.forfeit()
+    assert link.next_slot == next_slot
+
+
+def test_what_a_return_takes_is_what_is_sent() -> None:
+    model = b"m" * 1_000
+    needs = at_home(len(model))
+    largest = [len(encode(Upload(TRAINING_CODE, model))), len(encode(Train()))]
+    assert needs[Direction.H2D].messages == needs[Direction.D2H].messages == 5
+    assert needs[Direction.H2D].covers(Budget.of(largest))
+    replies = [encode(MemoryRead(TRAINING_CODE, model, 1)), encode(Trained(1.0, model)), encode(Rotated(1, 1))]
+    assert needs[Direction.D2H].covers(Budget.of(map(len, replies)))

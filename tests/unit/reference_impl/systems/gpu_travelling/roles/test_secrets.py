@@ -1,0 +1,143 @@
+"""What the platform recorded and what journals hold on disk is searched for every plaintext and every key of a run."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from carnet_ref.crypto import primitives as crypto
+from carnet_ref.crypto.primitives import AesGcm, AesGcmSiv
+from carnet_ref.journal.store import Journal
+from carnet_ref.platform.bus import Platform
+from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.transport.frames import ORCHESTRATOR, Frame
+from carnet_ref.transport.supervisor import Supervisor
+from tests.fixtures.worlds import draws, world_of
+
+CAST = Cast(holder_names(3), 9)
+"""As many holders and rounds as ``carnet run`` has by default."""
+KEY = bytes(range(100, 132))
+SIZE = 16
+"""Bytes in a row that betray a secret, wherever in it they stand."""
+SPY = """
+import os, sys
+sys.argv[0] = "spied on"
+from carnet_ref import crypto
+sink = open(os.environ["SPIED_KEYS"], "a", buffering=1)
+for kind in (crypto.AesGcm, crypto.AesGcmSiv):
+    def init(self, key, original=kind.__init__):
+        sink.write(bytes(key).hex() + "\\n")
+        original(self, key)
+    kind.__init__ = init
+from carnet_ref.transport import process, wire
+class Watching(process.Platform):
+    def see(self, frame):
+        super().see(frame)
+        with open(os.environ["SEEN_FRAMES"], "ab") as seen:
+            seen.write(wire.encode_frame(frame))
+process.Platform = Watching
+process.main()
+"""
+"""What a process of a run is, but that it tells every key that it makes a cipher of, and every frame it carries."""
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Return the list of every key that a cipher is made of, and every secret that keys are derived from."""
+    seen: list[bytes] = []
+
+    def watch(kind: type[AesGcm | AesGcmSiv]) -> None:
+        original = kind.__init__
+
+        def init(self: Any, key: bytes) -> None:
+            seen.append(bytes(key))
+            original(self, key)
+
+        monkeypatch.setattr(kind, "__init__", init)
+
+    watch(AesGcm)
+    watch(AesGcmSiv)
+    original = crypto.hkdf_expand_sha256
+
+    def expand(key: bytes, info: bytes, length: int = 32) -> bytes:
+        seen.append(bytes(key))
+        return original(key, info, length)
+
+    for module in ("crypto", "hpke", "keys.h100", "keys.schedules"):
+        monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
+    return seen
+
+
+def windows(text: bytes) -> Iterator[bytes]:
+    """Yield every part of a text that is as long as one that betrays a secret."""
+    return (text[start : start + SIZE] for start in range(len(text) - SIZE + 1))
+
+
+def betrayed(haystack: bytes, secrets: Iterable[bytes]) -> set[bytes]:
+    """Return the parts of secrets that are found, as bytes or in hexadecimal."""
+    sought = {part for secret in secrets for part in windows(secret)}
+    digits = re.findall(rb"[0-9a-f]{32,}", haystack)
+    read = [bytes.fromhex(run[at : len(run) - (len(run) - at) % 2].decode()) for run in digits for at in (0, 1)]
+    return sought.intersection(itertools.chain(windows(haystack), *map(windows, read)))
+
+
+def plaintexts(cast: Cast) -> list[bytes]:
+    return [chunk for holder in cast.holders for chunk in cast.dataset(holder)]
+
+
+@pytest.mark.parametrize("start", [0, 5, 2048 - SIZE])
+def test_the_search_finds_what_is_there(start: int) -> None:
+    """Sixteen bytes are enough, wherever they come from and wherever they are."""
+    (first, *_) = plaintexts(CAST)
+    part = first[start : start + SIZE]
+    noise = bytes(range(256)) * 20
+    for planted in (part, part.hex().encode()):
+        assert betrayed(noise + planted + noise, [first]) == {part}
+    assert not betrayed(noise + part[1:] + noise, [first])
+
+
+@pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master", "wrapped-under-old"])
+def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[bytes], tmp_path: Path) -> None:
+    cast = Cast(CAST.holders, CAST.rounds, schedule)
+    frames: list[Frame] = []
+    world, _ = world_of(cast, Platform(keep=frames.append))
+    for name in (ORCHESTRATOR, *cast.holders):
+        world.nodes[name].store = Journal(tmp_path / name, KEY, cast.owner(name), draws(f"journal of {name}"))
+    world.run()
+    raw = (Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    enrolment = [cast.enrolment_key(name).private_bytes(*raw)[-80:] for name in cast.holders]
+    seen = b"".join(frame.body for frame in frames) + b"".join(world.platform.host_memory)
+    on_disk = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    model = world.orchestrator.job.progress.model[8:2048]
+    assert len(set(keys)) > 30
+    assert len(seen) > 2_000_000
+    assert len(on_disk) > 100_000
+    for haystack in (seen, on_disk):
+        assert not betrayed(haystack, [*plaintexts(cast), *keys, *enrolment, model])
+
+
+def test_processes_leave_neither_plaintext_nor_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is on disk after a run in processes: what the platform saw, traces and journals."""
+    folder, spied = tmp_path / "run", tmp_path / "keys"
+    folder.mkdir()
+    monkeypatch.setenv("SPIED_KEYS", str(spied))
+    monkeypatch.setenv("SEEN_FRAMES", str(folder / "seen"))
+    supervisor = Supervisor(CAST, folder, lambda name: folder / f"{name}.journal", KEY)
+    supervisor.program = (sys.executable, "-c", SPY)
+    supervisor.run()
+    left = {path.name: path.read_bytes() for path in folder.iterdir()}
+    keys = {bytes.fromhex(line) for line in spied.read_text().split()}
+    assert len(left["seen"]) > 2_000_000
+    assert {"orchestrator.journal", "orchestrator.ndjson", *(f"{name}.journal" for name in CAST.holders)} <= set(left)
+    assert KEY in keys
+    assert len(keys) > 15
+    everything = b"".join(left.values())
+    assert not betrayed(everything, [*plaintexts(CAST), *keys])
+    assert betrayed(everything + min(keys), keys)
