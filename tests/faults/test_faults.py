@@ -20,7 +20,7 @@ COLUMNS = ["fault", "file", "caught by"]
 SHOWN = ROOT / "docs" / "results" / "seeded-faults.csv"
 PLACES = [
     "explicit/",
-    "symbolic/",
+    "induction/",
     "conformance/",
     "language/",
     "lints/",

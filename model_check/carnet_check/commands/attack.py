@@ -157,9 +157,9 @@ def _diagram(result: Hunt) -> str:
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.attacks import reason
+    from carnet_check.wording.narrate import reason
     from carnet_check.results import steps_as_json
-    from carnet_check.wording import narrate
+    from carnet_check.wording.narrate import narrate
     from carnet_check.wording.sentences import known
 
     target = result.quarry
@@ -194,7 +194,7 @@ def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Pat
     """Write what was asked for; everything is known before the first file is written."""
     from carnet_check.attacks.record import of_hunt
     from carnet_check.attacks.regression import as_test
-    from carnet_check.exports import itf
+    from carnet_check.exports.itf import itf
     from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.run_folder import write_attack
 

@@ -29,7 +29,7 @@ SIZE = 16
 SPY = """
 import os, sys
 sys.argv[0] = "spied on"
-from carnet_ref import crypto
+from carnet_ref.crypto import primitives as crypto
 sink = open(os.environ["SPIED_KEYS"], "a", buffering=1)
 for kind in (crypto.AesGcm, crypto.AesGcmSiv):
     def init(self, key, original=kind.__init__):
@@ -70,7 +70,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         seen.append(bytes(key))
         return original(key, info, length)
 
-    for module in ("crypto", "hpke", "keys.h100", "keys.schedules"):
+    for module in ("crypto.primitives", "crypto.hpke", "keys.h100", "keys.schedules"):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 
