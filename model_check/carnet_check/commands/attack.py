@@ -157,9 +157,8 @@ def _diagram(result: Hunt) -> str:
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.wording.narrate import reason
     from carnet_check.results import steps_as_json
-    from carnet_check.wording.narrate import narrate
+    from carnet_check.wording.narrate import narrate, reason
     from carnet_check.wording.sentences import known
 
     target = result.quarry

@@ -1,7 +1,7 @@
 """Where the implementation enforces the specification: each place names the requirement, and the defence that it is.
 
-A check is one line that names both; a step that is itself what a requirement asks for carries a mark. The documentation's
-table of places is read from these lines.
+A check is one line that names both; a step that is itself what a requirement asks for carries a mark. The
+documentation's table of places is read from these lines.
 """
 
 from __future__ import annotations
