@@ -6,9 +6,9 @@ In a test file beside the protocol::
 
     test_toy = carnet_verify("toy.py")
 
-gives one item to each obligation: what induction has to prove, each claim under each threat model in the small
-instances, each liveness property, and that nothing passes for want of anything happening. ``pytest -k secrecy`` and
-``pytest -n 2`` work as for any item. An item passes by the same engines and budgets as ``carnet verify``.
+gives one item to each obligation: what has to be proved by itself, each claim under each threat model by each engine
+that answers them together, each liveness property, and that nothing passes for want of anything happening. ``pytest -k
+secrecy`` and ``pytest -n 2`` work as for any item. An item passes by the same engines and budgets as ``carnet verify``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ import pytest
 from carnet_command.errors import CarnetError
 
 if TYPE_CHECKING:
-    from carnet_check.engines.induction import Obligation
+    from carnet_check.engines.interface import Check, Engine, Plan, ProvesLiveness
     from carnet_check.loading.families import Source
-    from carnet_check.verification.planning import Campaign, Plan
-    from carnet_spec.language import Claim, Eventually, Invariant, Protocol, Threat
+    from carnet_check.verification.outcome import CampaignOutcome
+    from carnet_check.verification.planning import Campaign
+    from carnet_spec.language import Claim, Eventually, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Obligations(pytest.Collector):
     def __init__(self, *, asked: CarnetVerify, **rest: Any) -> None:
         super().__init__(**rest)
         self.asked = asked
-        self._campaign: Campaign | None = None
+        self._outcome: CampaignOutcome | None = None
 
     @property
     def source(self) -> Source:
@@ -86,21 +87,22 @@ class Obligations(pytest.Collector):
         return load(f"{beside}{colon}{name}" if path.endswith(".py") and beside.is_file() else self.asked.reference)
 
     def planned(self) -> Campaign:
-        """Return the exploration that the items share, planned and not run."""
-        from carnet_check.verification.planning import EXPLICIT, Request, planned
+        """Return the run that the items share, planned and not begun: of the engines that answer many items at once."""
+        from carnet_check.verification.planning import Request, planned
 
-        return planned(Request(self.source, self.asked.variants, engines=(EXPLICIT,), profile=self.asked.profile))
+        names = tuple(engine.name for engine in engines() if not _is_separable(engine))
+        return planned(Request(self.source, self.asked.variants, engines=names, profile=self.asked.profile))
 
-    def explored(self) -> Campaign:
-        """Run the exploration, once for all items."""
+    def outcome(self) -> CampaignOutcome:
+        """Run the engines, once for all items."""
         from carnet_check.verification import campaign
 
-        if self._campaign is None:
-            self._campaign = campaign.verify(self.planned(), lambda _kind, _text: None)
-        return self._campaign
+        if self._outcome is None:
+            self._outcome = campaign.verify(self.planned())
+        return self._outcome
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield the items of each variant: induction, exploration, vacuity.
+        """Yield the items of each variant: engine by engine, liveness, vacuity.
 
         Raises:
             CollectError: there is no such protocol, or it is not well formed.
@@ -111,36 +113,49 @@ class Obligations(pytest.Collector):
             raise self.CollectError(str(error)) from error
         for plan in plans:
             variant = plan.protocol.variant
-            for threat, obligation in inductive(plan):
-                model = f"{threat.id}:" if threat else ""
-                yield Proof.from_parent(self, name=f"{variant}-{model}{obligation.id}", obligation=obligation)
-            for claim, threat in plan.pairs:
-                name = f"{variant}-explicit/{claim.name}/{threat.id}"
-                yield Explored.from_parent(self, name=name, variant=variant, claim=claim, threat=threat.id)
-            for live in plan.protocol.liveness:
-                name = f"{variant}-liveness/{live.name}"
-                yield Lively.from_parent(self, name=name, protocol=plan.protocol, live=live)
+            for engine in engines():
+                yield from self._of_engine(engine, plan)
+            yield from self._of_liveness(plan)
             for claim in plan.protocol.claims:
                 if claim.declared:
                     yield Declared.from_parent(self, name=f"{variant}-declared/{claim.name}")
             yield NotVacuous.from_parent(self, name=f"{variant}-not-vacuous", variant=variant)
 
+    def _of_engine(self, engine: Engine, plan: Plan) -> Iterator[pytest.Item]:
+        from carnet_check.engines.interface import Separable
 
-def inductive(plan: Plan) -> Iterator[tuple[Threat | None, Obligation]]:
-    """Yield what induction has to prove: what holds under every threat model, then what is limited to some.
+        variant = plan.protocol.variant
+        if isinstance(engine, Separable):
+            for check in engine.checks(plan):
+                yield Proof.from_parent(self, name=f"{variant}-{check.name}", check=check)
+            return
+        for claim, threat in plan.pairs:
+            name = f"{variant}-{engine.name}/{claim.name}/{threat.id}"
+            yield Judged.from_parent(
+                self, name=name, engine=engine.name, variant=variant, claim=claim, threat=threat.id
+            )
 
-    Fewer hypotheses are at hand under no particular threat model than under any, so what is proved there is proved
-    everywhere and is not asked again.
-    """
-    from carnet_check.engines.induction import obligations
+    def _of_liveness(self, plan: Plan) -> Iterator[pytest.Item]:
+        from carnet_check.engines.interface import ProvesLiveness
 
-    protocol = plan.protocol
-    general = obligations(protocol)
-    yield from ((None, each) for each in general)
-    proved = {each.invariant.name for each in general}
-    for threat in protocol.threats:
-        limited = [each for each in obligations(protocol, threat) if each.invariant.name not in proved]
-        yield from ((threat, each) for each in limited)
+        for live in plan.protocol.liveness:
+            for prover in engines():
+                if isinstance(prover, ProvesLiveness):
+                    name = f"{plan.protocol.variant}-liveness/{live.name}"
+                    yield Lively.from_parent(self, name=name, prover=prover, protocol=plan.protocol, live=live)
+
+
+def engines() -> tuple[Engine, ...]:
+    """Return the engines that ``carnet verify`` runs by default."""
+    from carnet_check.engines.registry import chosen
+
+    return chosen(())
+
+
+def _is_separable(engine: Engine) -> bool:
+    from carnet_check.engines.interface import Separable
+
+    return isinstance(engine, Separable)
 
 
 class _Item(pytest.Item):
@@ -160,40 +175,34 @@ class _Item(pytest.Item):
 
 
 class Proof(_Item):
-    """One obligation of the induction, put to the solver by itself."""
+    """One proof obligation, asked by itself."""
 
-    def __init__(self, *, obligation: Obligation, **rest: Any) -> None:
+    def __init__(self, *, check: Check, **rest: Any) -> None:
         super().__init__(**rest)
-        self.obligation = obligation
-        self.user_properties.extend(_verifies(obligation.invariant, obligation.system.protocol.claims))
+        self.check = check
+        self.user_properties.extend(("verifies", each) for each in check.verifies)
 
     def runtest(self) -> None:
-        """Ask the solver, and if it finds no proof say how the step breaks the invariant."""
-        from carnet_check.engines.induction import DEFAULT_RLIMIT, Outcome, Workers
-        from carnet_check.engines.induction.hints import load_hints
-        from carnet_check.engines.induction.induction import answers_to
-
-        system = self.obligation.system
-        with Workers(1) as here:
-            (answer,) = answers_to([self.obligation], system, load_hints(system.protocol), DEFAULT_RLIMIT, here)
-        if answer.outcome is not Outcome.PROVED:
-            from carnet_check.engines.induction import explain_cti
-
-            raise NotEstablishedError(explain_cti(system.protocol, self.obligation.id, system.threat))
+        """Fail unless it is proved, and say why it is not."""
+        failure = self.check.failure()
+        if failure:
+            raise NotEstablishedError(failure)
 
 
-class Explored(_Item):
-    """One claim under one threat model, in every state of the small instance."""
+class Judged(_Item):
+    """One claim under one threat model, by one engine."""
 
-    def __init__(self, *, variant: str, claim: Claim, threat: str, **rest: Any) -> None:
+    def __init__(self, *, engine: str, variant: str, claim: Claim, threat: str, **rest: Any) -> None:
         super().__init__(**rest)
-        self.key = (variant, claim.name, threat)
+        self.key = (engine, variant, claim.name, threat)
         self.user_properties.append(("verifies", claim.requirement or claim.name))
 
     def runtest(self) -> None:
         """Fail unless the verdict is the expected one, and tell the attack if there is one."""
-        campaign = self.parent.explored()
-        row = next(r for r in campaign.results if r.kind == "claim" and (r.variant, r.claim, r.threat) == self.key)
+        outcome = self.parent.outcome()
+        row = next(
+            r for r in outcome.results if r.kind == "claim" and (r.engine, r.variant, r.claim, r.threat) == self.key
+        )
         if row.as_expected:
             return
         lines = [f"{row.claim} is {row.shown}, expected {row.expected}: {row.detail}"]
@@ -201,26 +210,25 @@ class Explored(_Item):
             from carnet_check.attacks.tell import told
             from carnet_check.report.recording import attack_of
 
-            attack = attack_of(campaign, row)
+            attack = attack_of(outcome, row)
             lines += ["", *told(attack.judge, attack.claim.checked, attack.trace, attack.states)]
         raise NotEstablishedError("\n".join(lines))
 
 
 class Lively(_Item):
-    """One liveness property, by fairness of one step."""
+    """One liveness property, by one engine."""
 
-    def __init__(self, *, protocol: Protocol, live: Eventually, **rest: Any) -> None:
+    def __init__(self, *, prover: ProvesLiveness, protocol: Protocol, live: Eventually, **rest: Any) -> None:
         super().__init__(**rest)
+        self.prover = prover
         self.protocol = protocol
         self.live = live
 
     def runtest(self) -> None:
         """Fail unless it is proved, and say what is missing."""
-        from carnet_check.engines.induction.liveness import by_fairness
-
-        outcome = by_fairness(self.protocol, self.live)
-        if not outcome.proved:
-            raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(outcome.open)}")
+        answer = self.prover.liveness(self.protocol, self.live)
+        if not answer.proved:
+            raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(answer.open)}")
 
 
 class NotVacuous(_Item):
@@ -232,7 +240,7 @@ class NotVacuous(_Item):
 
     def runtest(self) -> None:
         """Fail if anything that should happen never does."""
-        rows = [r for r in self.parent.explored().results if r.kind != "claim" and r.variant == self.variant]
+        rows = [r for r in self.parent.outcome().results if r.kind != "claim" and r.variant == self.variant]
         wrong = [f"{row.verdict}: {row.kind} {row.claim}: {row.detail}" for row in rows if not row.as_expected]
         if wrong:
             raise NotEstablishedError("\n".join(wrong))
@@ -244,10 +252,3 @@ class Declared(_Item):
     def runtest(self) -> None:
         """Skip."""
         pytest.skip("declared, not stated yet")
-
-
-def _verifies(invariant: Invariant, claims: Sequence[Claim]) -> Iterator[tuple[str, str]]:
-    """Yield the requirement that an invariant states, for those who trace tests to requirements."""
-    for claim in claims:
-        if claim.invariant is not None and claim.invariant.name == invariant.name:
-            yield "verifies", claim.requirement or claim.name

@@ -29,8 +29,8 @@ PLACES = [
     "scope.py",
     "searches.py",
     "checks.py",
-    "vacuity.py",
-    "campaign.py",
+    "possibility.py",
+    "explorer.py",
     "hunt.py",
 ]
 

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from carnet_check.engines.explicit.searches import NO_THREAT, Found
+from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.interface import Plan
+from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.planning import Campaign, Plan
+from carnet_check.verification.outcome import CampaignOutcome
 from carnet_spec.language import Family, Protocol
 from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
 from tests.oracle.errors import TooBigError
@@ -106,7 +108,7 @@ def judge_family(asked: Family) -> Judgement:
         judgement.disagreements.append(crash)
         return judgement
     try:
-        for plan in campaign.plans:
+        for plan in campaign.campaign.plans:
             truth = truth_about(plan.protocol)
             judgement.disagreements += _Comparison(campaign, plan, truth).all()
         judgement.disagreements += _inherited(asked, campaign)
@@ -127,7 +129,7 @@ def _threat(id: str) -> str:
 class _Comparison:
     """The rows of one variant beside the truth about it."""
 
-    def __init__(self, campaign: Campaign, plan: Plan, truth: Truth) -> None:
+    def __init__(self, campaign: CampaignOutcome, plan: Plan, truth: Truth) -> None:
         self.campaign = campaign
         self.plan = plan
         self.protocol = plan.protocol
@@ -219,8 +221,8 @@ class _Comparison:
             if (searched.variant, searched.threat) == (row.variant, row.threat) and row.claim in found.violations:
                 yield from self._replayed(row, found)
 
-    def _replayed(self, row: Result, found: Found) -> Iterator[Disagreement]:
-        steps, instance = found.violations[row.claim].steps, found.instances[row.claim]
+    def _replayed(self, row: Result, found: Coverage) -> Iterator[Disagreement]:
+        steps, instance = found.violations[row.claim].steps, found.instance_of(row.claim)
         formula = self.protocol.claim(row.claim).checked.formula
         try:
             if not falsified(formula, replay(self.protocol, instance, steps)):
@@ -232,7 +234,7 @@ class _Comparison:
             yield self._told(row, "not a run", f"the trace {shown} is no counterexample: {error}")
 
 
-def _inherited(asked: Family, campaign: Campaign) -> Iterator[Disagreement]:
+def _inherited(asked: Family, campaign: CampaignOutcome) -> Iterator[Disagreement]:
     """Yield the claims that are proved below a layer and false in it."""
     for variant in asked.variants.values():
         if variant.over:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
 from unittest.mock import patch
 
-from carnet_check.engines import induction as symbolic
-from carnet_check.engines.explicit.searches import Found, Search, search
+from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.exploration import Coverage, Search
+from carnet_check.engines.exploring import pools
+from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.induction.engine import Induction
+from carnet_check.engines.interface import Engine, Explores
 from carnet_check.errors import CarnetError
 from carnet_check.loading import default_instance as made
 from carnet_check.loading import families, scope
 from carnet_check.loading.default_instance import default_instance, elements_of
 from carnet_check.loading.families import Source
 from carnet_check.verification import campaign as running
-from carnet_check.verification.planning import Campaign, Request, planned
+from carnet_check.verification.outcome import CampaignOutcome
+from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Family, Profile, Protocol, Scale, SpecificationError
 from tests.oracle.evaluate import Sizes
 from tests.oracle.recipe import Recipe
 
 RLIMIT = 400_000
 """The solver's budget for one question: a random protocol may be undecidable, and UNKNOWN is no wrong verdict."""
+BOTH: tuple[Engine, ...] = (Induction(rlimit=RLIMIT), EXPLICIT)
 
 
 class Refused(Exception):  # an outcome, not an error
@@ -42,8 +47,8 @@ def family(recipe: Recipe, sizes: Sizes) -> Family:
     )
 
 
-def verdicts(asked: Family) -> Campaign:
-    """Verify the family with both engines, exploring instances of profile ``tiny``.
+def verdicts(asked: Family, engines: tuple[Engine, ...] = BOTH) -> CampaignOutcome:
+    """Verify the family with these engines, exploring instances of profile ``tiny``.
 
     Raises:
         Refused: the specification is not well formed, or has no instance of these sizes.
@@ -51,7 +56,7 @@ def verdicts(asked: Family) -> Campaign:
     source = Source(asked.id, asked, asked.id)
     with _here(source):
         try:
-            return running.verify(planned(Request(source)), lambda *_: None)
+            return running.verify(replace(planned(Request(source)), engines=engines))
         except (SpecificationError, CarnetError) as error:
             raise Refused(str(error)) from error
 
@@ -63,25 +68,21 @@ def _elements_of(protocol: Protocol, scale: Scale) -> dict[str, tuple[str, ...]]
 
 @contextlib.contextmanager
 def _here(source: Source) -> Iterator[None]:
-    """Explore in this process, what is not registered anywhere, with small budgets."""
-    small: dict[str, Any] = {
-        name: functools.partial(getattr(symbolic, name), rlimit=RLIMIT) for name in ("prove", "prove_claims", "houdini")
-    }
+    """Explore in this process what is not registered anywhere."""
     with (
-        patch.object(running, "run_all", _run_all),
+        patch.object(pools, "run_all", _run_all),
         patch.object(families, "load", lambda _reference: source),
         patch.object(scope, "elements_of", _elements_of),
         patch.object(made, "elements_of", _elements_of),
-        patch.multiple(symbolic, **small),
     ):
         yield
 
 
 def _run_all(
-    tasks: Sequence[Search], _jobs: int, _progress: Callable[[object], None]
-) -> Iterator[tuple[Search, Found | Exception]]:
+    explorer: Explores, tasks: Sequence[Search], _jobs: int, _progress: Callable[[object], None]
+) -> Iterator[tuple[Search, Coverage]]:
     for task in tasks:
         try:
-            yield task, search(task)
+            yield task, search(explorer, task)
         except Exception as error:  # what a worker process would have sent back
-            yield task, error
+            yield task, pools.failed(task, error)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_check.engines.explicit import Exploration
-from carnet_check.engines.explicit.searches import Search, search
+from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.exploration import Exploration, Search
+from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import ClaimProof, prove, prove_claims
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol
@@ -122,6 +123,7 @@ def test_a_corrupt_holder_learns_the_model(threat: str) -> None:
 def test_honest_parties_reach_a_third_round(variant: str) -> None:
     far = tuple(goal.name for goal in SOURCE.protocol(variant).goals if goal.rounds > 1)
     found = search(
+        EXPLICIT,
         Search(
             reference=SOURCE.reference,
             variant=variant,
@@ -131,7 +133,7 @@ def test_honest_parties_reach_a_third_round(variant: str) -> None:
             claims=(),
             goals=far,
             directed=True,
-        )
+        ),
     )
     assert not found.problems
     assert set(found.goals) == set(far) >= {"third-round"}

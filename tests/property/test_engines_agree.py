@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from carnet_check.engines.explicit import Exploration, explore, memory
+from carnet_check.engines.explicit import explore, memory
+from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace
 from tests.property.random_protocols import Sample, samples

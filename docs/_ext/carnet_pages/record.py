@@ -81,14 +81,17 @@ def verdicts(family: Family) -> None:
 def rounds(family: Family) -> None:
     """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
     from carnet_check.attacks.sequence import sequence
-    from carnet_check.engines.explicit.searches import Search, search
+    from carnet_check.engines.exploration import Search
+    from carnet_check.engines.exploring.searches import search
+    from carnet_check.engines.interface import Explores
+    from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
 
     source, variant, threat, goal = load(family.id), family.main[0], "outsider", DRAWN[family.id]
     sizes = source.profile("tiny")
     asked = Search(source.reference, variant, (), threat, sizes, claims=(), goals=(goal,))
-    trace = search(asked).goals[goal]
+    trace = search(able(Explores), asked).goals[goal]
     protocol = source.protocol(variant)
     states = Interpreter(protocol, source.instance(protocol, threat, sizes)).replay(trace)
     told = sequence(protocol, states, trace)

@@ -1,21 +1,26 @@
 """The search for an attack: small instances first, then a proof that there is none, then larger instances.
 
-Every stage is an explicit search for a shortest violation, with an adversary budget where the stage has one. If the
-first stage finds nothing, induction is tried on the weakened protocol with the lemmas that still hold. A proof ends
-the hunt, because it speaks for every size. Otherwise the larger stages follow, and what they leave open is UNKNOWN.
+Every stage is a search for a shortest violation, with an adversary budget where the stage has one. If the first stage
+finds nothing, a proof of the weakened protocol is tried with the lemmas that still hold. A proof ends the hunt, because
+it speaks for every size. Otherwise the larger stages follow, and what they leave open is UNKNOWN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from carnet_check.attacks.minimise import minimise
-from carnet_check.engines.explicit.searches import NO_THREAT, Caps, Found, Search, search_scope
+from carnet_check.engines.exploration import Caps, Coverage, Search
+from carnet_check.engines.exploring.caps import GIBIBYTE, within_memory
+from carnet_check.engines.exploring.searches import search_scope
+from carnet_check.engines.interface import Explores, ProvesWeakened
+from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.families import Source, unknown
 from carnet_check.loading.scope import scope_of
+from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.narrate import silent
@@ -23,22 +28,19 @@ from carnet_command.text import counted
 from carnet_spec.language import Finding, Profile, Protocol, Threat
 from carnet_spec.trace import Trace
 
-GIBIBYTE = 1 << 30
 STAGE_CAPS = Caps(states=2_000_000, memory=6 * GIBIBYTE)
-PREFERRED_THREAT = "collusion"
 
 Say = Callable[[str], None]
 
 
 def caps_within(memory: int | None) -> Caps:
     """Return where a stage of a hunt stops; unless it is said, most of the memory that is free may be taken."""
-    assert STAGE_CAPS.memory is not None
-    return replace(STAGE_CAPS, memory=memory or min(STAGE_CAPS.memory, available_memory()))
+    return within_memory(STAGE_CAPS, 1, memory)
 
 
 @dataclass(frozen=True)
-class Quarry:
-    """What is hunted: claims of a weakened protocol under one threat model."""
+class AttackTarget:
+    """What is attacked: claims of a weakened protocol under one threat model."""
 
     source: Source
     protocol: Protocol
@@ -56,7 +58,7 @@ class Hunt:
     (what was removed is redundant under this threat model), and UNKNOWN with what was covered otherwise.
     """
 
-    quarry: Quarry
+    target: AttackTarget
     verdict: Verdict
     claim: str
     detail: str
@@ -64,11 +66,11 @@ class Hunt:
     states: tuple[State, ...] = ()
     judge: Interpreter | None = None
     profile: Profile | None = None
-    stages: tuple[Found, ...] = field(default=())
+    stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
 
 
-def quarry(
+def attack_target(
     source: Source,
     *,
     variant: str = "",
@@ -76,7 +78,7 @@ def quarry(
     threat: str = "",
     claim: str = "",
     every_claim: bool = False,
-) -> Quarry:
+) -> AttackTarget:
     """Check what is to be attacked and spell it out.
 
     Without ``claim``: the one that a known finding names, or any that is made under the threat model; with
@@ -88,21 +90,21 @@ def quarry(
     base = variant or _base(source, without)
     source.sound(base)
     protocol = source.protocol(base, without)
-    model = _threat(protocol, threat)
+    model = _threat(source, protocol, threat)
     if every_claim:
-        return Quarry(source, protocol, without, model, _claims_named(protocol, model))
+        return AttackTarget(source, protocol, without, model, _claims_named(protocol, model))
     finding = _finding(source, protocol, model, claim)
     sought = claim or (finding.claim if finding else "")
-    return Quarry(source, protocol, without, model, _claims(protocol, model, sought), finding)
+    return AttackTarget(source, protocol, without, model, _claims(protocol, model, sought), finding)
 
 
-def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say) -> Hunt:
+def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say) -> Hunt:
     """Look for an attack on ``target``.
 
     Raises:
         EngineError: an engine reports an attack that the interpreter does not reproduce.
     """
-    stages: list[Found] = []
+    stages: list[Coverage] = []
     first, *larger = _stages(target)
     for profile in (first, None, *larger):
         if profile is None:
@@ -123,14 +125,14 @@ def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Sa
     return Hunt(target, Verdict.UNKNOWN, _only(target), detail, stages=tuple(stages))
 
 
-def spared(target: Quarry) -> tuple[str, ...]:
+def not_attacked(target: AttackTarget) -> tuple[str, ...]:
     """Return the stated claims that a hunt for any claim left out: those that are not made under the threat model."""
     if target.claims != _claims(target.protocol, target.threat, ""):
         return ()  # one claim was asked for, and nobody takes it for all of them
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
 
 
-def _only(target: Quarry) -> str:
+def _only(target: AttackTarget) -> str:
     """Return the claim that was hunted, or nothing if it was any of several."""
     return target.claims[0] if len(target.claims) == 1 else ""
 
@@ -151,7 +153,7 @@ def _base(source: Source, without: tuple[str, ...]) -> str:
     return bases.pop() if bases else default
 
 
-def _threat(protocol: Protocol, name: str) -> Threat:
+def _threat(source: Source, protocol: Protocol, name: str) -> Threat:
     if not protocol.threats:
         if name:
             raise UsageError(f"'{protocol.id}' declares no threat model, so there is no '{name}'")
@@ -160,7 +162,7 @@ def _threat(protocol: Protocol, name: str) -> Threat:
     if name and name not in known:
         raise UsageError(unknown("threat model", name, protocol.id, known))
     weakest = min(reversed(protocol.threats), key=lambda threat: len(threat.axioms))
-    return known[name] if name else known.get(PREFERRED_THREAT, weakest)
+    return known[name] if name else known.get(source.family.default_threat, weakest)
 
 
 def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> Finding | None:
@@ -214,12 +216,12 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 # -- how it is hunted -----------------------------------------------------------------------------
 
 
-def _stages(target: Quarry) -> tuple[Profile, ...]:
+def _stages(target: AttackTarget) -> tuple[Profile, ...]:
     family = target.source.family
     return family.hunts or tuple(family.profiles.values())
 
 
-def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Found:
+def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Coverage:
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims).shared
     memory = available_memory() if caps.memory is None else caps.memory
     for instance, _ in scope.instances:
@@ -240,16 +242,16 @@ def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Foun
     def watch(states: int, depth: int) -> None:
         progress(f"searching {profile.name}: {states:,} states, depth {depth}")
 
-    return search_scope(task, target.protocol, scope, watch)
+    return search_scope(able(Explores), task, target.protocol, scope, watch)
 
 
-def _shown(target: Quarry, profile: Profile, stages: list[Found]) -> Hunt:
+def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hunt:
     """Minimise the shortest violation and replay it, which is what makes it an attack."""
     violations = stages[-1].violations
     order = {name: place for place, name in enumerate(target.claims)}
     claim = min(violations, key=lambda name: (len(violations[name].steps), order[name]))
     invariant = target.protocol.claim(claim).checked
-    judge = Interpreter(target.protocol, stages[-1].instances[claim])
+    judge = Interpreter(target.protocol, stages[-1].instance_of(claim))
     trace = minimise(judge, invariant, violations[claim])
     states = judge.replay(trace)
     if judge.holds(invariant.formula, states[-1]):
@@ -261,18 +263,15 @@ def _shown(target: Quarry, profile: Profile, stages: list[Found]) -> Hunt:
     return Hunt(target, Verdict.VIOLATED, claim, detail, trace, tuple(states), judge, profile, tuple(stages))
 
 
-def _redundant(target: Quarry, jobs: int, progress: Say) -> str:
+def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:
     """Say how it is known that every claim still holds, or nothing if it is not known."""
-    from carnet_check.engines.induction import houdini
-
     progress("no attack so far; trying to prove that there is none")
     threat = None if target.threat == NO_THREAT else target.threat
 
-    def watch(done: int, total: int, _: object) -> None:
+    def watch(done: int, total: int) -> None:
         progress(f"trying to prove that there is no attack: {done} of {total} obligations")
 
-    result = houdini(target.protocol, threat, claims=target.claims, jobs=jobs, progress=watch)
-    open_claims = [name for name in target.claims if not result.claim(name).proved]
+    open_claims = able(ProvesWeakened).unproved(target.protocol, threat, target.claims, jobs, watch)
     if open_claims:
         progress(f"not proved: {', '.join(open_claims)}; searching on")
         return ""

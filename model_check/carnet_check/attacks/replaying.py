@@ -15,7 +15,9 @@ from typing import Any
 
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.minimise import minimise
-from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
+from carnet_check.engines.interface import Explores
+from carnet_check.engines.registry import able
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Guard, Protocol
@@ -42,7 +44,7 @@ def replayed(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) 
     limits = getattr(replay, "realisable", None)
     if outcome["reproduced"] or limits is None:
         return outcome
-    steps = _another(found, limits([action.name for action in found.quarry.protocol.actions]), memory)
+    steps = _another(found, limits([action.name for action in found.target.protocol.actions]), memory)
     if steps is None:
         return outcome
     again: dict[str, Any] = replay({**attack, "steps": steps})
@@ -59,17 +61,17 @@ def _replay(protocol: str) -> Callable[[Mapping[str, Any]], dict[str, Any]] | No
 
 def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:
     """Look for an attack on the same claim within ``limits``; it is one of the whole design all the same."""
-    target = found.quarry
+    target = found.target
     narrow = narrowed(target.protocol, limits)
     claim = target.protocol.claim(found.claim).checked
     for profile in target.source.family.hunts:
         instance = target.source.instance(narrow, target.threat.id, profile)
-        explored = explore(
+        explored = able(Explores).explore(
             narrow,
             instance,
             invariants=(claim,),
-            max_states=MOST_STATES,
-            max_memory=memory,
+            caps=Caps(states=MOST_STATES, memory=memory),
+            stop_at_first=True,
             threat=target.threat.id,
         )
         trace: Trace | None = explored.violations.get(claim.name)

@@ -15,6 +15,8 @@ from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
 from carnet_command.printable import printable
 
+SIZES = "sizes"
+"""The parameter that holds what ``--set`` was given."""
 MOST_DIGITS = 15
 """Of a size: the receiver refuses what is larger."""
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -82,24 +84,42 @@ def memory_option(command: Decorated) -> Decorated:
     return option(command)
 
 
-def size_options(command: Decorated) -> Decorated:
-    """Add the options that say how large an instance is."""
-    for option in (
-        click.option("--set", "sizes", multiple=True, metavar="NAME=VALUE", help="Any other size, by its name."),
-        click.option("--rounds", type=AtLeastOne(), metavar="R", help="Hand-overs and returns."),
-        click.option("--holders", type=AtLeastOne(), metavar="N", help="Data holders."),
-    ):
-        command = option(command)
-    return command
+def size_option(command: Decorated) -> Decorated:
+    """Add ``--set``; in a :class:`Sized` command, the sizes with options of their own stand before it."""
+    option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
+    return option(command)
 
 
-def sizes_given(holders: int | None, rounds: int | None, sizes: Iterable[str]) -> dict[str, int]:
+class Sized(click.Command):
+    """A command about instances of some size: the registered protocols say which sizes have an option of their own.
+
+    They are looked for when the command is used, because that imports the protocols.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, the options of sizes before ``--set``."""
+        params = super().get_params(ctx)
+        place = next(number for number, param in enumerate(params) if param.name == SIZES)
+        return [*params[:place], *_size_options(), *params[place:]]
+
+
+def _size_options() -> list[click.Parameter]:
+    from carnet_check.loading.families import registered
+
+    named = {name: (letter, help) for family in registered() for name, (letter, help) in family.options.items()}
+    return [
+        click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=help)
+        for name, (letter, help) in named.items()
+    ]
+
+
+def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict[str, int]:
     """Return the sizes that were given, by name.
 
     Raises:
         UsageError: one is not NAME=VALUE with a whole number of at least 1, or is given twice with different values.
     """
-    given = {name: value for name, value in (("holders", holders), ("rounds", rounds)) if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     for text in sizes:
         name, equals, value = text.partition("=")
         known = value.strip().isdecimal() and len(value.strip()) <= MOST_DIGITS

@@ -13,26 +13,14 @@ from importlib import metadata
 import click
 
 from carnet_check.commands.common import cores, json_option, say
+from carnet_check.engines.interface import Tool
+from carnet_check.engines.registry import registered
 
 COMPLETION = {
     "bash": 'eval "$(_CARNET_COMPLETE=bash_source carnet)"',
     "zsh": 'eval "$(_CARNET_COMPLETE=zsh_source carnet)"',
     "fish": "_CARNET_COMPLETE=fish_source carnet | source",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Something that Carnet can use: how it is recognised, what for, and how it is got."""
-
-    name: str
-    purpose: str
-    get: str
-    distributions: tuple[str, ...] = ()
-    """Python distributions that have to be installed, all of them."""
-    programs: tuple[str, ...] = ()
-    """Programs of which one has to be on the path."""
-    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +35,6 @@ class Found:
 
 
 TOOLS = (
-    Tool("z3", "proofs by induction", "pip install -c constraints.txt .", ("z3-solver",), required=True),
     Tool("networkx", "graphs of states and of time", "pip install -c constraints.txt .", ("networkx",), required=True),
     Tool("jinja2", "the report", "pip install -c constraints.txt .", ("jinja2",), required=True),
     Tool(
@@ -86,7 +73,8 @@ def doctor(context: click.Context, as_json: bool) -> int:
 
     Exit code 1: something that every run needs is missing.
     """
-    found = [look_for(tool) for tool in TOOLS]
+    needed = (tool for engine in registered() for tool in engine.needs)
+    found = [look_for(tool) for tool in (*dict.fromkeys(needed), *TOOLS)]
     machine = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",

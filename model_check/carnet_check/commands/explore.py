@@ -10,28 +10,29 @@ import click
 
 from carnet_check.commands.common import (
     AtLeastOne,
+    Sized,
     finish,
     json_option,
     log,
     memory_option,
     protocol_argument,
     say,
-    size_options,
+    size_option,
     sizes_given,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
 
 if TYPE_CHECKING:
-    from carnet_check.attacks.hunt import Quarry
-    from carnet_check.engines.explicit.searches import Found
+    from carnet_check.attacks.hunt import AttackTarget
+    from carnet_check.engines.exploration import Coverage
     from carnet_check.report.closing import Closing
     from carnet_spec.language import Profile
 
 
-@click.command()
+@click.command(cls=Sized)
 @protocol_argument
-@size_options
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: collusion]")
+@size_option
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's own]")
 @click.option(
     "--variant", type=VARIANT, metavar="NAME", default="", help="Design to explore. [default: the first main variant]"
 )
@@ -52,9 +53,8 @@ if TYPE_CHECKING:
 @click.pass_context
 def explore(
     context: click.Context,
+    /,
     protocol: str,
-    holders: int | None,
-    rounds: int | None,
     sizes: tuple[str, ...],
     threat: str,
     variant: str,
@@ -64,25 +64,29 @@ def explore(
     max_states: int | None,
     max_memory: int | None,
     as_json: bool,
+    **options: int | None,
 ) -> int:
     """Visit every state of one instance of PROTOCOL and check every claim in each of them.
 
     Exit code 3: the search stopped before it had seen every state, at --max-states or when its memory was used up.
     """
-    from carnet_check.attacks.hunt import quarry
-    from carnet_check.engines.explicit.searches import Caps, Search, search_scope
+    from carnet_check.attacks.hunt import attack_target
+    from carnet_check.engines.exploration import Caps, Search
+    from carnet_check.engines.exploring.searches import search_scope
+    from carnet_check.engines.interface import Explores
+    from carnet_check.engines.registry import able
     from carnet_check.interrupts import covering
     from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
     from carnet_check.loading.families import load
     from carnet_check.loading.scope import scope_of
     from carnet_command.progress import progress
 
-    given = sizes_given(holders, rounds, sizes)
+    given = sizes_given(options, sizes)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
     profile = source.profile(profile_name)
     profile = replace(profile, scale={**profile.scale, **given}, budget=profile.budget if moves is None else moves)
-    target = quarry(source, variant=variant, threat=threat, every_claim=True)
+    target = attack_target(source, variant=variant, threat=threat, every_claim=True)
     refuse_sizes(profile.scale)
     scope = scope_of(source, target.protocol, target.threat.id, profile, target.claims)
     for instance, _ in scope.instances:
@@ -101,9 +105,11 @@ def explore(
         (log if as_json else say)(line)
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
-        found = search_scope(
-            task, target.protocol, scope, lambda states, depth: covered.status(f"{states:,} states, depth {depth}")
-        )
+
+        def watch(states: int, depth: int) -> None:
+            covered.status(f"{states:,} states, depth {depth}")
+
+        found = search_scope(able(Explores), task, target.protocol, scope, watch)
     if found.problems:
         from carnet_check.errors import EngineError
 
@@ -113,21 +119,20 @@ def explore(
     return _code(target, found)
 
 
-def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
+def _intention(target: AttackTarget, size: str, profile: Profile) -> Iterator[str]:
+    from carnet_check.engines.exploring.explorer import adversary
+    from carnet_command.text import wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
-    budget = profile.budget
-    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
-    yield from wrapped("instance", f"{size or dict(profile.scale)}; {moves}")
+    yield from wrapped("instance", f"{size or dict(profile.scale)}; {adversary(profile)}")
     yield ""
 
 
-def _expected(target: Quarry, claim: str) -> bool:
+def _expected(target: AttackTarget, claim: str) -> bool:
     return target.threat.id in target.protocol.claim(claim).fails_under
 
 
-def _code(target: Quarry, found: Found) -> int:
+def _code(target: AttackTarget, found: Coverage) -> int:
     if found.stopped_by == "interrupt":
         return 130
     if any(not _expected(target, claim) for claim in found.violations):
@@ -135,12 +140,12 @@ def _code(target: Quarry, found: Found) -> int:
     return 0 if _whole(found) else 3
 
 
-def _whole(found: Found) -> bool:
+def _whole(found: Coverage) -> bool:
     """Whether every state was visited of all that every claim speaks of."""
     return found.complete and not found.left_out
 
 
-def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
+def _as_json(target: AttackTarget, found: Coverage) -> dict[str, Any]:
     from carnet_check.results import steps_as_json
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
@@ -169,8 +174,8 @@ def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
     }
 
 
-def _lines(target: Quarry, found: Found) -> Iterator[str]:
-    from carnet_check.engines.explicit.searches import moves
+def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
+    from carnet_check.engines.exploring.searches import moves
     from carnet_command.text import counted, wrapped
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
@@ -191,8 +196,10 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
     yield ""
 
 
-def _closing(context: click.Context, target: Quarry, found: Found, memory: int | None) -> Closing:
-    from carnet_check.engines.explicit.searches import fixed
+def _closing(context: click.Context, target: AttackTarget, found: Coverage, memory: int | None) -> Closing:
+    from carnet_check.engines.exploration import fixed
+    from carnet_check.engines.interface import Explores
+    from carnet_check.engines.registry import able
     from carnet_check.report.closing import Closing, rerun_command
 
     fallen = set(found.violations)
@@ -207,7 +214,7 @@ def _closing(context: click.Context, target: Quarry, found: Found, memory: int |
     return Closing(
         verdicts={name: count for name, count in counts.items() if count},
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
-        strength=f"explicit: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
+        strength=f"{able(Explores).name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
         budget=_budget(found.search.caps.states, memory),
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
         digests={protocol.variant: protocol.digest},

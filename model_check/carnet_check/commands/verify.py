@@ -8,19 +8,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, memory_option, say
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
-from carnet_check.verification.planning import ENGINES, EXPLICIT, INDUCTION
+from carnet_check.engines import registry
+from carnet_spec.protocols.registry import DEFAULT
 
 if TYPE_CHECKING:
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
+    from carnet_check.verification.outcome import CampaignOutcome
     from carnet_check.verification.planning import Campaign
 
-DEFAULT_PROTOCOL = "gpu-travelling"
 SHOWN_TRACES = 2
 """How many unexpected violations are told in full; the others are named with the command that tells them."""
+
+
+class EngineName(click.ParamType[str]):
+    """The name of an engine, which can be completed."""
+
+    name = "choice"
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice(sorted(registry.ENGINES))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name.
+
+        Raises:
+            click.BadParameter: no engine is called so.
+        """
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """List the names."""
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        return self._choice.shell_complete(ctx, param, incomplete)
 
 
 class Kept(NamedTuple):
@@ -34,7 +62,7 @@ class Kept(NamedTuple):
 
 
 @click.command()
-@click.argument("protocol", type=PROTOCOL, default=DEFAULT_PROTOCOL)
+@click.argument("protocol", type=PROTOCOL, default=DEFAULT)
 @click.option("--claim", "claims", type=CLAIM, multiple=True, metavar="ID", help="Only this claim. Repeatable.")
 @click.option(
     "--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this threat model. Repeatable."
@@ -42,7 +70,7 @@ class Kept(NamedTuple):
 @click.option(
     "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
 )
-@click.option("--engine", "engines", multiple=True, type=click.Choice(ENGINES), help="Only this engine. Repeatable.")
+@click.option("--engine", "engines", multiple=True, type=EngineName(), help="Only this engine. Repeatable.")
 @click.option(
     "--profile", type=PROFILE, default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances."
 )
@@ -97,12 +125,12 @@ def verify(
         announce(line)
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
     with progress() as shown, covering(shown) as covered:
-        running.verify(campaign, lambda kind, text: getattr(covered, kind)(text))
+        outcome = running.verify(campaign, covered)
         covered.status("writing what was asked for")
-        closing = _closing(context, campaign, kept)
-        _keep(campaign, closing, kept)
-    finish(as_json, _as_json(campaign), [] if as_json else _lines(campaign), closing)
-    return campaign.exit_code
+        closing = _closing(context, outcome, kept)
+        _keep(outcome, closing, kept)
+    finish(as_json, _as_json(outcome), [] if as_json else _lines(outcome), closing)
+    return outcome.exit_code
 
 
 # -- before ---------------------------------------------------------------------------------------
@@ -119,129 +147,90 @@ def _intention(campaign: Campaign) -> Iterator[str]:
         claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
         asked = f"{claims} under {counted(len(plan.threats), 'threat model')}, {counted(len(plan.pairs), 'pair')}"
         yield from wrapped("will check", f"variant {plan.protocol.variant}{label}: {asked}")
-    if INDUCTION in campaign.engines:
-        yield from wrapped("induction", "for any number of parties, keys, messages and rounds")
-    if EXPLICIT in campaign.engines:
-        yield from wrapped("explicit", f"every state of profile {_profile(campaign)}")
-
-
-def _profile(campaign: Campaign) -> str:
-    profile = campaign.profile
-    title = f" ({profile.title})" if profile.title else ""
-    return f"{profile.name}{title}, {_adversary(campaign)}"
-
-
-def _adversary(campaign: Campaign) -> str:
-    from carnet_command.text import counted
-
-    budget = campaign.profile.budget
-    return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    for engine in campaign.engines:
+        yield from wrapped(engine.name, engine.intention(campaign.task))
 
 
 # -- after ----------------------------------------------------------------------------------------
 
 
-def _lines(campaign: Campaign) -> Iterator[str]:
+def _lines(outcome: CampaignOutcome) -> Iterator[str]:
     from carnet_check.report.matrix import matrices
 
-    yield from matrices(campaign, shutil.get_terminal_size((80, 24)).columns)
-    yield from _counterexamples(campaign)
+    yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
+    yield from _counterexamples(outcome)
 
 
-def _counterexamples(campaign: Campaign) -> Iterator[str]:
+def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
-    fallen = [row for row in campaign.results if row.steps and not row.as_expected]
+    fallen = [row for row in outcome.results if row.steps and not row.as_expected]
     for number, row in enumerate(fallen):
-        reference = campaign.request.source.shown
+        reference = outcome.campaign.request.source.shown
         again = f"carnet attack {reference} --variant {row.variant} --threat {row.threat} --claim {row.claim}"
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
         if number < SHOWN_TRACES:
-            yield from _told(campaign, row)
+            yield from _told(outcome, row)
         yield f"  {again}"
         yield ""
 
 
-def _told(campaign: Campaign, row: Result) -> list[str]:
+def _told(outcome: CampaignOutcome, row: Result) -> list[str]:
     from carnet_check.attacks.tell import told
     from carnet_check.report.recording import attack_of
 
-    attack = attack_of(campaign, row)
+    attack = attack_of(outcome, row)
     return told(attack.judge, attack.claim.checked, attack.trace, attack.states)
 
 
-def _as_json(campaign: Campaign) -> dict[str, Any]:
+def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
     return {
-        "results": [{**row.as_json(), "seconds": round(row.seconds, 3)} for row in campaign.results],
-        "summary": campaign.summary(),
-        "goals": [goal.as_json() for goal in campaign.goals],
-        "notes": campaign.notes,
+        "results": [{**row.as_json(), "seconds": round(row.seconds, 3)} for row in outcome.results],
+        "summary": outcome.summary(),
+        "goals": [goal.as_json() for goal in outcome.goals],
+        "notes": list(outcome.notes),
     }
 
 
-def _closing(context: click.Context, campaign: Campaign, kept: Kept) -> Closing:
-    from carnet_check.engines.explicit.searches import fixed
+def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
     from carnet_check.results import by_verdict
 
-    strength = []
-    if INDUCTION in campaign.engines:
-        strength.append("induction: unbounded")
-    if EXPLICIT in campaign.engines:
-        sizes = dict.fromkeys(found.describes for found in campaign.searches if found.describes)
-        strength.append(
-            "explicit: " + ("; ".join(sizes) or "the instances of the profile") + ", " + _adversary(campaign)
-        )
-        fixes = fixed(campaign.searches)
-        if fixes:
-            strength.append(f"these instances fix {fixes}")
+    campaign = outcome.campaign
+    pairs = zip(campaign.engines, outcome.answers, strict=True)
+    strength = [part for engine, answer in pairs for part in engine.strength(campaign.task, answer)]
     return Closing(
-        verdicts=by_verdict(campaign.results),
-        outcome="every verdict as expected" if campaign.exit_code == 0 else _worst(campaign),
+        verdicts=by_verdict(outcome.results),
+        outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
         strength=" · ".join(strength),
-        budget=_budget(campaign),
+        budget=" · ".join(engine.budget(campaign.profile) for engine in campaign.engines),
         profile=f"{campaign.profile.name}; nothing is random, so there is no seed",
         digests=campaign.digests,
         artefacts=", ".join(str(path) for path in kept if path is not None),
         rerun=rerun_command(context),
-        seconds=campaign.seconds,
+        seconds=outcome.seconds,
         kept_by="--out DIR",
     )
 
 
-def _worst(campaign: Campaign) -> str:
-    wrong = sum(not row.as_expected for row in campaign.results)
-    return f"{wrong} not as expected (exit code {campaign.exit_code})"
+def _worst(outcome: CampaignOutcome) -> str:
+    wrong = sum(not row.as_expected for row in outcome.results)
+    return f"{wrong} not as expected (exit code {outcome.exit_code})"
 
 
-def _budget(campaign: Campaign) -> str:
-    from carnet_check.engines.explicit.searches import Caps
-    from carnet_check.verification.campaign import CAPS
-
-    parts = []
-    if INDUCTION in campaign.engines:
-        from carnet_check.engines.induction import DEFAULT_RLIMIT
-
-        parts.append(f"{DEFAULT_RLIMIT:,} solver units to an obligation")
-    if EXPLICIT in campaign.engines:
-        states = CAPS.get(campaign.profile.name, Caps()).states
-        parts.append("no cap on states" if states is None else f"{states:,} states to an exploration")
-    return " · ".join(parts)
-
-
-def _keep(campaign: Campaign, closing: Closing, kept: Kept) -> None:
+def _keep(outcome: CampaignOutcome, closing: Closing, kept: Kept) -> None:
     """Write what was asked for; everything is known before the first file is written."""
     from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.recording import recorded
 
     if not any(kept):
         return
-    run = recorded(campaign, closing)
+    run = recorded(outcome, closing)
     if kept.out is not None:
         run.write(kept.out)
     if kept.junit is not None:
         from carnet_check.report.junit import junit
 
-        write_text(kept.junit, junit(campaign.results))
+        write_text(kept.junit, junit(outcome.results))
     if kept.sarif is not None:
         from carnet_check.report.sarif import sarif
 

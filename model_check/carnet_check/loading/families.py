@@ -182,6 +182,11 @@ def load(reference: str) -> Source:
     )
 
 
+def registered() -> list[Family]:
+    """Return every registered family."""
+    return [load(reference).family for reference in REGISTRY]
+
+
 def _module_at(file: Path, shown: str) -> ModuleType:
     if file.is_dir():
         raise UsageError(f"expected a Python file, and '{shown}' is a folder")

@@ -97,7 +97,7 @@ def _rerun(command: str) -> str:
 def rerun_command(context: click.Context) -> str:
     """Write down the command that is running, with what was given to it and nothing else."""
     words = ["carnet", context.info_name or ""]
-    for parameter in context.command.params:
+    for parameter in context.command.get_params(context):
         name = parameter.name or ""
         if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
             continue

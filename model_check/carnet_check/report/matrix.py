@@ -1,4 +1,4 @@
-"""The matrix of a verification run: claims by threat models, and in each cell what two engines say.
+"""The matrix of a verification run: claims by threat models, and in each cell what every engine says.
 
 Eighty columns are enough: where the verdicts of the engines do not fit side by side they stand below one another.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from carnet_check.engines.interface import Explores, Plan
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
+from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
+from carnet_check.verification.planning import Campaign
 from carnet_check.wording.sentences import resting
 from carnet_command.text import RULE_WIDTH, counted, wrapped
 
@@ -18,16 +20,17 @@ WIDE = 120
 GAP = 2
 
 
-def matrices(campaign: Campaign, width: int = 80) -> list[str]:
+def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
     """Return one table for each variant, with the assumptions, the goals and whatever is not as expected."""
+    campaign = outcome.campaign
     lines: list[str] = []
     for plan in campaign.plans:
-        rows = [row for row in campaign.results if row.variant == plan.protocol.variant]
-        lines += [*_title(campaign, plan), *_table(plan, rows, width), ""]
-        lines += [*_assumptions(plan, rows), *_goals(campaign, plan), *_liveness(rows), *_unexpected(rows)]
+        rows = [row for row in outcome.results if row.variant == plan.protocol.variant]
+        lines += [*_title(campaign, plan), *_table(campaign, plan, rows, width), ""]
+        lines += [*_assumptions(campaign, rows), *_goals(outcome, plan), *_liveness(rows), *_unexpected(rows)]
     if campaign.declared:
         lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
-    for note in campaign.notes:
+    for note in outcome.notes:
         lines += wrapped("note", note)
     return lines
 
@@ -40,11 +43,11 @@ def _title(campaign: Campaign, plan: Plan) -> list[str]:
     return ["", name, *([] if title == "as written" else [f"  {title}"]), ""]
 
 
-def _table(plan: Plan, rows: Sequence[Result], width: int) -> list[str]:
+def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -> list[str]:
     claims = list(dict.fromkeys(claim.name for claim, _ in plan.pairs))
     threats = [threat.id for threat in plan.threats]
     verdicts = _by_cell(rows)
-    cells = {(c, t): _cell(verdicts.get((c, t), {})) for c in claims for t in threats}
+    cells = {(c, t): _cell(campaign, verdicts.get((c, t), {})) for c in claims for t in threats}
     beside = width >= WIDE or _fits([claims, *([t, *_joined(cells, t)] for t in threats)], width)
     parts = {key: ["·".join(cell)] if beside else cell for key, cell in cells.items()}
     widths = [_width(["claim", *claims])]
@@ -70,12 +73,12 @@ def _by_cell(rows: Iterable[Result]) -> Mapping[tuple[str, str], Mapping[str, Re
     return found
 
 
-def _cell(engines: Mapping[str, Result]) -> list[str]:
-    """Return what each engine says, the proof first; what is not as expected is marked."""
+def _cell(campaign: Campaign, engines: Mapping[str, Result]) -> list[str]:
+    """Return what each engine says, in the engines' order; what is not as expected is marked."""
     cell = []
-    for engine in (INDUCTION, EXPLICIT):
-        if engine in engines:
-            row = engines[engine]
+    for engine in campaign.engines:
+        if engine.name in engines:
+            row = engines[engine.name]
             word = f"{row.verdict} {row.bound}" if row.verdict is Verdict.HOLDS_TO else str(row.verdict)
             fallen = row.verdict is Verdict.VIOLATED and row.as_expected
             cell.append(word + (EXPECTED_FALL if fallen else "" if row.as_expected else "!"))
@@ -102,11 +105,11 @@ def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
     return (" " * GAP).join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip()
 
 
-def _assumptions(plan: Plan, rows: Sequence[Result]) -> list[str]:
+def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
     """Say for each claim which assumptions its proofs used; equal answers share a line."""
     used: dict[str, set[str]] = {}
     for row in rows:
-        if row.engine == INDUCTION and row.verdict is Verdict.PROVED:
+        if row.verdict is Verdict.PROVED:
             used.setdefault(row.claim, set()).update(row.assumptions)
     lines = []
     if used:
@@ -114,7 +117,8 @@ def _assumptions(plan: Plan, rows: Sequence[Result]) -> list[str]:
         lines.append("assumptions that the proofs rest on")
         for claim, ids in used.items():
             lines += wrapped(f"  {claim}", resting(ids), indent)
-    explored = {id for row in rows if row.engine == EXPLICIT for id in row.assumptions}
+    exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
+    explored = {id for row in rows if row.engine in exploring for id in row.assumptions}
     if explored:
         lines += wrapped("explored instances take for granted ", resting(explored), 36)
     return [*lines, ""] if lines else []
@@ -129,8 +133,8 @@ def _liveness(rows: Sequence[Result]) -> list[str]:
     return ["liveness (what happens in the end)", *lines, ""] if lines else []
 
 
-def _goals(campaign: Campaign, plan: Plan) -> list[str]:
-    goals = [goal for goal in campaign.goals if goal.variant == plan.protocol.variant]
+def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
+    goals = [goal for goal in outcome.goals if goal.variant == plan.protocol.variant]
     if not goals:
         return []
     indent = max(len(goal.goal) for goal in goals) + 4

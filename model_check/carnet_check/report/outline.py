@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from carnet_check.engines.interface import Plan
 from carnet_check.loading.families import Source
-from carnet_check.verification.planning import Campaign, Plan
+from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
 from carnet_spec.language.printing import show_axiom, show_lines
 from carnet_spec.requirements import requirements

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
+from carnet_check.engines.interface import Explores
+from carnet_check.engines.registry import able
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.file_names import file_name
 from carnet_spec.language import Instance, Protocol
@@ -43,7 +45,8 @@ def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[s
 
 def _is_small(protocol: Protocol, instance: Instance, threat: str) -> bool:
     """Count with the fast explorer what the interpreter would take long to find too large."""
-    seen = explore(protocol, instance, invariants=(), goals=(), max_states=DRAWN + 1, reduction=False, threat=threat)
+    caps = Caps(states=DRAWN + 1)
+    seen = able(Explores).explore(protocol, instance, invariants=(), caps=caps, reduction=False, threat=threat)
     return seen.complete and seen.states <= DRAWN
 
 

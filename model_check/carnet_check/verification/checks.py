@@ -9,70 +9,55 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from carnet_check.engines.explicit.searches import NO_THREAT, Found, moves, premises_of
+from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.exploring.searches import moves
+from carnet_check.engines.interface import Plan, ProvesLiveness
+from carnet_check.engines.premises import premises_of
+from carnet_check.engines.registry import registered
+from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.planning import EXPLICIT, INDUCTION, Campaign, GoalOutcome, Plan
+from carnet_check.verification.evidence import Evidence
+from carnet_check.verification.outcome import GoalOutcome
+from carnet_check.verification.planning import Campaign
 from carnet_check.verification.vacuity import possible, satisfiable, taking
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
-HONEST_RUN = "none"
-"""A threat model of this name is the run without an adversary, in which none of its steps is missed."""
 
 
-@dataclass
-class Evidence:
-    """What the explorations of one variant saw, all threat models together."""
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Rows that were checked, and what was found out beside them."""
 
-    searches: list[Found] = field(default_factory=list)
-
-    def add(self, found: Found) -> None:
-        """Take what one more search saw into account."""
-        self.searches.append(found)
-
-    @property
-    def broad(self) -> list[Found]:
-        """The searches that were not directed at goals."""
-        return [found for found in self.searches if not found.search.directed]
-
-    @property
-    def exhaustive(self) -> bool:
-        """Whether every reachable state of the instances was seen under every threat model asked for."""
-        return all(found.exhaustive for found in self.broad)
-
-    def fired(self, action: str) -> bool:
-        """Whether some search took the step."""
-        return any(found.fired.get(action, 0) for found in self.searches)
-
-    def reached(self, goal: str) -> Found | None:
-        """Return the search that reached the goal in the fewest steps."""
-        with_goal = [found for found in self.searches if goal in found.goals]
-        return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
+    rows: tuple[Result, ...]
+    goals: tuple[GoalOutcome, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def disagreements(rows: Sequence[Result], plan: Plan) -> list[Result]:
     """Turn into errors what one engine proves and another refutes."""
-    variant = plan.protocol.variant
-    proved = {(row.claim, row.threat) for row in rows if row.variant == variant and row.verdict is Verdict.PROVED}
-    violated = {(row.claim, row.threat) for row in rows if row.variant == variant and row.verdict is Verdict.VIOLATED}
-    both = proved & violated
-    why = "the engines disagree: induction proves what a replayed trace refutes"
+    mine = [row for row in rows if row.variant == plan.protocol.variant]
+    proved = {(row.claim, row.threat): row.engine for row in mine if row.verdict is Verdict.PROVED}
+    violated = {(row.claim, row.threat) for row in mine if row.verdict is Verdict.VIOLATED}
+    both = proved.keys() & violated
+
+    def marked(row: Result) -> Result:
+        why = f"the engines disagree: {proved[row.claim, row.threat]} proves what a replayed trace refutes"
+        return replace(row, verdict=Verdict.ERROR, bound=None, detail=why)
+
     return [
-        replace(row, verdict=Verdict.ERROR, bound=None, detail=why)
-        if row.variant == variant and (row.claim, row.threat) in both
-        else row
-        for row in rows
+        marked(row) if row.variant == plan.protocol.variant and (row.claim, row.threat) in both else row for row in rows
     ]
 
 
-def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, campaign: Campaign) -> list[Result]:
+def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) -> Checked:
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
-    check = _Check(plan, evidence, campaign, rows)
-    marked = list(check.with_premises_checked(rows))
-    if evidence is None:
+    check = _Check(campaign, plan, evidence, found.rows)
+    marked = list(check.with_premises_checked(found.rows))
+    if not evidence.searches:
         check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
     elif campaign.request.claims:
         check.note(
@@ -80,7 +65,8 @@ def vacuities(rows: Sequence[Result], plan: Plan, evidence: Evidence | None, cam
         )
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
-    return [*marked, *check.liveness()]
+    rows = (*marked, *check.liveness())
+    return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
 def _called(number: int, several: bool) -> str:
@@ -89,14 +75,16 @@ def _called(number: int, several: bool) -> str:
 
 
 class _Check:
-    def __init__(self, plan: Plan, evidence: Evidence | None, campaign: Campaign, rows: Sequence[Result]) -> None:
-        self.plan = plan
-        self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
-        self.protocol = plan.protocol
-        self.evidence = evidence or Evidence()
+    def __init__(self, campaign: Campaign, plan: Plan, evidence: Evidence, rows: Sequence[Result]) -> None:
         self.campaign = campaign
+        self.family = campaign.request.source.family
+        self.plan = plan
+        self.protocol = plan.protocol
+        self.evidence = evidence
+        self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
+        self.reached: list[GoalOutcome] = []
+        self.notes: list[str] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
-        self.expected = Verdict.EXHAUSTED if campaign.profile.budget is None else Verdict.HOLDS_TO
 
     # -- premises ---------------------------------------------------------------------------------
 
@@ -146,14 +134,9 @@ class _Check:
     def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
         key = threat.id if threat else ""
         if key not in self._possible:
-            self._possible[key] = possible(self.protocol, threat, self._known(threat), self._seen(threat))
+            seen = self.evidence.taken((threat or NO_THREAT).id)
+            self._possible[key] = possible(self.protocol, threat, self._known(threat), seen)
         return self._possible[key]
-
-    def _seen(self, threat: Threat | None) -> frozenset[str]:
-        """Return the actions that an exploration under a threat model took."""
-        where = (threat or NO_THREAT).id
-        searches = [found for found in self.evidence.searches if found.search.threat == where]
-        return frozenset(name for found in searches for name, count in found.fired.items() if count)
 
     def _known(self, threat: Threat | None) -> dict[str, Term]:
         """Return what is proved to hold in every state under a threat model: claims, and the lemmas they rest on."""
@@ -177,10 +160,10 @@ class _Check:
             self.note("no goal is stated, so nothing says that what is claimed is claimed of anything that happens")
         for goal in self.protocol.goals:
             found = self.evidence.reached(goal.name)
-            self.campaign.goals.append(self._goal_outcome(goal, found))
+            self.reached.append(self._goal_outcome(goal, found))
             if found is not None:
                 continue
-            tried = [search for search in self.evidence.searches if goal.name in search.search.goals]
+            tried = self.evidence.tried(goal.name)
             if any(search.problems for search in tried):
                 continue
             never = not any(self._may_happen(goal, threat) for threat in self._models())
@@ -188,7 +171,7 @@ class _Check:
             detail = f"{'never' if never else 'not'} reached ({tried_in}): {goal.sentence}"
             yield self._row(Kind.GOAL, goal.name, ANY_THREAT, never, detail)
 
-    def _goal_outcome(self, goal: Goal, found: Found | None) -> GoalOutcome:
+    def _goal_outcome(self, goal: Goal, found: Coverage | None) -> GoalOutcome:
         variant = self.protocol.variant
         if found is None:
             return GoalOutcome(variant, goal.name, goal.sentence, goal.rounds, reached=False)
@@ -210,36 +193,34 @@ class _Check:
         """Yield a row for each liveness property, unless something else was asked for."""
         if self.campaign.request.claims or not self.protocol.liveness:
             return
-        if INDUCTION not in self.campaign.engines:
+        provers = [engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness)]
+        if not provers:
+            able = " or ".join(engine.name for engine in registered() if isinstance(engine, ProvesLiveness))
             names = ", ".join(live.name for live in self.protocol.liveness)
-            self.note(f"liveness is checked by induction alone, so nobody looked at {names}")
-            return
+            self.note(f"liveness is checked by {able} alone, so nobody looked at {names}")
         for live in self.protocol.liveness:
-            yield self._lively(live)
+            yield from (self._lively(prover, live) for prover in provers)
 
-    def _lively(self, live: Eventually) -> Result:
-        from carnet_check.engines.induction.liveness import by_fairness
-
+    def _lively(self, prover: ProvesLiveness, live: Eventually) -> Result:
         began = time.monotonic()
-        outcome = by_fairness(self.protocol, live)
-        verdict = Verdict.PROVED if outcome.proved else Verdict.UNKNOWN
-        detail = f"by weak fairness of {outcome.fair}" if outcome.proved else "; ".join(outcome.open)
+        answer = prover.liveness(self.protocol, live)
+        verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
+        detail = f"by weak fairness of {answer.fair}" if answer.proved else "; ".join(answer.open)
         trigger = Goal(live.name, (), live.trigger, live.sentence)
         if not any(self._may_happen(trigger, threat) for threat in self._models()):
             verdict, detail = Verdict.VACUOUS, "what it waits after never happens"
+        axioms = (axiom for axiom in self.protocol.axioms if axiom.name in answer.axioms)
         return Result(
-            protocol=self.campaign.request.source.family.id,
+            protocol=self.family.id,
             variant=self.protocol.variant,
             claim=live.name,
             threat=ANY_THREAT,
-            engine=INDUCTION,
+            engine=prover.name,
             verdict=verdict,
             expected=Verdict.PROVED,
             detail=f"{live.sentence} ({detail})",
             seconds=time.monotonic() - began,
-            assumptions=self.protocol.resting_on(
-                axiom.states for axiom in self.protocol.axioms if axiom.name in outcome.axioms
-            ),
+            assumptions=self.protocol.resting_on(axiom.states for axiom in axioms),
             kind=Kind.LIVENESS,
         )
 
@@ -260,7 +241,7 @@ class _Check:
                     yield self._row(Kind.ACTION, action.name, ANY_THREAT, self._never_taken(action), why)
                 else:
                     stopped.append(action.name)
-        layer = self.campaign.request.source.family.variants[self.protocol.variant].over
+        layer = self.family.variants[self.protocol.variant].over
         if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
             self.note("adversary steps that no run of the baseline could take: " + ", ".join(stopped))
 
@@ -268,8 +249,7 @@ class _Check:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
         if not satisfiable(self.protocol, None, taking(action), None):
             return "its guards contradict one another"
-        family = self.campaign.request.source.family
-        nothing_to_remove = not self.protocol.defences and len(family.variants) == 1
+        nothing_to_remove = not self.protocol.defences and len(self.family.variants) == 1
         if nothing_to_remove and self.evidence.exhaustive:
             return "no run takes it, and there is no defence that could be what stops it"
         return ""
@@ -278,30 +258,30 @@ class _Check:
         """Yield a row for each threat model under which the adversary does nothing."""
         hostile = [action for action in self.protocol.actions if not action.by.honest]
         active = [action for action in hostile if not action.deduction] or hostile
-        for found in self.evidence.broad:
-            if not active or found.problems or found.search.threat in (NO_THREAT.id, HONEST_RUN):
+        explored = {found.search.threat for found in self.evidence.broad if not found.problems}
+        for model in self.protocol.threats if active else ():
+            if model.id not in explored or model.without_adversary:
                 continue
-            if not any(found.fired.get(action.name, 0) for action in active):
-                detail = "the adversary never takes a step"
-                model = next(m for m in self._models() if m is not None and m.id == found.search.threat)
+            if not any(self.evidence.took(model.id, action.name) for action in active):
                 never = not any(action in self._takeable(model) for action in active)
-                yield self._row(Kind.THREAT, "adversary", found.search.threat, never, detail)
+                yield self._row(Kind.THREAT, "adversary", model.id, never, "the adversary never takes a step")
 
     # -- rows -------------------------------------------------------------------------------------
 
     def _row(self, kind: Kind, name: str, threat: str, certain: bool, detail: str) -> Result:
+        explorer = next(engine for engine in self.campaign.engines if engine.name == self.evidence.engine)
         return Result(
-            protocol=self.campaign.request.source.family.id,
+            protocol=self.family.id,
             variant=self.protocol.variant,
             claim=name,
             threat=threat,
-            engine=EXPLICIT,
+            engine=explorer.name,
             verdict=Verdict.VACUOUS if certain else Verdict.UNKNOWN,
-            expected=self.expected,
+            expected=explorer.expected(self.campaign.profile),
             detail=detail,
             kind=kind,
         )
 
     def note(self, text: str) -> None:
         """Add a remark on this variant to what the run says at its end."""
-        self.campaign.notes.append(f"{self.protocol.variant}: {text}")
+        self.notes.append(f"{self.protocol.variant}: {text}")

@@ -1,24 +1,19 @@
-"""What a verification run is asked, checked and spelled out before anything runs, and where its answers are kept."""
+"""What a verification run is asked, checked and spelled out before anything runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from carnet_check.engines.explicit.searches import NO_THREAT, Found, violated_axioms
-from carnet_check.errors import InvalidSpecificationError, UsageError
-from carnet_check.loading.extent import available_memory, refuse_instance
+from carnet_check.engines import registry
+from carnet_check.engines.interface import Engine, Plan, Task
+from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
-from carnet_check.results import Result, by_verdict, exit_code
-from carnet_check.semantics import Interpreter
+from carnet_check.loading.threats import NO_THREAT
 from carnet_command.text import counted
-from carnet_spec.language import Claim, Instance, Profile, Protocol, Threat
+from carnet_spec.language import Claim, Profile, Protocol
 from carnet_spec.language.lints import Level, lint
 
-EXPLICIT = "explicit"
-INDUCTION = "induction"
-ENGINES = (EXPLICIT, INDUCTION)
 LINTS_SHOWN = 5
 
 
@@ -38,71 +33,28 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """One variant's share of a run, checked and spelled out."""
-
-    protocol: Protocol
-    label: str
-    threats: tuple[Threat, ...]
-    pairs: tuple[tuple[Claim, Threat], ...]
-    expected_to_fall: frozenset[tuple[str, str]]
-    every_threat: bool
-
-    def claims(self, threat: Threat) -> tuple[str, ...]:
-        """Return the claims that are judged under ``threat``."""
-        return tuple(claim.name for claim, other in self.pairs if other == threat)
-
-    def falls(self, claim: str, threat: str) -> bool:
-        """Whether the claim is expected to be violated there."""
-        return (claim, threat) in self.expected_to_fall
-
-
-@dataclass(frozen=True, slots=True)
-class GoalOutcome:
-    """Whether a goal was reached in a variant, and by how many steps under which threat model."""
-
-    variant: str
-    goal: str
-    sentence: str
-    rounds: int
-    reached: bool
-    threat: str = ""
-    steps: int | None = None
-    where: str = ""
-    directed: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass
 class Campaign:
-    """What a run established."""
+    """A request that was checked and spelled out; running it gives a campaign's outcome."""
 
     request: Request
     profile: Profile
-    engines: tuple[str, ...]
+    engines: tuple[Engine, ...]
     plans: tuple[Plan, ...]
-    results: list[Result] = field(default_factory=list)
-    goals: list[GoalOutcome] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    searches: list[Found] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def instance_of(self, row: Result) -> Instance:
-        """Return the instance in which the violation was found that a row reports."""
-        found = (
-            each.instances[row.claim]
-            for each in self.searches
-            if (each.search.variant, each.search.threat) == (row.variant, row.threat) and row.claim in each.instances
-        )
-        return next(found)
+    notes: tuple[str, ...] = ()
+    """What the lints say against the variants."""
 
     @property
-    def exit_code(self) -> int:
-        """What the command exits with."""
-        return exit_code(self.results)
+    def task(self) -> Task:
+        """What every engine is asked."""
+        request = self.request
+        return Task(
+            source=request.source,
+            profile=self.profile,
+            plans=self.plans,
+            every_claim=not request.claims,
+            jobs=request.jobs,
+            memory=request.memory,
+        )
 
     @property
     def declared(self) -> list[str]:
@@ -114,14 +66,6 @@ class Campaign:
     def digests(self) -> dict[str, str]:
         """The digest of each variant's specification."""
         return {plan.protocol.variant: plan.protocol.digest for plan in self.plans}
-
-    def summary(self) -> dict[str, Any]:
-        """Return the summary object of the command's contract."""
-        return {
-            "as_expected": all(result.as_expected for result in self.results),
-            "by_verdict": by_verdict(self.results),
-            "declared": self.declared,
-        }
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -144,11 +88,11 @@ def planned(request: Request) -> Campaign:
     _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
     _refuse_declared(request.claims, plans)
     plans = tuple(plan for plan in plans if plan.pairs) or plans
-    engines = tuple(dict.fromkeys(request.engines)) or (INDUCTION, EXPLICIT)
-    campaign = Campaign(request, profile, engines, plans)
+    notes = tuple(note for plan in plans for note in _complaints(plan.protocol))
+    campaign = Campaign(request, profile, registry.chosen(request.engines), plans, notes)
     _refuse_empty(campaign)
-    _refuse_instances(campaign)
-    campaign.notes += [note for plan in plans for note in _complaints(plan.protocol)]
+    for engine in campaign.engines:
+        engine.require_runnable(campaign.task)
     return campaign
 
 
@@ -217,23 +161,13 @@ def _refuse_empty(campaign: Campaign) -> None:
         raise UsageError(f"nothing to check: no claim is made for {chosen} together")
     if not pairs:
         raise UsageError(f"'{request.source.family.id}' states no claim, so there is nothing to check")
-    if campaign.engines == (INDUCTION,) and all(plan.falls(claim, threat) for claim, threat, plan in pairs):
+    refuted = any(engine.refutes for engine in campaign.engines)
+    if not refuted and all(plan.falls(claim, threat) for claim, threat, plan in pairs):
+        asked = " and ".join(engine.name for engine in campaign.engines)
+        able = " or ".join(engine.name for engine in registry.registered() if engine.refutes)
         raise UsageError(
-            "what is asked for is expected to be violated, which induction cannot show: use the explicit engine"
+            f"what is asked for is expected to be violated, which {asked} cannot show: use the {able} engine"
         )
-
-
-def _refuse_instances(campaign: Campaign) -> None:
-    """Build every instance once, so that a size that makes none is known before anything runs."""
-    if EXPLICIT in campaign.engines:
-        memory = available_memory() if campaign.request.memory is None else campaign.request.memory
-        for plan in campaign.plans:
-            for threat in plan.threats:
-                instance = campaign.request.source.instance(plan.protocol, threat.id, campaign.profile)
-                refuse_instance(plan.protocol, instance, memory)
-                wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
-                if wrong:
-                    raise InvalidSpecificationError(f"profile {campaign.profile.name}: {'; '.join(wrong)}")
 
 
 def _complaints(protocol: Protocol) -> list[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.instance import Instance
-from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.protocol import Goal, Protocol
 
 Scale = Mapping[str, int]
 """Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""
+
+DIRECTED = "directed"
+"""The profile, where a family has it, for goals that need more rounds than the profile of a run has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class Family:
         main: the variants that ``carnet verify`` covers by default, the first being the default everywhere else.
         instance: builds the finite instance for a protocol, a threat id and a scale.
         hunts: the sizes that a search for an attack goes through, small to large, with their adversary budgets.
+        default_threat: the threat model under which ``carnet attack`` and ``carnet explore`` look, unless they are told
+            another; where it is empty, the one with the fewest axioms.
+        rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
+        options: sizes that have an option of their own on the command line, each with a letter and what it counts.
     """
 
     id: str
@@ -73,6 +80,9 @@ class Family:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
+    default_threat: str = ""
+    rounds: str = ""
+    options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.
@@ -103,3 +113,15 @@ class Family:
         if name not in self.profiles:
             raise SpecificationError(f"no profile '{name}' in {self.id}; known: {', '.join(self.profiles)}")
         return self.profiles[name]
+
+    def is_within(self, goal: Goal, profile: Profile) -> bool:
+        """Whether the instances of ``profile`` have the rounds that ``goal`` needs."""
+        return goal.rounds <= profile.scale.get(self.rounds, goal.rounds)
+
+    def directed(self, profile: Profile, goals: Iterable[Goal]) -> Profile:
+        """Return the profile in which to look for goals that need more rounds than ``profile`` has.
+
+        It is the one called ``directed``; without one, ``profile`` with as many rounds as the goals need.
+        """
+        longer = {**profile.scale, self.rounds: max(goal.rounds for goal in goals)}
+        return self.profiles.get(DIRECTED) or replace(profile, scale=longer)

@@ -57,6 +57,11 @@ class Threat:
     title: str
     axioms: tuple[Axiom, ...]
 
+    @property
+    def without_adversary(self) -> bool:
+        """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
+        return self.id == "none"
+
 
 @dataclass(frozen=True, slots=True)
 class Defence:

@@ -6,3 +6,6 @@ REGISTRY: dict[str, str] = {
     "gpu-travelling": "carnet_spec.protocols.gpu_travelling:FAMILY",
 }
 """Protocol ids, and for each the ``module:attribute`` of its family."""
+
+DEFAULT = "gpu-travelling"
+"""The protocol that ``carnet verify`` takes when it is told none."""

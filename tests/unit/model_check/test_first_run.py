@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import pytest
 
 from carnet_check.commands import doctor
-from carnet_check.commands.doctor import Tool, look_for
+from carnet_check.commands.doctor import look_for
+from carnet_check.engines.interface import Tool
 from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import TOY, carnet
 

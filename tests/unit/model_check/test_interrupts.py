@@ -118,7 +118,7 @@ def test_an_interrupted_search_is_told_with_what_it_covered(monkeypatch: pytest.
     def interrupted(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("carnet_check.engines.explicit.exploration.Watch.report", interrupted)
+    monkeypatch.setattr("carnet_check.engines.explicit.bounds.Watch.report", interrupted)
     ran = carnet("explore", TOY, "--json")
     assert (ran.code, ran.json["stopped_by"], ran.json["complete"]) == (130, "interrupt", False)
     assert "stopped by interrupt after 1 states" in carnet("explore", TOY).out

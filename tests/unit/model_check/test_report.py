@@ -15,6 +15,7 @@ from carnet_check.report import artefacts
 from carnet_check.report.matrix import matrices
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, State
+from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
 from carnet_check.wording.sentences import filled, knowers, known, listed
 from carnet_command.progress import Heartbeat, Pace
@@ -41,25 +42,24 @@ def test_wrapped_text_keeps_its_label_and_its_width() -> None:
 
 
 def test_narrow_matrices_put_the_engines_below_one_another() -> None:
-    campaign = planned(Request(load(TOY)))
-    campaign.results = [
+    rows = tuple(
         Result("toy", "main", "secrecy", threat, engine, verdict, verdict)
         for threat in ("none", "collusion")
         for engine, verdict in (("induction", Verdict.PROVED), ("explicit", Verdict.EXHAUSTED))
-    ]
-    assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in matrices(campaign, width=80)
-    narrow = matrices(campaign, width=30)
+    )
+    outcome = CampaignOutcome(planned(Request(load(TOY))), results=rows)
+    assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in matrices(outcome, width=80)
+    narrow = matrices(outcome, width=30)
     assert "secrecy  PROVED     PROVED" in narrow
     assert "         EXHAUSTED  EXHAUSTED" in narrow
 
 
 def test_what_is_expected_to_fall_is_marked_and_what_is_not_stands_out() -> None:
-    campaign = planned(Request(load(TOY), engines=("explicit",)))
-    campaign.results = [
+    rows = (
         Result("toy", "main", "secrecy", "none", "explicit", Verdict.VIOLATED, Verdict.VIOLATED),
         Result("toy", "main", "secrecy", "collusion", "explicit", Verdict.UNKNOWN, Verdict.EXHAUSTED, detail="why"),
-    ]
-    lines = matrices(campaign)
+    )
+    lines = matrices(CampaignOutcome(planned(Request(load(TOY), engines=("explicit",))), results=rows))
     assert "secrecy  VIOLATED*  UNKNOWN!" in lines
     assert any(line.startswith("* expected") for line in lines)
     assert "  UNKNOWN  secrecy · collusion · explicit (expected EXHAUSTED)" in lines

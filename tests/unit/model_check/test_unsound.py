@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.explicit.searches import Search, search
+from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.exploration import Search
+from carnet_check.engines.exploring import pools
+from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import prove
 from carnet_check.loading.families import load
 from carnet_spec.language import SpecificationError
@@ -89,21 +92,19 @@ def test_a_search_is_about_the_specification_that_was_planned() -> None:
         claims=(),
         digest=protocol.digest,
     )
-    assert not search(task).problems
-    (problem,) = search(replace(task, digest="0" * 64)).problems
+    assert not search(EXPLICIT, task).problems
+    (problem,) = search(EXPLICIT, replace(task, digest="0" * 64)).problems
     assert problem == f"the specification changed while it was checked: it was {'0' * 16}"
 
 
 def test_every_exploration_of_a_run_names_its_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from carnet_check.verification import campaign
-
     seen: list[Search] = []
 
-    def noted(tasks: list[Search], *_: object) -> list[object]:
+    def noted(_explorer: object, tasks: list[Search], *_: object) -> list[object]:
         seen.extend(tasks)
         return []
 
-    monkeypatch.setattr(campaign, "run_all", noted)
+    monkeypatch.setattr(pools, "run_all", noted)
     carnet("verify", TOY, "--engine", "explicit")
     digests = {load(TOY).protocol(task.variant).digest for task in seen}
     assert digests == {task.digest for task in seen} != set()

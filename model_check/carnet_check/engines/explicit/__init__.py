@@ -1,25 +1,27 @@
 """Explicit-state search: every reachable state of a finite instance, breadth first.
 
-One function, :func:`explore`, stands before all engines. ``compiled`` lowers the protocol to machine-sized facts and
+One function, :func:`explore`, stands before two searches. ``compiled`` lowers the protocol to machine-sized facts and
 runs a generated successor function; ``interpreter`` runs the same search over :mod:`carnet_check.semantics` and is
-there to check the other one. Whatever an engine finds is replayed in the interpreter before it is handed out.
+there to check the other one. Whatever a search finds is replayed in the interpreter before it is handed out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from carnet_check.engines.explicit import reference
-from carnet_check.engines.explicit.exploration import Exploration, Paths, Progress, Watch, peak_bytes
+from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import search
+from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace
 
-ENGINES = ("compiled", "interpreter")
+SEARCHES = ("compiled", "interpreter")
 
-__all__ = ["ENGINES", "EngineDisagreement", "Exploration", "Progress", "explore"]
+__all__ = ["SEARCHES", "EngineDisagreement", "explore"]
 
 
 class EngineDisagreement(Exception):
@@ -38,8 +40,7 @@ def explore(
     stop_at_first: bool = True,
     engine: str = "compiled",
     reduction: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    want_trace: bool = True,
+    progress: Report | None = None,
     threat: str = "",
 ) -> Exploration:
     """Search breadth first for states that violate an invariant or reach a goal.
@@ -58,8 +59,7 @@ def explore(
         engine: "compiled" or "interpreter".
         reduction: leave out what provably cannot matter; counts of states and transitions are then those of the
             smaller system. The interpreter never reduces.
-        progress: called about once a second.
-        want_trace: find traces, and confirm them in the interpreter.
+        progress: called about once a second with the states found and the depth reached.
         threat: the threat model to name in traces.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
@@ -68,15 +68,26 @@ def explore(
         SpecificationError: the instance does not fit the protocol.
         EngineDisagreement: the interpreter does not confirm a trace.
     """
-    if engine not in ENGINES:
-        raise ValueError(f"no engine '{engine}'; known: {', '.join(ENGINES)}")
+    if engine not in SEARCHES:
+        raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
     watch = Watch(max_states=max_states, max_memory=max_memory, progress=progress, workers=workers)
     interpreter = Interpreter(protocol, instance)
     if engine == "interpreter":
-        covered = reference.search(interpreter, invariants, goals, watch, stop_at_first=stop_at_first)
+        found = reference.search(interpreter, invariants, goals, watch, stop_at_first=stop_at_first)
     else:
         model = build(interpreter, invariants, goals, reduce=reduction)
-        covered = search(model, watch, stop_at_first=stop_at_first, dominance=reduction, want_trace=want_trace)
+        found = search(protocol, model, watch, stop_at_first=stop_at_first, dominance=reduction)
+    return _confirmed(interpreter, found, invariants, goals, threat)
+
+
+def _confirmed(
+    interpreter: Interpreter,
+    found: Exploration,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal],
+    threat: str,
+) -> Exploration:
+    """Write each trace out with its deductions and replay it."""
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
 
@@ -86,46 +97,19 @@ def explore(
     def reached(name: str, state: State) -> Env | None:
         return interpreter.witness(wanted[name].params, wanted[name].body, state)
 
-    return Exploration(
-        states=covered.states,
-        transitions=covered.transitions,
-        depth=covered.depth,
-        complete=covered.stopped_by is None,
-        stopped_by=covered.stopped_by,
-        seconds=watch.seconds,
-        peak_memory_bytes=peak_bytes(),
-        violations=_confirmed(interpreter, covered.violations, violated, threat, want_trace),
-        goals=_confirmed(interpreter, covered.goals, reached, threat, want_trace),
-        fired={action.name: covered.fired.get(action.name, 0) for action in protocol.actions},
-        reduction=covered.reduction,
-    )
+    def written(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
+        return {name: _replayed(interpreter, name, replace(t, threat=threat), judge) for name, t in traces.items()}
+
+    return replace(found, violations=written(found.violations, violated), goals=written(found.goals, reached))
 
 
-def _confirmed(
-    interpreter: Interpreter,
-    found: Paths,
-    judge: Callable[[str, State], Env | None],
-    threat: str,
-    want_trace: bool,
-) -> dict[str, Trace]:
-    """Write each path out with its deductions and replay it."""
-    traces = {}
-    for name, steps in found.items():
-        written = tuple(interpreter.expand(steps)) if want_trace else ()
-        traces[name] = _trace(interpreter.protocol, threat, written)
-        if want_trace:
-            _confirm(interpreter, name, traces[name], judge)
-    return traces
-
-
-def _trace(protocol: Protocol, threat: str, steps: tuple[Step, ...]) -> Trace:
-    return Trace(protocol.id, protocol.variant, protocol.without, threat, steps)
-
-
-def _confirm(interpreter: Interpreter, name: str, trace: Trace, judge: Callable[[str, State], Env | None]) -> None:
+def _replayed(interpreter: Interpreter, name: str, trace: Trace, judge: Callable[[str, State], Env | None]) -> Trace:
+    """Return ``trace`` with its deductions, after making sure that it leads to what it was found for."""
+    written = replace(trace, steps=tuple(interpreter.expand(trace.steps)))
     try:
-        final = interpreter.replay(trace)[-1]
+        final = interpreter.replay(written)[-1]
     except NotEnabled as problem:
         raise EngineDisagreement(f"the trace to {name} does not replay: {problem}") from problem
     if judge(name, final) is None:
         raise EngineDisagreement(f"the interpreter does not find {name} at the end of its trace")
+    return written

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from carnet_check.engines.explicit.exploration import Covered, Watch
+from carnet_check.engines.explicit.bounds import Watch, peak_bytes
+from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Goal, Invariant
-from carnet_spec.trace import Step
+from carnet_spec.trace import Step, Trace
 
 
 def search(
@@ -17,23 +18,21 @@ def search(
     watch: Watch,
     *,
     stop_at_first: bool,
-) -> Covered:
+) -> Exploration:
     """Reach every state within the bounds, one after another in the order found."""
     run = _Run(interpreter, invariants, goals)
-    covered = run.covered
-    try:
-        run.visit(interpreter.initial(), None)
-        while run.waiting and covered.stopped_by is None:
-            watch.report(covered.states, run.waiting, covered.depth)
-            if stop_at_first and covered.violations:
-                covered.stopped_by = "violation"
-            else:
-                covered.stopped_by = watch.exceeded(covered.states)
-            if covered.stopped_by is None:
-                run.expand()
-    except KeyboardInterrupt:
-        covered.stopped_by = "interrupt"
-    return covered
+    stopped_by = run.until(watch, stop_at_first=stop_at_first)
+    return Exploration(
+        states=len(run.found),
+        transitions=run.transitions,
+        depth=run.levels[run.found[-1]] if run.found else 0,
+        stopped_by=stopped_by,
+        seconds=watch.seconds,
+        peak_memory_bytes=peak_bytes(),
+        violations=run.violations,
+        goals=run.reached,
+        fired=run.fired,
+    )
 
 
 class _Run:
@@ -42,11 +41,28 @@ class _Run:
         self.invariants = invariants
         self.goals = goals
         self.rules = [action for action in interpreter.protocol.actions if action.deduction]
-        self.covered = Covered(fired={action.name: 0 for action in interpreter.protocol.actions})
         self.found: list[State] = []
         self.origins: dict[State, tuple[State, Step] | None] = {}
         self.levels: dict[State, int] = {}
         self.expanded = 0
+        self.transitions = 0
+        self.fired = {action.name: 0 for action in interpreter.protocol.actions}
+        self.violations: dict[str, Trace] = {}
+        self.reached: dict[str, Trace] = {}
+
+    def until(self, watch: Watch, *, stop_at_first: bool) -> str | None:
+        """Search; return what stopped the search before everything was found."""
+        try:
+            self.visit(self.interpreter.initial(), None)
+            while self.waiting:
+                watch.report(len(self.found), self.levels[self.found[-1]])
+                stopped_by = "violation" if stop_at_first and self.violations else watch.exceeded(len(self.found))
+                if stopped_by is not None:
+                    return stopped_by
+                self.expand()
+        except KeyboardInterrupt:
+            return "interrupt"
+        return None
 
     @property
     def waiting(self) -> int:
@@ -55,8 +71,8 @@ class _Run:
     def expand(self) -> None:
         state = self.found[self.expanded]
         for action, env in self.interpreter.enabled(state):
-            self.covered.transitions += 1
-            self.covered.fired[action.name] += 1
+            self.transitions += 1
+            self.fired[action.name] += 1
             args = tuple((var.name, env[var.name]) for var in action.params)
             self.visit(self.interpreter.step(state, action, env), (state, Step(action.name, action.by.name, args)))
         self.expanded += 1
@@ -67,29 +83,28 @@ class _Run:
         self.origins[state] = origin
         self.levels[state] = 0 if origin is None else self.levels[origin[0]] + 1
         self.found.append(state)
-        self.covered.states += 1
-        self.covered.depth = self.levels[state]
         self._look_at(state)
 
     def _look_at(self, state: State) -> None:
-        covered = self.covered
         judge = self.interpreter
         for invariant in self.invariants:
-            known = invariant.name in covered.violations
+            known = invariant.name in self.violations
             if not known and judge.counterexample(invariant, state) is not None:
-                covered.violations[invariant.name] = self._path(state)
+                self.violations[invariant.name] = self._path(state)
         for goal in self.goals:
-            known = goal.name in covered.goals
+            known = goal.name in self.reached
             if not known and judge.witness(goal.params, goal.body, state) is not None:
-                covered.goals[goal.name] = self._path(state)
+                self.reached[goal.name] = self._path(state)
         for rule in self.rules:
-            if not covered.fired[rule.name] and judge.premises_hold(rule, state):
-                covered.fired[rule.name] = 1
+            if not self.fired[rule.name] and judge.premises_hold(rule, state):
+                self.fired[rule.name] = 1
 
-    def _path(self, state: State) -> list[Step]:
+    def _path(self, state: State) -> Trace:
+        """Return the steps to a state, without the deductions."""
         steps: list[Step] = []
         origin = self.origins[state]
         while origin is not None:
             steps.append(origin[1])
             origin = self.origins[origin[0]]
-        return steps[::-1]
+        protocol = self.interpreter.protocol
+        return Trace(protocol.id, protocol.variant, protocol.without, "", tuple(reversed(steps)))

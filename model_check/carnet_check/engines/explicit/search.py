@@ -13,11 +13,13 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from carnet_check.engines.explicit.exploration import Covered, Watch
+from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.memory import Memo, arranged
 from carnet_check.engines.explicit.model import Model, Step
 from carnet_check.engines.explicit.saturation import Change, changed
+from carnet_check.engines.exploration import Exploration
 from carnet_spec import trace
+from carnet_spec.language import Protocol
 
 CHUNK = 4096
 SAMPLE = 2000
@@ -150,7 +152,7 @@ class Search:
             reason = self.watch.exceeded(len(self.found))
             if reason is not None:
                 return reason
-            self.watch.report(len(self.found), len(self.found) - self.expanded, self.depth)
+            self.watch.report(len(self.found), self.depth)
             self._tidy()
             end = min(level_ends, self.expanded + CHUNK)
             self._expand(self.expanded, end)
@@ -255,14 +257,27 @@ def _nothing() -> None:
     """Forget nothing: nothing was remembered."""
 
 
-def search(model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool, want_trace: bool) -> Covered:
-    """Reach every state within the bounds."""
+def search(protocol: Protocol, model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool) -> Exploration:
+    """Reach every state within the bounds; traces leave the deductions out."""
     run = Search(model, watch, stop_at_first=stop_at_first, dominance=dominance)
     stopped_by = run.run()
-    covered = Covered(len(run.found), sum(run.fired.values()), run.depth, stopped_by)
-    covered.fired = run.fired | {rule.name: int(rule.fired) for rule in model.saturation.rules}
-    covered.reduction = {"bits": model.layout.bits, "states_dominated": run.dominated}
+    seconds = watch.seconds
+    violations: dict[str, trace.Trace] = {}
+    goals: dict[str, trace.Trace] = {}
     for number, position in run.sightings.items():
-        paths = covered.goals if model.monitors[number].is_goal else covered.violations
-        paths[model.monitors[number].name] = run.path(position) if want_trace else []
-    return covered
+        monitor = model.monitors[number]
+        path = trace.Trace(protocol.id, protocol.variant, protocol.without, "", tuple(run.path(position)))
+        (goals if monitor.is_goal else violations)[monitor.name] = path
+    fired = run.fired | {rule.name: int(rule.fired) for rule in model.saturation.rules}
+    return Exploration(
+        states=len(run.found),
+        transitions=sum(run.fired.values()),
+        depth=run.depth,
+        stopped_by=stopped_by,
+        seconds=seconds,
+        peak_memory_bytes=peak_bytes(),
+        violations=violations,
+        goals=goals,
+        fired={action.name: fired.get(action.name, 0) for action in protocol.actions},
+        reduction={"bits": model.layout.bits, "states_dominated": run.dominated},
+    )

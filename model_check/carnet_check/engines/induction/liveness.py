@@ -8,43 +8,28 @@ asks for no instance and uses axioms alone, so it holds for any number of partie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
 from carnet_check.engines.induction.solving import Outcome, ask
+from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.exports.smtlib import Declarations, problem, statement
 from carnet_spec.language import Action, Eventually, Protocol
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
 
 
-@dataclass(frozen=True, slots=True)
-class Lively:
-    """Whether a liveness property is proved: by fairness of which action and from which axioms, or why it is not."""
-
-    fair: str = ""
-    axioms: frozenset[str] = frozenset()
-    open: tuple[str, ...] = ()
-
-    @property
-    def proved(self) -> bool:
-        """Whether it is proved."""
-        return bool(self.fair)
-
-
-def by_fairness(protocol: Protocol, live: Eventually) -> Lively:
+def by_fairness(protocol: Protocol, live: Eventually) -> LivenessAnswer:
     """Try to prove ``live`` by fairness of one of the actions that it names."""
     rule = _Rule(protocol, live)
     leaving = [action.name for action in protocol.actions if not rule.keeps_waiting(action)]
     if leaving:
-        return Lively(open=tuple(f"{name} may end the waiting without what is waited for" for name in leaving))
+        return LivenessAnswer(open=tuple(f"{name} may end the waiting without what is waited for" for name in leaving))
     lacking: list[str] = []
     for name in live.fair:
         missing = rule.missing(protocol.action(name))
         if not missing:
-            return Lively(fair=name, axioms=frozenset(rule.used))
+            return LivenessAnswer(fair=name, axioms=frozenset(rule.used))
         lacking += missing
-    return Lively(open=tuple(lacking) or ("no action is to be taken fairly",))
+    return LivenessAnswer(open=tuple(lacking) or ("no action is to be taken fairly",))
 
 
 class _Rule:

@@ -21,4 +21,7 @@ FAMILY = Family(
     profiles=PROFILES,
     hunts=HUNTS,
     findings=FINDINGS,
+    default_threat="collusion",
+    rounds="rounds",
+    options={"holders": ("N", "Data holders."), "rounds": ("R", "Hand-overs and returns.")},
 )

@@ -12,10 +12,10 @@ import pytest
 
 from carnet_check.attacks.hunt import caps_within
 from carnet_check.commands.common import Memory
+from carnet_check.engines.exploring.caps import caps_of
 from carnet_check.errors import UsageError
 from carnet_check.loading import extent
 from carnet_check.loading.families import Source, load
-from carnet_check.verification.campaign import caps_of
 from carnet_spec.language import Instance, Profile
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
@@ -99,19 +99,19 @@ def test_every_command_that_explores_keeps_within_memory(
         asked.append(memory)
         return True
 
-    monkeypatch.setattr("carnet_check.engines.explicit.exploration.Watch._holds_more_than", kept)
-    monkeypatch.setattr("carnet_check.verification.campaign.run_all", here)
+    monkeypatch.setattr("carnet_check.engines.explicit.bounds.Watch._holds_more_than", kept)
+    monkeypatch.setattr("carnet_check.engines.exploring.pools.run_all", here)
     monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")
     ran = carnet(*command, "--max-memory", "32MiB")
     assert ran.code == 3
     assert set(asked) == {32 << 20}
 
 
-def here(tasks: Any, *_: Any) -> Any:
+def here(explorer: Any, tasks: Any, *_: Any) -> Any:
     """Search in this process."""
-    from carnet_check.engines.explicit.searches import search
+    from carnet_check.engines.exploring.searches import search
 
-    return [(task, search(task)) for task in tasks]
+    return [(task, search(explorer, task)) for task in tasks]
 
 
 @pytest.mark.mends("M7")

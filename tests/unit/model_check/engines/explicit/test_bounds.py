@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from carnet_check.engines.explicit import exploration
-from carnet_check.engines.explicit.exploration import Watch, resident_bytes
+from carnet_check.engines.explicit import bounds
+from carnet_check.engines.explicit.bounds import Watch, resident_bytes
 
 MEBIBYTE = 1 << 20
 HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
@@ -22,15 +22,15 @@ def test_a_search_alone_stops_beyond_its_memory() -> None:
 
 
 def test_a_worker_under_its_share_goes_on_whatever_the_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exploration, "_resident_in_siblings", lambda: 1 << 60)
+    monkeypatch.setattr(bounds, "_resident_in_siblings", lambda: 1 << 60)
     assert _watch(resident_bytes() * 3, 2).exceeded(0) is None
 
 
 def test_a_worker_over_its_share_goes_on_while_the_others_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = resident_bytes() * 3 // 2
-    monkeypatch.setattr(exploration, "_resident_in_siblings", lambda: 0)
+    monkeypatch.setattr(bounds, "_resident_in_siblings", lambda: 0)
     assert _watch(memory, 2).exceeded(0) is None
-    monkeypatch.setattr(exploration, "_resident_in_siblings", lambda: memory)
+    monkeypatch.setattr(bounds, "_resident_in_siblings", lambda: memory)
     assert _watch(memory, 2).exceeded(0) == "memory"
 
 
@@ -41,7 +41,7 @@ def test_what_siblings_hold_is_counted() -> None:
         f"holder = subprocess.Popen([sys.executable, '-c', {HOLDS!r}, '{64 * MEBIBYTE}'],"
         " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
         "holder.stdout.readline()\n"
-        "ask = 'from carnet_check.engines.explicit.exploration import _resident_in_siblings as held; print(held())'\n"
+        "ask = 'from carnet_check.engines.explicit.bounds import _resident_in_siblings as held; print(held())'\n"
         "print(subprocess.run([sys.executable, '-c', ask], capture_output=True, text=True, check=True).stdout)\n"
         "holder.communicate()\n"
     )

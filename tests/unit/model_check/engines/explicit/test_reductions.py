@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from carnet_check.engines.explicit import Exploration, explore
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Exploration
 from carnet_spec.language import Instance, Protocol, Step
 from tests.unit.model_check.small import claimed, drafted, first, reordered, second, third
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.engines.explicit import Exploration, explore, searches
-from carnet_check.engines.explicit.searches import Caps, Search, search_in, search_scope
+from carnet_check.engines.explicit import engine, explore
+from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.exploration import Caps, Exploration, Search
+from carnet_check.engines.exploring.searches import search_in, search_scope
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Draft, Instance, Profile, Protocol, Step, forall
 from carnet_spec.trace import Trace
@@ -53,7 +55,7 @@ INSTANCES = {
 @pytest.mark.parametrize("name", INSTANCES)
 def test_an_instance_that_breaks_an_axiom_is_an_error(name: str) -> None:
     instance, threat, problems = INSTANCES[name]
-    found = search_in(replace(TASK, threat=threat), _protocol(), instance)
+    found = search_in(EXPLICIT, replace(TASK, threat=threat), _protocol(), instance)
     assert found.problems == problems
     assert found.complete is not bool(problems)
     assert bool(found.states) is not bool(problems)
@@ -61,9 +63,9 @@ def test_an_instance_that_breaks_an_axiom_is_an_error(name: str) -> None:
 
 def test_several_instances_are_complete_if_each_of_them_is() -> None:
     both = Scope(((_instance(2), None), (_instance(4), None)), "two and four parties")
-    whole = search_scope(TASK, _protocol(), both)
+    whole = search_scope(EXPLICIT, TASK, _protocol(), both)
     assert (whole.states, whole.complete) == (2 + 8, True)
-    capped = search_scope(replace(TASK, caps=Caps(states=6)), _protocol(), both)
+    capped = search_scope(EXPLICIT, replace(TASK, caps=Caps(states=6)), _protocol(), both)
     assert (capped.complete, capped.stopped_by) == (False, "states")
 
 
@@ -72,6 +74,6 @@ def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatc
         explored = explore(*args, **kwargs)  # type: ignore[arg-type] # handed on as it came
         return replace(explored, violations={"unseen": Trace("small", "main", (), "anyone", ())})
 
-    monkeypatch.setattr(searches, "explore", mistaken)
-    (problem,) = search_in(TASK, _protocol(), _instance()).problems
+    monkeypatch.setattr(engine, "explore", mistaken)
+    (problem,) = search_in(EXPLICIT, TASK, _protocol(), _instance()).problems
     assert problem == "the interpreter replays the counterexample to unseen, and the claim still holds"

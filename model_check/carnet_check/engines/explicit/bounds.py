@@ -1,0 +1,82 @@
+"""The bounds of a running search: states, memory, and how often it reports."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+Report = Callable[[int, int], None]
+"""Called now and then with the states found and the depth reached."""
+
+
+class Watch:
+    """Holds a running search to its bounds and reports on it about once a second."""
+
+    def __init__(
+        self,
+        *,
+        max_states: int | None,
+        max_memory: int | None,
+        progress: Report | None,
+        workers: int = 1,
+    ) -> None:
+        self.max_states = max_states
+        self._max_memory = max_memory
+        self._workers = workers
+        self._progress = progress
+        self._began = time.monotonic()
+        self._reported = self._began
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.monotonic() - self._began
+
+    def exceeded(self, states: int) -> str | None:
+        """Return the bound that ``states`` states go beyond, if any."""
+        if self.max_states is not None and states >= self.max_states:
+            return "states"
+        if self._max_memory is not None and self._holds_more_than(self._max_memory):
+            return "memory"
+        return None
+
+    def _holds_more_than(self, memory: int) -> bool:
+        """Whether the workers together hold more, and this one more than its share: one that does not goes on."""
+        own = resident_bytes()
+        return own * self._workers > memory and (self._workers == 1 or own + _resident_in_siblings() > memory)
+
+    def report(self, states: int, depth: int) -> None:
+        """Call the progress function, if a second has passed since it was called last."""
+        now = time.monotonic()
+        if self._progress is not None and now - self._reported >= 1.0:
+            self._reported = now
+            self._progress(states, depth)
+
+
+def resident_bytes() -> int:
+    """Return the memory this process holds now."""
+    return _resident_of("self")
+
+
+def _resident_in_siblings() -> int:
+    """Return the memory that the other children of this process's parent hold."""
+    family = Path(f"/proc/{os.getppid()}/task")
+    children = {child for thread in family.glob("*/children") for child in thread.read_text().split()}
+    return sum(_resident_of(child) for child in children - {str(os.getpid())})
+
+
+def _resident_of(process: str) -> int:
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # it has ended
+        return 0
+
+
+def peak_bytes() -> int:
+    """Return the most memory this process ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,237 @@
+"""What a search is asked, and what it covers: of one instance, and of all instances that a claim speaks of.
+
+Every engine that visits states takes a :class:`Search` and returns :class:`Coverage`. It travels unchanged from the
+engine, through worker processes, to the reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from carnet_check.loading.scope import Scope
+from carnet_command.text import counted
+from carnet_spec.language import Instance, Profile
+from carnet_spec.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Where a search stops although it is not complete."""
+
+    states: int | None = None
+    memory: int | None = None
+    workers: int = 1
+    """How many processes share the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to explore: a protocol by its names, a size, and what to look for."""
+
+    reference: str
+    variant: str
+    without: tuple[str, ...]
+    threat: str
+    profile: Profile
+    claims: tuple[str, ...]
+    goals: tuple[str, ...] = ()
+    directed: bool = False
+    """Honest parties only, towards goals that need more rounds than the profile has."""
+    stop_at_first: bool = False
+    caps: Caps = Caps()
+    reduction: bool = True
+    digest: str = ""
+    """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What a search of one instance covered and found.
+
+    Attributes:
+        states: distinct states reached, each saturated with deductions.
+        transitions: steps taken between them; a step that changes nothing, or leads to a known state, counts.
+        depth: the number of steps to the farthest state reached.
+        stopped_by: what ended the search before every reachable state was reached and every step from it taken:
+            "violation", "states", "memory", "interrupt" or "an error".
+        peak_memory_bytes: of the whole process.
+        violations: for each invariant that failed, a shortest trace to a state in which it fails.
+        goals: for each goal that was reached, a shortest trace to it.
+        fired: for each action, how many of the transitions it made; for each rule, 1 if its premises held in some
+            state reached and 0 otherwise.
+        reduction: what was left out because it cannot matter, by name of the reduction.
+        problems: what is wrong with the instance or the engine; anything here is an error, not a verdict.
+    """
+
+    states: int = 0
+    transitions: int = 0
+    depth: int = 0
+    stopped_by: str | None = None
+    seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    violations: Mapping[str, Trace] = field(default_factory=dict)
+    goals: Mapping[str, Trace] = field(default_factory=dict)
+    fired: Mapping[str, int] = field(default_factory=dict)
+    reduction: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every reachable state of the instance was reached and every step from it taken."""
+        return self.stopped_by is None
+
+    @property
+    def states_per_second(self) -> float:
+        """States found per second of the whole search."""
+        return self.states / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The exploration of one instance: for some claims alone, or for all that were asked for."""
+
+    instance: Instance
+    exploration: Exploration
+    claims: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a search covered, instance by instance, and the traces it found, each replayed.
+
+    ``failure`` says why nothing could be explored; a scope and its parts are missing then.
+    """
+
+    search: Search
+    scope: Scope | None = None
+    parts: tuple[Part, ...] = ()
+    failure: str = ""
+
+    # -- what was explored ------------------------------------------------------------------------
+
+    @property
+    def describes(self) -> str:
+        """The size of the instances in words."""
+        return self.scope.describes if self.scope else ""
+
+    @property
+    def fixes(self) -> Mapping[str, str]:
+        """Which meaning was explored of what axioms leave open."""
+        return self.scope.fixes if self.scope else {}
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """For a claim that was not explored in all that it speaks of, why."""
+        return self.scope.left_out if self.scope else {}
+
+    @property
+    def budget(self) -> int | None:
+        """How many active adversary moves there are at most; ``None``: as many as there can be."""
+        return self.parts[0].instance.budget if self.parts else None
+
+    # -- how far ----------------------------------------------------------------------------------
+
+    @cached_property
+    def states(self) -> int:
+        """The states of the instances that all claims share."""
+        return sum(found.states for found in self._shared())
+
+    @cached_property
+    def transitions(self) -> int:
+        """The transitions of the instances that all claims share."""
+        return sum(found.transitions for found in self._shared())
+
+    def extra_states(self, claim: str) -> int:
+        """Return the states of the instances that were explored for a claim beside the shared ones."""
+        return sum(part.exploration.states for part in self.parts if claim in (part.claims or ()))
+
+    @property
+    def depth(self) -> int:
+        """The number of steps to the farthest state reached."""
+        return max((found.depth for found in self._all()), default=0)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return sum(found.seconds for found in self._all())
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """The most memory that the process held."""
+        return max((found.peak_memory_bytes for found in self._all()), default=0)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every instance was explored, and each of them completely."""
+        return bool(self.parts) and all(part.exploration.complete for part in self.parts)
+
+    @property
+    def stopped_by(self) -> str:
+        """What ended the search before it was complete."""
+        first = next((found.stopped_by for found in self._all() if found.stopped_by), "")
+        return first if self.parts else "an error"
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state of the instances was seen."""
+        return self.complete and self.budget is None
+
+    @property
+    def covered(self) -> str:
+        """What was covered, in words."""
+        moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
+        extent = f"{self.states:,} states, depth {self.depth}{moves}"
+        return extent if self.complete else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
+
+    # -- what was found ---------------------------------------------------------------------------
+
+    @cached_property
+    def violations(self) -> Mapping[str, Trace]:
+        """For each claim that fell, the trace of the first instance in which it did."""
+        return {name: trace for found in reversed(self._all()) for name, trace in found.violations.items()}
+
+    @cached_property
+    def goals(self) -> Mapping[str, Trace]:
+        """For each goal that was reached, the trace of the first instance in which it was."""
+        return {name: trace for found in reversed(self._all()) for name, trace in found.goals.items()}
+
+    @cached_property
+    def fired(self) -> Mapping[str, int]:
+        """How often each action was taken, in all instances."""
+        total: dict[str, int] = {}
+        for found in self._all():
+            for name, count in found.fired.items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    @property
+    def reduction(self) -> Mapping[str, int]:
+        """What was left out of the first instance because it cannot matter."""
+        return self.parts[0].exploration.reduction if self.parts else {}
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with an instance or the engine; anything here is an error, not a verdict."""
+        failure = (self.failure,) if self.failure else ()
+        return (*failure, *(problem for found in self._all() for problem in found.problems))
+
+    def instance_of(self, claim: str) -> Instance:
+        """Return the instance in which a claim fell."""
+        return next(part.instance for part in self.parts if claim in part.exploration.violations)
+
+    def _all(self) -> tuple[Exploration, ...]:
+        return tuple(part.exploration for part in self.parts)
+
+    def _shared(self) -> Iterator[Exploration]:
+        return (part.exploration for part in self.parts if part.claims is None)
+
+
+def fixed(searches: Iterable[Coverage]) -> str:
+    """Say which meanings were explored of what axioms leave open; nothing where all of them were."""
+    told: dict[str, dict[str, None]] = {}
+    for found in searches:
+        for what, meaning in found.fixes.items():
+            told.setdefault(what, {})[meaning] = None
+    return "; ".join(f"{what}: {' or '.join(meanings)}" for what, meanings in told.items())

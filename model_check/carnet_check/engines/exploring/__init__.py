@@ -1,0 +1,1 @@
+"""What engines that visit the states of finite instances share: searches, workers, and verdicts."""

@@ -1,0 +1,194 @@
+"""Engines that visit states: one search for each threat model, and a row for each claim that it judged.
+
+A subclass says how one instance is explored; everything else that makes an engine of it is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from carnet_check.engines.exploration import Caps, Coverage, Search, fixed
+from carnet_check.engines.exploring import pools
+from carnet_check.engines.exploring.caps import DIRECTED_CAPS, caps_of, within_memory
+from carnet_check.engines.exploring.searches import moves
+from carnet_check.engines.interface import Explores, Listener, Outcome, Plan, Task
+from carnet_check.errors import InvalidSpecificationError
+from carnet_check.loading.extent import available_memory, refuse_instance
+from carnet_check.loading.threats import violated_axioms
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.semantics import Interpreter
+from carnet_command.text import counted
+from carnet_spec.language import Profile
+
+
+@dataclass(frozen=True)
+class Explorer(Explores):
+    """An engine that visits every state of small instances.
+
+    ``most_states`` is where each exploration stops; by default the profile says so.
+    """
+
+    verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
+    refutes: ClassVar = True
+    most_states: int | None = None
+
+    def limited(self, most: int) -> Self:
+        """Return the engine with explorations that stop after ``most`` states."""
+        return replace(self, most_states=most)
+
+    def expected(self, profile: Profile) -> Verdict:
+        """Return EXHAUSTED, or HOLDS-TO where the profile limits the adversary."""
+        return Verdict.EXHAUSTED if profile.budget is None else Verdict.HOLDS_TO
+
+    def intention(self, task: Task) -> str:
+        """Name the profile and what the adversary may do in it."""
+        title = f" ({task.profile.title})" if task.profile.title else ""
+        return f"every state of profile {task.profile.name}{title}, {adversary(task.profile)}"
+
+    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+        """Name the instances that were explored, and what they fix."""
+        sizes = dict.fromkeys(found.describes for found in outcome.searches if found.describes)
+        instances = "; ".join(sizes) or "the instances of the profile"
+        fixes = fixed(outcome.searches)
+        explored = f"{self.name}: {instances}, {adversary(task.profile)}"
+        return (explored, f"these instances fix {fixes}") if fixes else (explored,)
+
+    def budget(self, profile: Profile) -> str:
+        """Say how many states an exploration may have."""
+        states = self._caps(profile, 1, None).states
+        return "no cap on states" if states is None else f"{states:,} states to an exploration"
+
+    def require_runnable(self, task: Task) -> None:
+        """Build every instance once, so that a size that makes none is known before anything runs."""
+        memory = available_memory() if task.memory is None else task.memory
+        for plan in task.plans:
+            for threat in plan.threats:
+                instance = task.source.instance(plan.protocol, threat.id, task.profile)
+                refuse_instance(plan.protocol, instance, memory)
+                wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
+                if wrong:
+                    raise InvalidSpecificationError(f"profile {task.profile.name}: {'; '.join(wrong)}")
+
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Explore every variant under every threat model, the searches shared among the workers."""
+        found = tuple(sorted(self._explored(task, listener), key=lambda each: _order(task, each)))
+        rows = tuple(row for each in found for row in self._judged(task, each))
+        return Outcome(self.name, rows, found)
+
+    def _explored(self, task: Task, listener: Listener) -> Iterator[Coverage]:
+        searches = [search for plan in task.plans for search in self._searches(task, plan)]
+        searches.sort(key=lambda search: not search.directed)  # the longest first: no worker waits at the end
+
+        def progress(running: Sequence[tuple[Search, int, int]]) -> None:
+            parts = [f"{s.variant} · {s.threat}: {states:,} states, depth {depth}" for s, states, depth in running]
+            if parts:
+                listener.status("; ".join(parts))
+
+        listener.status(counted(len(searches), "exploration"))
+        for search, found in pools.run_all(self, searches, task.jobs, progress):
+            where = "directed run" if search.directed else search.threat
+            fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
+            listener.line(f"{search.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
+            yield found
+
+    def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
+        """Yield a search for each threat model, and one directed at the goals that need more rounds."""
+        protocol, family = plan.protocol, task.source.family
+        every = Search(
+            reference=task.source.reference,
+            variant=protocol.variant,
+            without=(),
+            threat="",
+            profile=task.profile,
+            claims=(),
+            caps=self._caps(task.profile, task.jobs, task.memory),
+            digest=protocol.digest,
+        )
+        near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
+        for threat in plan.threats:
+            yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
+        far = [goal for goal in protocol.goals if goal.name not in near]
+        if far and plan.threats and task.every_claim:
+            yield replace(
+                every,
+                threat=plan.threats[0].id,
+                profile=family.directed(task.profile, far),
+                goals=tuple(goal.name for goal in far),
+                directed=True,
+                caps=self._limited(within_memory(DIRECTED_CAPS, task.jobs, task.memory)),
+            )
+
+    def _caps(self, profile: Profile, jobs: int, memory: int | None) -> Caps:
+        return self._limited(caps_of(profile.name, jobs, memory))
+
+    def _limited(self, caps: Caps) -> Caps:
+        return caps if self.most_states is None else replace(caps, states=self.most_states)
+
+    def _judged(self, task: Task, found: Coverage) -> Iterator[Result]:
+        """Yield a row for each claim; a directed search, which judges none, has rows only if it failed."""
+        search = found.search
+        if search.directed and not found.problems:
+            return
+        plan = task.plan(search.variant)
+        assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
+        for claim in search.claims or search.goals:
+            verdict, bound = verdict_of(found, claim)
+            trace = found.violations.get(claim)
+            falls = plan.falls(claim, search.threat)
+            yield Result(
+                protocol=task.source.family.id,
+                variant=search.variant,
+                claim=claim,
+                threat=search.threat,
+                engine=self.name,
+                verdict=verdict,
+                expected=Verdict.VIOLATED if falls else self.expected(task.profile),
+                bound=bound,
+                detail=_detail(task, plan, found, claim),
+                seconds=found.seconds,
+                assumptions=assumptions,
+                kind=Kind.GOAL if search.directed else Kind.CLAIM,
+                steps=trace.steps if trace else (),
+            )
+
+
+def adversary(profile: Profile) -> str:
+    """Say what a profile lets the adversary do."""
+    budget = profile.budget
+    return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+
+
+def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
+    """A search with an adversary budget is HOLDS-TO however small it was; an incomplete one is UNKNOWN."""
+    if found.problems:
+        return Verdict.ERROR, None
+    if claim in found.violations:
+        return Verdict.VIOLATED, None
+    states = found.states + found.extra_states(claim)
+    if not found.complete or claim in found.left_out:
+        return Verdict.UNKNOWN, states
+    if found.budget is not None:
+        return Verdict.HOLDS_TO, found.budget
+    return Verdict.EXHAUSTED, states
+
+
+def _detail(task: Task, plan: Plan, found: Coverage, claim: str) -> str:
+    if found.problems:
+        return "; ".join(found.problems)
+    trace = found.violations.get(claim)
+    steps = f"{counted(moves(plan.protocol, trace), 'step')} to the violation; " if trace else ""
+    name = task.profile.name
+    size = f"{name}: {found.describes}" if found.describes else name
+    extra = found.extra_states(claim)
+    more = f", and {extra:,} from other first values" if extra else ""
+    return steps + "; ".join(filter(None, (size, found.covered + more, found.left_out.get(claim, ""))))
+
+
+def _order(task: Task, found: Coverage) -> tuple[int, ...]:
+    """By variant, a directed search last, by threat model."""
+    variants = [plan.protocol.variant for plan in task.plans]
+    threats = [threat.id for plan in task.plans for threat in plan.threats]
+    search = found.search
+    return (variants.index(search.variant), int(search.directed), threats.index(search.threat))

@@ -1,0 +1,162 @@
+"""Running a search: over one instance, over all that a claim speaks of, or from names alone in a worker process.
+
+Whatever engine visits the states, every trace that it finds is replayed in the interpreter before it is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
+from carnet_check.engines.interface import Explores
+from carnet_check.engines.premises import premises_of
+from carnet_check.loading import families
+from carnet_check.loading.scope import Scope, scope_of
+from carnet_check.loading.threats import threat_of, violated_axioms
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Goal, Instance, Invariant, Protocol
+from carnet_spec.trace import Trace
+
+Watch = Callable[[int, int], None]
+"""Called now and then with the states seen and the depth reached."""
+
+
+def search(explorer: Explores, task: Search, watch: Watch | None = None) -> Coverage:
+    """Run ``task`` here and now."""
+    source = families.load(task.reference)
+    protocol = source.protocol(task.variant, task.without)
+    if task.digest and protocol.digest != task.digest:
+        return Coverage(task, failure=f"the specification changed while it was checked: it was {task.digest[:16]}")
+    scope = scope_of(source, protocol, task.threat, task.profile, task.claims)
+    return search_scope(explorer, task, protocol, scope, watch)
+
+
+def search_scope(
+    explorer: Explores, task: Search, protocol: Protocol, scope: Scope, watch: Watch | None = None
+) -> Coverage:
+    """Run ``task`` over every instance of ``scope``; a directed search over the first alone."""
+    left = _Left(task)
+    for instance, claims in scope.instances[:1] if task.directed else scope.instances:
+        asked = left.asked(claims)
+        if claims is None or asked.claims:
+            where = replace(instance, budget=0) if task.directed else instance
+            left.take(Part(where, search_in(explorer, asked, protocol, where, watch), claims))
+        if left.over:
+            break
+    return Coverage(task, scope, tuple(left.parts))
+
+
+class _Left:
+    """What is left to do of a search while it goes from instance to instance."""
+
+    def __init__(self, task: Search) -> None:
+        self.task = task
+        self.parts: list[Part] = []
+        self.over = False
+        self._fallen: set[str] = set()
+        self._reached: set[str] = set()
+        self._states = 0
+
+    def asked(self, claims: tuple[str, ...] | None) -> Search:
+        """Return the search of one more instance: claims that still stand, goals not reached, states not used up."""
+        states = self.task.caps.states
+        return replace(
+            self.task,
+            claims=tuple(name for name in claims or self.task.claims if name not in self._fallen),
+            goals=tuple(name for name in self.task.goals if name not in self._reached),
+            caps=self.task.caps if states is None else replace(self.task.caps, states=max(1, states - self._states)),
+        )
+
+    def take(self, part: Part) -> None:
+        """Take into account what one more instance showed."""
+        found = part.exploration
+        self.parts.append(part)
+        self._fallen |= found.violations.keys()
+        self._reached |= found.goals.keys()
+        self._states += found.states if part.claims is None else 0
+        fallen = self.task.stop_at_first and bool(found.violations)
+        self.over = fallen or not found.complete or bool(found.problems)
+
+
+def search_in(
+    explorer: Explores, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None
+) -> Exploration:
+    """Run ``task`` over a protocol and an instance that are there already."""
+    judge = Interpreter(protocol, instance)
+    wrong = violated_axioms(judge, threat_of(protocol, task.threat))
+    if wrong:
+        return Exploration(stopped_by="an error", problems=tuple(wrong))
+    goals = [goal for goal in protocol.goals if goal.name in task.goals]
+    if task.directed:
+        return _directed(explorer, task, protocol, instance, goals, watch)
+    invariants = [protocol.claim(name).checked for name in task.claims]
+    premises = [premise for invariant in invariants for premise in premises_of(invariant)]
+    found = explorer.explore(
+        protocol,
+        instance,
+        invariants=invariants,
+        goals=[*goals, *premises],
+        caps=task.caps,
+        stop_at_first=task.stop_at_first,
+        reduction=task.reduction,
+        threat=task.threat,
+        watch=watch,
+    )
+    return replace(found, problems=tuple(_unreproduced(judge, invariants, found.violations)))
+
+
+def _directed(
+    explorer: Explores,
+    task: Search,
+    protocol: Protocol,
+    instance: Instance,
+    goals: Sequence[Goal],
+    watch: Watch | None,
+) -> Exploration:
+    """Look for goals with honest steps alone, and for those not reached with passive adversary steps too."""
+    honest = replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
+
+    def look(part: Protocol) -> Exploration:
+        return explorer.explore(
+            part,
+            instance,
+            invariants=(),
+            goals=goals,
+            caps=task.caps,
+            reduction=task.reduction,
+            threat=task.threat,
+            watch=watch,
+        )
+
+    found = look(honest)
+    if all(goal.name in found.goals for goal in goals) or honest.actions == protocol.actions:
+        return found
+    more = look(protocol)
+    return replace(more, goals={**more.goals, **found.goals}, seconds=found.seconds + more.seconds)
+
+
+def falls(judge: Interpreter, invariant: Invariant, trace: Trace) -> bool:
+    """Whether the interpreter, replaying ``trace``, ends in a state that breaks ``invariant``."""
+    states = judge.replay(trace)
+    return not judge.holds(invariant.formula, states[-1])
+
+
+def _unreproduced(
+    judge: Interpreter, invariants: Sequence[Invariant], violations: Mapping[str, Trace]
+) -> Iterator[str]:
+    named = {invariant.name: invariant for invariant in invariants}
+    for name, trace in violations.items():
+        try:
+            reproduced = falls(judge, named[name], trace)
+        except Exception as error:  # whatever the judge says against it, the trace is not shown
+            yield f"the interpreter cannot replay the counterexample to {name}: {error}"
+        else:
+            if not reproduced:
+                yield f"the interpreter replays the counterexample to {name}, and the claim still holds"
+
+
+def moves(protocol: Protocol, trace: Trace) -> int:
+    """Count the steps that somebody takes; deductions are not among them."""
+    deductions = {action.name for action in protocol.actions if action.deduction}
+    return sum(step.action not in deductions for step in trace.steps)

@@ -1,0 +1,281 @@
+"""The interface of engines: a task goes in, an outcome comes out.
+
+An engine is one value of a subclass of :class:`Engine`. What commands and reports say of it (its name, what it
+establishes, its budget, what it needs) is its own data. What only some engines can do (visit states, prove liveness,
+decide what can never happen, ask each proof obligation separately) is a class of its own, which an engine inherits;
+generic code asks the registry for engines that can do it, and never for one by name.
+
+To add an engine: write a folder under ``engines/`` with a subclass of :class:`Engine`, or of
+:class:`~carnet_check.engines.exploring.explorer.Explorer` if it visits states, and add one line to
+``engines/registry.py``. Decided in docs/adr/0017-one-interface-for-engines.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self
+
+from carnet_check.engines.exploration import Caps, Coverage, Exploration
+from carnet_check.loading.families import Source
+from carnet_check.results import Result, Verdict
+from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Threat
+from carnet_spec.language import Protocol as Specification
+from carnet_spec.language.terms import Term
+
+# -- what is asked, and what is answered ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One variant's share of a task, checked and spelled out."""
+
+    protocol: Specification
+    label: str
+    threats: tuple[Threat, ...]
+    pairs: tuple[tuple[Claim, Threat], ...]
+    expected_to_fall: frozenset[tuple[str, str]]
+    every_threat: bool
+
+    def claims(self, threat: Threat) -> tuple[str, ...]:
+        """Return the claims that are judged under ``threat``."""
+        return tuple(claim.name for claim, other in self.pairs if other == threat)
+
+    def falls(self, claim: str, threat: str) -> bool:
+        """Whether the claim is expected to be violated there."""
+        return (claim, threat) in self.expected_to_fall
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an engine is asked.
+
+    Attributes:
+        source: where the protocol comes from, so that worker processes find it.
+        profile: the size of instances, for engines that need one.
+        plans: the variants, each with the pairs of claim and threat model to judge.
+        every_claim: whether nothing was left out; goals of all sizes are looked for then.
+        jobs: how many worker processes there may be.
+        memory: bytes that they may take together; what is free, if nothing is said.
+    """
+
+    source: Source
+    profile: Profile
+    plans: tuple[Plan, ...]
+    every_claim: bool = True
+    jobs: int = 1
+    memory: int | None = None
+
+    def plan(self, variant: str) -> Plan:
+        """Return the plan of a variant."""
+        return next(plan for plan in self.plans if plan.protocol.variant == variant)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an engine answers: rows, what it explored if it did, and remarks for the end of the run."""
+
+    engine: str
+    rows: tuple[Result, ...] = ()
+    searches: tuple[Coverage, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Listener(Protocol):
+    """Is told how far a task is."""
+
+    def status(self, text: str) -> None:
+        """Take note of what goes on now; replaces what was said before."""
+
+    def line(self, text: str) -> None:
+        """Take note of what was just established."""
+
+
+class Silent:
+    """Listens, and says nothing."""
+
+    def status(self, text: str) -> None:
+        """Say nothing."""
+
+    def line(self, text: str) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something that Carnet can use: how it is recognised, what it is for, and how to get it."""
+
+    name: str
+    purpose: str
+    get: str
+    distributions: tuple[str, ...] = ()
+    """Python distributions that have to be installed, all of them."""
+    programs: tuple[str, ...] = ()
+    """Programs of which one has to be on the path."""
+    required: bool = False
+
+
+# -- engines --------------------------------------------------------------------------------------
+
+
+class Engine(ABC):
+    """What every engine has and can do.
+
+    Attributes:
+        name: the word in JSON and in ``--engine``.
+        purpose: what it establishes, in a few words.
+        verdicts: the words it can give for a claim that holds.
+        refutes: whether it can show that a claim is violated.
+        by_default: whether it runs unless other engines are asked for.
+        needs: what has to be installed.
+    """
+
+    name: ClassVar[str]
+    purpose: ClassVar[str]
+    verdicts: ClassVar[tuple[Verdict, ...]]
+    refutes: ClassVar[bool] = False
+    by_default: ClassVar[bool] = True
+    needs: ClassVar[tuple[Tool, ...]] = ()
+
+    @abstractmethod
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Judge what ``task`` asks for; a claim that cannot be judged within the budget is UNKNOWN."""
+
+    @abstractmethod
+    def limited(self, most: int) -> Self:
+        """Return the same engine with a budget of ``most`` units of its own work."""
+
+    @abstractmethod
+    def expected(self, profile: Profile) -> Verdict:
+        """Return the verdict on a claim that holds, at the sizes of a profile."""
+
+    @abstractmethod
+    def intention(self, task: Task) -> str:
+        """Say what the engine is going to do."""
+
+    @abstractmethod
+    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+        """Say how strong what was established is, in parts."""
+
+    @abstractmethod
+    def budget(self, profile: Profile) -> str:
+        """Say how much work is done before giving up."""
+
+    def require_runnable(self, task: Task) -> None:  # noqa: B027 # most engines can run any task
+        """Refuse a task that cannot be run, before anything runs.
+
+        Raises:
+            UsageError: it cannot.
+            InvalidSpecificationError: the specification does not allow it.
+        """
+
+
+# -- what only some can do ------------------------------------------------------------------------
+
+
+class Explores(Engine):
+    """Visits the states of a finite instance."""
+
+    @abstractmethod
+    def explore(
+        self,
+        protocol: Specification,
+        instance: Instance,
+        *,
+        invariants: Sequence[Invariant],
+        goals: Sequence[Goal] = (),
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        stop_at_first: bool = False,
+        reduction: bool = True,
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Search breadth first for states that violate an invariant or reach a goal.
+
+        Args:
+            protocol: what is explored.
+            instance: the elements, rigid facts, pools and adversary budget; it satisfies the axioms.
+            invariants: formulas that must hold in every state reached.
+            goals: formulas that some state reached should satisfy.
+            caps: where to stop although the search is not complete.
+            stop_at_first: end the search at the first violation of any invariant.
+            reduction: leave out what provably cannot matter, if the engine knows how.
+            threat: the threat model to name in traces.
+            watch: called now and then with the states seen and the depth reached.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessAnswer:
+    """Whether a liveness property is proved: by fairness of which action and from which axioms, or why it is not."""
+
+    fair: str = ""
+    axioms: frozenset[str] = frozenset()
+    open: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is proved."""
+        return bool(self.fair)
+
+
+class ProvesLiveness(Engine):
+    """Proves that something happens in the end."""
+
+    @abstractmethod
+    def liveness(self, protocol: Specification, live: Eventually) -> LivenessAnswer:
+        """Try to prove ``live``, for instances of any size and under every threat model."""
+
+
+class DecidesPossibility(Engine):
+    """Finds out that something can never happen, in no instance."""
+
+    @abstractmethod
+    def satisfiable(
+        self,
+        protocol: Specification,
+        threat: Threat | None,
+        premise: Goal,
+        taken: Sequence[Action] | None,
+        known: Mapping[str, Term],
+    ) -> bool:
+        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
+
+        Without ``taken`` nothing is said about how symbols change. ``known`` are formulas that are proved to hold in
+        every reachable state, by name.
+        """
+
+
+class ProvesWeakened(Engine):
+    """Proves claims of a protocol from which something was removed, with the lemmas that still hold."""
+
+    @abstractmethod
+    def unproved(
+        self,
+        protocol: Specification,
+        threat: Threat | None,
+        claims: Collection[str],
+        jobs: int,
+        progress: Callable[[int, int], None],
+    ) -> tuple[str, ...]:
+        """Return the claims that are left without a proof; ``progress`` is told how many obligations are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One proof obligation that can be asked by itself."""
+
+    name: str
+    verifies: tuple[str, ...]
+    """The requirements that it states."""
+    failure: Callable[[], str]
+    """Asks it, and returns why it is not proved, or nothing."""
+
+
+class Separable(Engine):
+    """Has obligations that can be asked one at a time."""
+
+    @abstractmethod
+    def checks(self, plan: Plan) -> Iterator[Check]:
+        """Yield every obligation of a variant."""

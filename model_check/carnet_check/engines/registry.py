@@ -1,0 +1,49 @@
+"""The engines there are; adding one is one line here.
+
+An engine is imported when it is asked for, so that ``carnet --help`` answers at once. The order is that of columns and
+rows in everything that is reported.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import TypeVar
+
+from carnet_check.engines.interface import Engine
+
+ENGINES: dict[str, str] = {
+    "induction": "carnet_check.engines.induction.engine:INDUCTION",
+    "explicit": "carnet_check.engines.explicit.engine:EXPLICIT",
+}
+"""The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
+
+Able = TypeVar("Able", bound=Engine)
+
+
+def registered() -> tuple[Engine, ...]:
+    """Return every engine, in order."""
+    return tuple(_loaded(target) for target in ENGINES.values())
+
+
+def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
+    """Return the engines called ``names``, or, without names, those that run by default; in order."""
+    wanted = set(names)
+    return tuple(each for each in registered() if (each.name in wanted if wanted else each.by_default))
+
+
+def all_able(kind: type[Able]) -> tuple[Able, ...]:
+    """Return every engine that can do what ``kind`` stands for."""
+    return tuple(each for each in registered() if isinstance(each, kind))
+
+
+def able(kind: type[Able]) -> Able:
+    """Return the first engine that can do what ``kind`` stands for."""
+    return all_able(kind)[0]
+
+
+def _loaded(target: str) -> Engine:
+    module, _, attribute = target.partition(":")
+    engine = getattr(importlib.import_module(module), attribute)
+    assert isinstance(engine, Engine), f"'{target}' is no engine"
+    return engine

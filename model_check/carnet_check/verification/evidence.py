@@ -1,0 +1,56 @@
+"""What the explorations of one variant saw, all engines and threat models together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.interface import Outcome
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The searches of one variant; ``engine`` is the first engine that explored it, none if nobody did."""
+
+    engine: str = ""
+    searches: tuple[Coverage, ...] = ()
+
+    @staticmethod
+    def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
+        """Collect what was seen of a variant."""
+        found = [(answer.engine, each) for answer in answers for each in answer.searches]
+        mine = [(engine, each) for engine, each in found if each.search.variant == variant]
+        return Evidence(mine[0][0], tuple(each for _, each in mine)) if mine else Evidence()
+
+    @property
+    def broad(self) -> tuple[Coverage, ...]:
+        """The searches that were not directed at goals."""
+        return tuple(found for found in self.searches if not found.search.directed)
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state of the instances was seen under every threat model asked for."""
+        return all(found.exhaustive for found in self.broad)
+
+    def fired(self, action: str) -> bool:
+        """Whether some search took the step."""
+        return any(found.fired.get(action, 0) for found in self.searches)
+
+    def took(self, threat: str, action: str) -> bool:
+        """Whether some search of every claim took the step under a threat model."""
+        return any(found.fired.get(action, 0) for found in self.broad if found.search.threat == threat)
+
+    def taken(self, threat: str) -> frozenset[str]:
+        """Return the actions that were taken under a threat model."""
+        searches = (found for found in self.searches if found.search.threat == threat)
+        return frozenset(name for found in searches for name, count in found.fired.items() if count)
+
+    def reached(self, goal: str) -> Coverage | None:
+        """Return the search that reached the goal in the fewest steps."""
+        with_goal = [found for found in self.searches if goal in found.goals]
+        return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
+
+    def tried(self, goal: str) -> tuple[Coverage, ...]:
+        """Return the searches that looked for the goal."""
+        return tuple(found for found in self.searches if goal in found.search.goals)

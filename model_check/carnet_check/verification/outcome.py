@@ -1,0 +1,81 @@
+"""What a verification run established."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.interface import Outcome
+from carnet_check.results import Result, by_verdict, exit_code
+from carnet_check.verification.planning import Campaign
+from carnet_spec.language import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOutcome:
+    """Whether a goal was reached in a variant, and by how many steps under which threat model."""
+
+    variant: str
+    goal: str
+    sentence: str
+    rounds: int
+    reached: bool
+    threat: str = ""
+    steps: int | None = None
+    where: str = ""
+    directed: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True)
+class CampaignOutcome:
+    """The verdicts of a run in a fixed order, and what they rest on.
+
+    ``answers`` is what each engine said; ``results`` are their rows, with what is worthless marked and with a row for
+    everything that should happen and does not.
+    """
+
+    campaign: Campaign
+    answers: tuple[Outcome, ...] = ()
+    results: tuple[Result, ...] = ()
+    goals: tuple[GoalOutcome, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def searches(self) -> tuple[Coverage, ...]:
+        """Everything that was explored, by whatever engine."""
+        return tuple(found for answer in self.answers for found in answer.searches)
+
+    def instance_of(self, row: Result) -> Instance:
+        """Return the instance in which the violation was found that a row reports."""
+        return next(
+            found.instance_of(row.claim)
+            for answer in self.answers
+            for found in answer.searches
+            if (answer.engine, found.search.variant, found.search.threat) == (row.engine, row.variant, row.threat)
+            and row.claim in found.violations
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with."""
+        return exit_code(self.results)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary object of the command's contract."""
+        return {
+            "as_expected": all(result.as_expected for result in self.results),
+            "by_verdict": by_verdict(self.results),
+            "declared": self.campaign.declared,
+        }
+
+
+def rows_of(answers: Sequence[Outcome]) -> list[Result]:
+    """Return the rows of all engines."""
+    return [row for answer in answers for row in answer.rows]
