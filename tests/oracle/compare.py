@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from carnet_check.engines.exploration import Coverage
-from carnet_check.engines.interface import Plan
+from carnet_check.engines.interface import Engine, Plan
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
@@ -15,7 +15,7 @@ from carnet_spec.language import Family, Protocol
 from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
 from tests.oracle.errors import TooBigError
 from tests.oracle.evaluate import Sizes, Structure
-from tests.oracle.pipeline import Refused, family, verdicts
+from tests.oracle.pipeline import BOTH, Refused, family, verdicts
 from tests.oracle.questions import all_sizes, premises, sorts_of
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, World, falsified, replay
@@ -90,16 +90,16 @@ class Judgement:
     disagreements: list[Disagreement] = field(default_factory=list)
 
 
-def judge(recipe: Recipe) -> Judgement:
+def judge(recipe: Recipe, engines: tuple[Engine, ...] = BOTH) -> Judgement:
     """Verify ``recipe``, enumerate it, and compare."""
-    return judge_family(family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts}))
+    return judge_family(family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts}), engines)
 
 
-def judge_family(asked: Family) -> Judgement:
+def judge_family(asked: Family, engines: tuple[Engine, ...] = BOTH) -> Judgement:
     """Verify the family, whose profile has two elements of each sort, enumerate it, and compare."""
     judgement = Judgement()
     try:
-        campaign = verdicts(asked)
+        campaign = verdicts(asked, engines)
     except Refused as refusal:
         judgement.refused = str(refusal)
         return judgement

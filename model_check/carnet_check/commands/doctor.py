@@ -9,11 +9,12 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from typing import Any
 
 import click
 
 from carnet_check.commands.common import cores, json_option, say
-from carnet_check.engines.interface import Tool
+from carnet_check.engines.interface import Engine, Tool
 from carnet_check.engines.registry import registered
 
 COMPLETION = {
@@ -75,6 +76,7 @@ def doctor(context: click.Context, as_json: bool) -> int:
     """
     needed = (tool for engine in registered() for tool in engine.needs)
     found = [look_for(tool) for tool in (*dict.fromkeys(needed), *TOOLS)]
+    engines = [_described(engine) for engine in registered()]
     machine = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -83,12 +85,14 @@ def doctor(context: click.Context, as_json: bool) -> int:
     }
     missing = [each.name for each in found if each.required and not each.present]
     if as_json:
-        value = {"machine": machine, "tools": [asdict(each) for each in found], "missing": missing}
+        tools = [asdict(each) for each in found]
+        value = {"machine": machine, "engines": engines, "tools": tools, "missing": missing}
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
     else:
         from carnet_check.report.closing import rerun_line
 
-        for line in _lines(found, f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"):
+        here = f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"
+        for line in _lines(engines, found, here):
             say(line)
         say(f"\n{rerun_line(context)}")
     return 1 if missing else 0
@@ -116,10 +120,25 @@ def _version(distribution: str) -> str:
         return ""
 
 
-def _lines(found: list[Found], machine: str) -> Iterator[str]:
+def _described(engine: Engine) -> dict[str, Any]:
+    """Say what an engine establishes, in which words, and which of its tools are not there."""
+    return {
+        "name": engine.name,
+        "purpose": engine.purpose,
+        "verdicts": [str(verdict) for verdict in engine.verdicts],
+        "by_default": engine.by_default,
+        "missing": [tool.name for tool in engine.needs if not look_for(tool).present],
+    }
+
+
+def _lines(engines: list[dict[str, Any]], found: list[Found], machine: str) -> Iterator[str]:
     from carnet_command.text import wrapped
 
     yield from wrapped("machine", machine)
+    yield ""
+    for engine in engines:
+        lacks = f"; it lacks {', '.join(engine['missing'])}" if engine["missing"] else ""
+        yield from wrapped("engine", f"{engine['name']}: {engine['purpose']} ({', '.join(engine['verdicts'])}){lacks}")
     yield ""
     for each in found:
         mark = "present" if each.present else "MISSING" if each.required else "absent"

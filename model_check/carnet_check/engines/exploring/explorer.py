@@ -5,7 +5,7 @@ A subclass says how one instance is explored; everything else that makes an engi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -87,11 +87,17 @@ class Explorer(Explores):
                 listener.status("; ".join(parts))
 
         listener.status(counted(len(searches), "exploration"))
-        for search, found in pools.run_all(self, searches, task.jobs, progress):
+        for search, found in self.searched(searches, task.jobs, progress):
             where = "directed run" if search.directed else search.threat
             fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
             listener.line(f"{search.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
             yield found
+
+    def searched(
+        self, searches: Sequence[Search], jobs: int, progress: Callable[[Sequence[tuple[Search, int, int]]], None]
+    ) -> Iterator[tuple[Search, Coverage]]:
+        """Yield what each search covered as it ends; ``progress`` is told of those that run."""
+        return pools.run_all(self, searches, jobs, progress)
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
         """Yield a search for each threat model, and one directed at the goals that need more rounds."""

@@ -1,0 +1,242 @@
+"""What every registered engine promises, a toy engine among them: a new engine has to pass this and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from carnet_check.engines import registry
+from carnet_check.engines.interface import Engine, Listener, Outcome
+from carnet_check.loading.families import load
+from carnet_check.results import STRENGTH, Kind, Result, Verdict
+from carnet_check.semantics import Interpreter
+from carnet_check.verification.campaign import verify
+from carnet_check.verification.outcome import CampaignOutcome
+from carnet_check.verification.planning import Campaign, Request, planned
+from tests.oracle.compare import judge
+from tests.oracle.protocols import recipes
+from tests.oracle.recipe import Recipe
+from tests.unit.model_check.command import FIXTURES, TOY, WIDE, carnet, control
+from tests.unit.model_check.engines.toy import REGISTRATION, TOY_ENGINE
+
+MODEST = 400_000
+"""A budget, in whatever units, that random protocols fit into."""
+MENDED = FIXTURES / "mended.py"
+LAPS = f"{FIXTURES / 'laps.py'}:FAMILY"
+ESTABLISHED = set(Verdict) - {Verdict.UNKNOWN, Verdict.VIOLATED, Verdict.VACUOUS, Verdict.ERROR}
+every_engine = pytest.mark.parametrize("engine", [*registry.registered(), TOY_ENGINE], ids=lambda each: each.name)
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    """Register the toy engine: one line."""
+    name, target = REGISTRATION
+    registry.ENGINES[name] = target
+    yield
+    del registry.ENGINES[name]
+
+
+class Heard(Listener):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def status(self, text: str) -> None:
+        self.told.append(text)
+
+    def line(self, text: str) -> None:
+        self.told.append(text)
+
+
+def asked(reference: str, engine: Engine, variant: str = "") -> Campaign:
+    request = Request(load(reference), variants=(variant,) if variant else ())
+    return replace(planned(request), engines=(engine,))
+
+
+def answered(reference: str, engine: Engine, variant: str = "") -> CampaignOutcome:
+    return verify(asked(reference, engine, variant))
+
+
+def claims(outcome: CampaignOutcome) -> dict[tuple[str, str], Result]:
+    return {(row.claim, row.threat): row for row in outcome.results if row.kind is Kind.CLAIM}
+
+
+def timeless(outcome: Outcome) -> list[Result]:
+    return [replace(row, seconds=0.0) for row in outcome.rows]
+
+
+# -- what it says of itself -----------------------------------------------------------------------
+
+
+@every_engine
+def test_it_is_registered_under_its_name(engine: Engine) -> None:
+    (found,) = registry.chosen([engine.name])
+    assert found is engine
+
+
+@every_engine
+def test_it_says_what_it_does(engine: Engine) -> None:
+    campaign = asked(TOY, engine)
+    outcome = engine.run(campaign.task, Heard())
+    told = (
+        engine.purpose,
+        engine.intention(campaign.task),
+        engine.budget(campaign.profile),
+        *engine.strength(campaign.task, outcome),
+    )
+    assert all(text and "\n" not in text for text in told)
+    assert engine.strength(campaign.task, outcome)[0].startswith(engine.name)
+
+
+@every_engine
+def test_its_words_are_of_the_closed_set(engine: Engine) -> None:
+    assert engine.verdicts
+    assert set(engine.verdicts) <= ESTABLISHED <= set(STRENGTH)
+    source = load(LAPS)
+    assert {engine.expected(source.profile(name)) for name in ("tiny", "ci")} <= set(engine.verdicts)
+
+
+# -- known answers --------------------------------------------------------------------------------
+
+HOLDS = {
+    "a sound protocol": (control("sound"), "", [("one-holder", "anyone")]),
+    "the toy": (TOY, "main", [("secrecy", "none"), ("secrecy", "collusion")]),
+    "laps": (LAPS, "", [("counted", "dogs")]),
+}
+FALLS = {
+    "a wrong claim": (control("wrong_claim"), "", ("stays-home", "anyone")),
+    "keys drawn twice": (f"{MENDED}:keys_given_back", "", ("tight", "unrestricted")),
+    "two names of one": (f"{MENDED}:two_names_of_one", "", ("tight", "unrestricted")),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("name", HOLDS)
+def test_what_holds_is_established(engine: Engine, name: str) -> None:
+    reference, variant, pairs = HOLDS[name]
+    outcome = answered(reference, engine, variant)
+    rows = claims(outcome)
+    assert set(rows) == set(pairs)
+    assert {row.verdict for row in rows.values()} <= set(engine.verdicts)
+    assert all(row.as_expected and row.engine == engine.name and row.detail for row in rows.values())
+    assert outcome.exit_code == 0
+
+
+@every_engine
+@pytest.mark.parametrize("name", FALLS)
+def test_what_falls_is_never_established(engine: Engine, name: str) -> None:
+    reference, variant, pair = FALLS[name]
+    outcome = answered(reference, engine, variant)
+    row = claims(outcome).get(pair)
+    if engine.refutes:
+        assert row is not None
+        assert row.verdict is Verdict.VIOLATED
+        judge = Interpreter(load(reference).protocol(variant), outcome.instance_of(row))
+        (found,) = (each.violations[row.claim] for each in outcome.searches if row.claim in each.violations)
+        assert found.steps == row.steps
+        assert not judge.holds(judge.protocol.claim(row.claim).checked.formula, judge.replay(found)[-1])
+    else:
+        assert row is None or row.verdict is Verdict.UNKNOWN
+
+
+@every_engine
+def test_every_pair_that_should_hold_has_one_row(engine: Engine) -> None:
+    campaign = asked(TOY, engine)
+    rows = engine.run(campaign.task, Heard()).rows
+    pairs = [(claim.name, threat.id) for plan in campaign.plans for claim, threat in plan.pairs]
+    assert [(row.claim, row.threat) for row in rows] == pairs
+    assert {row.engine for row in rows} == {engine.name}
+    assert {row.protocol for row in rows} == {"toy"}
+
+
+@every_engine
+def test_equal_tasks_have_equal_outcomes(engine: Engine) -> None:
+    task = asked(TOY, engine).task
+    first, heard = engine.run(task, Heard()), Heard()
+    assert timeless(engine.run(task, heard)) == timeless(first)
+    assert heard.told, "whoever waits is told what goes on"
+
+
+# -- budgets --------------------------------------------------------------------------------------
+
+
+@every_engine
+@pytest.mark.parametrize("reference", [TOY, WIDE, control("sound")], ids=["toy", "wide", "sound"])
+def test_a_budget_too_small_establishes_nothing(engine: Engine, reference: str) -> None:
+    outcome = answered(reference, engine.limited(1))
+    rows = claims(outcome).values()
+    assert rows
+    assert {row.verdict for row in rows} == {Verdict.UNKNOWN}
+    assert outcome.exit_code == 3
+
+
+@every_engine
+def test_its_budget_is_what_it_says(engine: Engine) -> None:
+    profile = load(TOY).profile("tiny")
+    assert "1,234,567" in engine.limited(1_234_567).budget(profile)
+    assert engine.limited(1_234_567).name == engine.name
+    assert "1,234,567" not in engine.budget(profile)
+
+
+# -- random protocols -----------------------------------------------------------------------------
+
+handful = settings(
+    max_examples=6, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck), derandomize=True
+)
+
+
+@every_engine
+def test_what_it_says_of_random_protocols_is_true(engine: Engine) -> None:
+    @handful
+    @given(recipes())
+    def judged(recipe: Recipe) -> None:
+        found = judge(recipe, (engine.limited(MODEST),))
+        assert not found.disagreements, "\n".join(map(str, found.disagreements))
+
+    judged()
+
+
+# -- one registration -----------------------------------------------------------------------------
+
+
+def test_a_registered_engine_is_asked_by_its_word() -> None:
+    ran = carnet("verify", TOY, "--engine", "toy", "--json")
+    assert ran.code == 0
+    assert {(row["claim"], row["engine"], row["verdict"]) for row in ran.json["results"]} == {
+        ("secrecy", "toy", "EXHAUSTED")
+    }
+    assert ran.json["run"]["strength"].startswith("toy: toy: 2 borrowers")
+    assert [goal["reached"] for goal in ran.json["goals"]] == [True]
+
+
+def test_a_registered_engine_is_offered_and_completed() -> None:
+    assert "--engine [explicit|induction|toy]" in carnet("verify", "--help").out
+    ran = carnet("verify", TOY, "--engine", "toyy")
+    assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
+
+
+def test_a_registered_engine_has_its_place_in_the_matrix() -> None:
+    ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
+    assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
+    assert "toy          every state of profile tiny, unbounded adversary" in ran.out
+    assert "explored instances take for granted A1" in ran.out
+
+
+def test_an_engine_that_does_not_run_by_default_is_left_out() -> None:
+    rows = carnet("verify", TOY, "--jobs", "1", "--json").json["results"]
+    assert {row["engine"] for row in rows} == {"induction", "explicit"}
+
+
+def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:
+    found = carnet("doctor", "--json").json
+    assert [each["name"] for each in found["engines"]] == ["induction", "explicit", "toy"]
+    (toy,) = (each for each in found["engines"] if each["name"] == "toy")
+    assert (toy["missing"], toy["by_default"], toy["verdicts"]) == (["abacus"], False, ["EXHAUSTED", "HOLDS-TO"])
+    text = carnet("doctor").out
+    assert "toy" in text
+    assert "absent   abacus" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
