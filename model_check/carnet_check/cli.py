@@ -18,13 +18,9 @@ from typing import Any, NoReturn
 
 import click
 
+from carnet_command.exit_codes import ExitCode
+
 GROUP = "carnet.commands"
-EXIT_USAGE = 2
-EXIT_UNKNOWN = 3
-EXIT_INTERNAL = 5
-EXIT_INTERRUPTED = 130
-EXIT_UNREAD = 141
-"""What a shell says of a program whose reader has gone: what came of it, nobody was told."""
 TRACEBACK = "CARNET_TRACEBACK"
 MOST_SAID = 4_000
 """Characters of an error: what somebody else wrote may be quoted in it."""
@@ -87,19 +83,19 @@ class Commands(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         try:
-            from carnet_check.interrupts import like_ctrl_c
+            from carnet_command.interrupts import ENDING, stoppable
 
-            with like_ctrl_c():
+            with stoppable(ENDING):
                 code = super().main(given, prog_name or "carnet", **extra)
                 sys.stdout.flush()
         except BaseException as error:
             if isinstance(error, BrokenPipeError | UnreadError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more
-                sys.exit(EXIT_UNREAD)
+                sys.exit(ExitCode.UNREAD)
             if isinstance(error, SystemExit):
                 raise
             code = _failed(error, "--json" in given)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(code if isinstance(code, int) else ExitCode.EXPECTED)
 
 
 def _added() -> dict[str, Any]:
@@ -112,7 +108,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
     """Say what went wrong in one line and return the exit code."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
-        return EXIT_USAGE
+        return ExitCode.USAGE
     kind, message, code = _described(error)
     if os.environ.get(TRACEBACK):
         import traceback
@@ -130,17 +126,17 @@ def _described(error: BaseException) -> tuple[str, str, int]:
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", "interrupted: nothing was written", EXIT_INTERRUPTED
+        return "interrupted", "interrupted: nothing was written", ExitCode.INTERRUPTED
     if isinstance(error, click.ClickException):
-        return "usage", _one_line(error.format_message()), EXIT_USAGE
+        return "usage", _one_line(error.format_message()), ExitCode.USAGE
     if isinstance(error, CarnetError):
         return error.kind, _one_line(str(error)), error.exit_code
     if isinstance(error, SpecificationError):
-        return "specification", _one_line(str(error)), EXIT_USAGE
+        return "specification", _one_line(str(error)), ExitCode.USAGE
     if isinstance(error, MemoryError):
-        return "unknown", "out of memory: take smaller sizes, or end earlier with --max-memory", EXIT_UNKNOWN
+        return "unknown", "out of memory: take smaller sizes, or end earlier with --max-memory", ExitCode.UNKNOWN
     hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
-    return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", EXIT_INTERNAL
+    return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", ExitCode.INTERNAL
 
 
 def _one_line(text: str) -> str:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from carnet_command.errors import CarnetError
-from carnet_ref.files import replacing
+from carnet_command.exit_codes import ExitCode
+from carnet_command.files import replacing
 from carnet_ref.wire.reader import MalformedError
 from carnet_spec.trace import Event, Header, Step
 
@@ -30,7 +31,7 @@ class TraceFileError(CarnetError):
     """A trace file could not be written."""
 
     kind = "trace"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 def step(action: str, by: str, **args: object) -> Step:

@@ -21,6 +21,7 @@ from carnet_check.commands.common import (
 )
 from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
 from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks import Hunt
@@ -74,9 +75,10 @@ def attack(
     """
     from carnet_check.attacks.hunt import caps_within, hunt, quarry
     from carnet_check.attacks.replaying import replayed, told
-    from carnet_check.interrupts import covering
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed, require_writable_file
+    from carnet_check.report.artefacts import claimed
+    from carnet_command.files import require_writable_file
+    from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
     if not without and not variant:
@@ -102,7 +104,7 @@ def attack(
         value["replay"] = replayed(value, result, caps.memory)
     lines = [] if as_json else [*_lines(result, draw, full), *(told(value["replay"]) if replay else ())]
     finish(as_json, value, lines, closing)
-    return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)
+    return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
 
 def _defences(text: str) -> tuple[str, ...]:

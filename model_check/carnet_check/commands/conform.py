@@ -11,6 +11,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.commands.completion import PROTOCOL
+from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> i
     seconds = time.monotonic() - began
     lines = [] if as_json else [printable(line) for line in _lines(result)]
     finish(as_json, result.to_json(), lines, _closing(context, result, seconds))
-    return 0 if result.conforms else 1
+    return ExitCode.EXPECTED if result.conforms else ExitCode.VIOLATED
 
 
 def _lines(result: Conformance) -> Iterator[str]:

@@ -13,6 +13,7 @@ from importlib import metadata
 import click
 
 from carnet_check.commands.common import cores, json_option, say
+from carnet_command.exit_codes import ExitCode
 
 COMPLETION = {
     "bash": 'eval "$(_CARNET_COMPLETE=bash_source carnet)"',
@@ -103,7 +104,7 @@ def doctor(context: click.Context, as_json: bool) -> int:
         for line in _lines(found, f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"):
             say(line)
         say(f"\n{rerun_line(context)}")
-    return 1 if missing else 0
+    return ExitCode.VIOLATED if missing else ExitCode.EXPECTED
 
 
 def look_for(tool: Tool) -> Found:

@@ -15,6 +15,7 @@ from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, load, unknown
 from carnet_check.report.closing import rerun_line
+from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
@@ -64,12 +65,12 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     if as_json:
         value = {"id": id, "entries": [entry.as_json() for entry in found]}
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-        return 0
+        return ExitCode.EXPECTED
     for entry in found:
         for line in _lines(entry):
             say(line)
     say(rerun_line(context))
-    return 0
+    return ExitCode.EXPECTED
 
 
 def _uncited(cited_ids: set[str]) -> Iterator[Entry]:

@@ -20,6 +20,7 @@ from carnet_check.commands.common import (
     sizes_given,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
+from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import Quarry
@@ -71,10 +72,10 @@ def explore(
     """
     from carnet_check.attacks.hunt import quarry
     from carnet_check.engines.explicit.searches import Caps, Search, search_scope
-    from carnet_check.interrupts import covering
     from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
     from carnet_check.loading.families import load
     from carnet_check.loading.scope import scope_of
+    from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
     given = sizes_given(holders, rounds, sizes)
@@ -129,10 +130,10 @@ def _expected(target: Quarry, claim: str) -> bool:
 
 def _code(target: Quarry, found: Found) -> int:
     if found.stopped_by == "interrupt":
-        return 130
+        return ExitCode.INTERRUPTED
     if any(not _expected(target, claim) for claim in found.violations):
-        return 1
-    return 0 if _whole(found) else 3
+        return ExitCode.VIOLATED
+    return ExitCode.EXPECTED if _whole(found) else ExitCode.UNKNOWN
 
 
 def _whole(found: Found) -> bool:

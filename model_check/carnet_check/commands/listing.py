@@ -11,6 +11,7 @@ import click
 from carnet_check.commands.common import json_option, say
 from carnet_check.loading.families import Source, load
 from carnet_check.report.closing import rerun_line
+from carnet_command.exit_codes import ExitCode
 from carnet_command.text import counted, wrapped
 from carnet_spec.language import Family, Finding, Profile
 from carnet_spec.protocols.registry import REGISTRY
@@ -28,12 +29,12 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
     described = [describe(load(name)) for name in protocols or REGISTRY]
     if as_json:
         click.echo(json.dumps({"protocols": described}, ensure_ascii=False, indent=2))
-        return 0
+        return ExitCode.EXPECTED
     for name in protocols or REGISTRY:
         for line in _lines(load(name)):
             say(line)
     say(rerun_line(context))
-    return 0
+    return ExitCode.EXPECTED
 
 
 def describe(source: Source) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ def report(
     over the name, size and digest of every file in RUN; what is not as it was when it was signed is refused (exit code
     1), and so is a link. A bundle that is accepted ends with the exit code that the run has: 0 if all was as expected.
     """
-    from carnet_check.interrupts import covering
-    from carnet_check.report.artefacts import claimed, require_writable_file
+    from carnet_check.report.artefacts import claimed
+    from carnet_command.files import require_writable_file
+    from carnet_command.interrupts import covering
 
     if html is None and bundle is None and check_bundle is None:
         raise UsageError("what is to be done? Give --html DIR, --bundle FILE or --check-bundle FILE")
@@ -79,7 +81,7 @@ def report(
             _pages(run, html, tables, value, lines)
     written = ", ".join(str(path) for path in (html, bundle) if path is not None)
     finish(as_json, value, [*map(printable, lines), ""], _closing(context, run, written))
-    return 0 if check_bundle is None else run.exit_code
+    return ExitCode.EXPECTED if check_bundle is None else run.exit_code
 
 
 class _Asked(NamedTuple):

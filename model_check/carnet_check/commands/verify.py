@@ -79,11 +79,12 @@ def verify(
     Induction proves claims for any number of parties, keys and rounds; the explicit engine visits every state of small
     instances, and shows the attack where a claim is expected to fall.
     """
-    from carnet_check.interrupts import covering
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed, require_writable_file
+    from carnet_check.report.artefacts import claimed
     from carnet_check.verification import campaign as running
     from carnet_check.verification.planning import Request, planned
+    from carnet_command.files import require_writable_file
+    from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from carnet_check.engines.explicit.searches import Found, Search, search
-from carnet_check.interrupts import held_back
+from carnet_command.interrupts import held_back
 from carnet_command.processes import isolated_spawn
 
 POLL_SECONDS = 0.2
