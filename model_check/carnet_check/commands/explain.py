@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from carnet_check.commands.catalogue import attack_command, sizes
 from carnet_check.commands.common import json_option, say
-from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, load, unknown
 from carnet_check.report.closing import rerun_line
