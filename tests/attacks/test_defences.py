@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.attacks.hunt import quarry
+from carnet_check.attacks.hunt import attack_target
 from carnet_check.engines.induction import houdini
 from carnet_check.results import Verdict
 from tests.fixtures.travelling import COLLUSION, SOURCE, hunted, stated
@@ -96,7 +96,7 @@ def test_most_defences_are_needed() -> None:
 def test_a_defence_is_hunted_where_it_belongs(without: str) -> None:
     """Findings that make no sense there do not stand in the way."""
     base = next(defence.base for defence in SOURCE.protocol().defences if defence.id == without)
-    assert quarry(SOURCE, without=(without,)).protocol.variant == base
+    assert attack_target(SOURCE, without=(without,)).protocol.variant == base
 
 
 @pytest.mark.parametrize("without", QUICKLY_PROVED)

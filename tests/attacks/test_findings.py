@@ -18,7 +18,7 @@ def found_again(finding: Finding) -> Hunt:
     """Hunt for a finding; what comes out has been replayed, and is minimal."""
     found = hunted(finding.variant, finding.without, finding.threat, finding.claim)
     assert (found.verdict, found.claim) == (Verdict.VIOLATED, finding.claim), found.detail
-    assert found.quarry.finding == finding
+    assert found.target.finding == finding
     return found
 
 

@@ -25,7 +25,6 @@ from carnet_spec.trace import Trace
 
 GIBIBYTE = 1 << 30
 STAGE_CAPS = Caps(states=2_000_000, memory=6 * GIBIBYTE)
-PREFERRED_THREAT = "collusion"
 
 Say = Callable[[str], None]
 
@@ -37,8 +36,8 @@ def caps_within(memory: int | None) -> Caps:
 
 
 @dataclass(frozen=True)
-class Quarry:
-    """What is hunted: claims of a weakened protocol under one threat model."""
+class AttackTarget:
+    """What an attack is looked for on: claims of a weakened protocol under one threat model."""
 
     source: Source
     protocol: Protocol
@@ -50,13 +49,13 @@ class Quarry:
 
 @dataclass(frozen=True)
 class Hunt:
-    """What came of a hunt.
+    """The outcome of a hunt.
 
     ``verdict`` is VIOLATED with a minimal trace that the interpreter replayed, PROVED if the claims are still inductive
     (what was removed is redundant under this threat model), and UNKNOWN with what was covered otherwise.
     """
 
-    quarry: Quarry
+    target: AttackTarget
     verdict: Verdict
     claim: str
     detail: str
@@ -68,7 +67,7 @@ class Hunt:
     assumptions: tuple[str, ...] = ()
 
 
-def quarry(
+def attack_target(
     source: Source,
     *,
     variant: str = "",
@@ -76,8 +75,8 @@ def quarry(
     threat: str = "",
     claim: str = "",
     every_claim: bool = False,
-) -> Quarry:
-    """Check what is to be attacked and spell it out.
+) -> AttackTarget:
+    """Check the names of what is to be attacked, and return it.
 
     Without ``claim``: the one that a known finding names, or any that is made under the threat model; with
     ``every_claim`` also those that are expected to fall there.
@@ -88,15 +87,15 @@ def quarry(
     base = variant or _base(source, without)
     source.sound(base)
     protocol = source.protocol(base, without)
-    model = _threat(protocol, threat)
+    model = _threat(source, protocol, threat)
     if every_claim:
-        return Quarry(source, protocol, without, model, _claims_named(protocol, model))
+        return AttackTarget(source, protocol, without, model, _claims_named(protocol, model))
     finding = _finding(source, protocol, model, claim)
     sought = claim or (finding.claim if finding else "")
-    return Quarry(source, protocol, without, model, _claims(protocol, model, sought), finding)
+    return AttackTarget(source, protocol, without, model, _claims(protocol, model, sought), finding)
 
 
-def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say) -> Hunt:
+def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say) -> Hunt:
     """Look for an attack on ``target``.
 
     Raises:
@@ -123,14 +122,14 @@ def hunt(target: Quarry, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Sa
     return Hunt(target, Verdict.UNKNOWN, _only(target), detail, stages=tuple(stages))
 
 
-def spared(target: Quarry) -> tuple[str, ...]:
-    """Return the stated claims that a hunt for any claim left out: those that are not made under the threat model."""
+def not_attacked(target: AttackTarget) -> tuple[str, ...]:
+    """Return the stated claims that a hunt for any claim leaves out: those not made under the threat model."""
     if target.claims != _claims(target.protocol, target.threat, ""):
         return ()  # one claim was asked for, and nobody takes it for all of them
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
 
 
-def _only(target: Quarry) -> str:
+def _only(target: AttackTarget) -> str:
     """Return the claim that was hunted, or nothing if it was any of several."""
     return target.claims[0] if len(target.claims) == 1 else ""
 
@@ -151,7 +150,7 @@ def _base(source: Source, without: tuple[str, ...]) -> str:
     return bases.pop() if bases else default
 
 
-def _threat(protocol: Protocol, name: str) -> Threat:
+def _threat(source: Source, protocol: Protocol, name: str) -> Threat:
     if not protocol.threats:
         if name:
             raise UsageError(f"'{protocol.id}' declares no threat model, so there is no '{name}'")
@@ -160,7 +159,7 @@ def _threat(protocol: Protocol, name: str) -> Threat:
     if name and name not in known:
         raise UsageError(unknown("threat model", name, protocol.id, known))
     weakest = min(reversed(protocol.threats), key=lambda threat: len(threat.axioms))
-    return known[name] if name else known.get(PREFERRED_THREAT, weakest)
+    return known[name] if name else known.get(source.family.default_threat, weakest)
 
 
 def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> Finding | None:
@@ -206,7 +205,7 @@ def _claims(protocol: Protocol, threat: Threat, name: str) -> tuple[str, ...]:
 
 
 def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
-    """Return every stated claim that mentions the threat model, be it as one under which it falls."""
+    """Return every stated claim that mentions the threat model, also as one under which it falls."""
     stated = (claim for claim in protocol.claims if not claim.declared)
     return tuple(c.name for c in stated if threat == NO_THREAT or threat.id in (*c.under, *c.fails_under))
 
@@ -214,12 +213,12 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 # -- how it is hunted -----------------------------------------------------------------------------
 
 
-def _stages(target: Quarry) -> tuple[Profile, ...]:
+def _stages(target: AttackTarget) -> tuple[Profile, ...]:
     family = target.source.family
     return family.hunts or tuple(family.profiles.values())
 
 
-def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Found:
+def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Found:
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims).shared
     memory = available_memory() if caps.memory is None else caps.memory
     for instance, _ in scope.instances:
@@ -243,7 +242,7 @@ def _search(target: Quarry, profile: Profile, caps: Caps, progress: Say) -> Foun
     return search_scope(task, target.protocol, scope, watch)
 
 
-def _shown(target: Quarry, profile: Profile, stages: list[Found]) -> Hunt:
+def _shown(target: AttackTarget, profile: Profile, stages: list[Found]) -> Hunt:
     """Minimise the shortest violation and replay it, which is what makes it an attack."""
     violations = stages[-1].violations
     order = {name: place for place, name in enumerate(target.claims)}
@@ -261,7 +260,7 @@ def _shown(target: Quarry, profile: Profile, stages: list[Found]) -> Hunt:
     return Hunt(target, Verdict.VIOLATED, claim, detail, trace, tuple(states), judge, profile, tuple(stages))
 
 
-def _redundant(target: Quarry, jobs: int, progress: Say) -> str:
+def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:
     """Say how it is known that every claim still holds, or nothing if it is not known."""
     from carnet_check.engines.induction import houdini
 

@@ -93,7 +93,7 @@ def of_hunt(result: Hunt, rerun: str) -> Attack:
     assert result.trace is not None
     assert result.judge is not None
     assert result.profile is not None
-    target = result.quarry
+    target = result.target
     named = target.finding is not None and target.finding.claim == result.claim
     return Attack(
         judge=result.judge,

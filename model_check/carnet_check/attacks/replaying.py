@@ -42,7 +42,7 @@ def replayed(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) 
     limits = getattr(replay, "realisable", None)
     if outcome["reproduced"] or limits is None:
         return outcome
-    steps = _another(found, limits([action.name for action in found.quarry.protocol.actions]), memory)
+    steps = _another(found, limits([action.name for action in found.target.protocol.actions]), memory)
     if steps is None:
         return outcome
     again: dict[str, Any] = replay({**attack, "steps": steps})
@@ -59,7 +59,7 @@ def _replay(protocol: str) -> Callable[[Mapping[str, Any]], dict[str, Any]] | No
 
 def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:
     """Look for an attack on the same claim within ``limits``; it is one of the whole design all the same."""
-    target = found.quarry
+    target = found.target
     narrow = narrowed(target.protocol, limits)
     claim = target.protocol.claim(found.claim).checked
     for profile in target.source.family.hunts:

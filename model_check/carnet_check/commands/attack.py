@@ -25,7 +25,7 @@ from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks import Hunt
-    from carnet_check.attacks.hunt import Quarry
+    from carnet_check.attacks.hunt import AttackTarget
     from carnet_check.report.closing import Closing
 
 AS_TEST = "Write a pytest file that fails until the defect is gone."
@@ -38,7 +38,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option(
     "--variant", type=VARIANT, metavar="NAME", default="", help="Design to attack. [default: the first main variant]"
 )
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: collusion]")
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]")
 @click.option(
     "--claim", type=CLAIM, metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]"
 )
@@ -73,7 +73,7 @@ def attack(
 
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
-    from carnet_check.attacks.hunt import caps_within, hunt, quarry
+    from carnet_check.attacks.hunt import attack_target, caps_within, hunt
     from carnet_check.attacks.replaying import replayed, told
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
@@ -88,7 +88,7 @@ def attack(
             require_writable_file(file)
     if out is not None:
         context.with_resource(claimed(out))
-    target = quarry(load(protocol), variant=variant, without=_defences(without), threat=threat, claim=claim)
+    target = attack_target(load(protocol), variant=variant, without=_defences(without), threat=threat, claim=claim)
     for line in _intention(target):
         (log if as_json else say)(line)
     began = time.monotonic()
@@ -114,7 +114,7 @@ def _defences(text: str) -> tuple[str, ...]:
     return names
 
 
-def _intention(target: Quarry) -> Iterator[str]:
+def _intention(target: AttackTarget) -> Iterator[str]:
     from carnet_command.text import wrapped
 
     removed = f" without {', '.join(target.removed)}" if target.removed else ""
@@ -126,18 +126,18 @@ def _intention(target: Quarry) -> Iterator[str]:
 
 
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
-    from carnet_check.attacks.hunt import spared
+    from carnet_check.attacks.hunt import not_attacked
     from carnet_check.attacks.tell import told
     from carnet_command.text import hanging, wrapped
 
     if result.trace is None or result.judge is None:
-        word = "REDUNDANT" if result.verdict == "PROVED" and result.quarry.removed else str(result.verdict)
+        word = "REDUNDANT" if result.verdict == "PROVED" and result.target.removed else str(result.verdict)
         yield from wrapped(word, result.detail)
-        if names := spared(result.quarry):
-            yield from wrapped("not attacked", f"{', '.join(names)}: not claimed under {result.quarry.threat.id}")
+        if names := not_attacked(result.target):
+            yield from wrapped("not attacked", f"{', '.join(names)}: not claimed under {result.target.threat.id}")
         yield ""
         return
-    target = result.quarry
+    target = result.target
     yield f"VIOLATED: {result.claim} under {target.threat.id}"
     yield from wrapped("", target.protocol.claim(result.claim).sentence, 2)
     if target.finding is not None and target.finding.claim == result.claim:
@@ -155,7 +155,7 @@ def _diagram(result: Hunt) -> str:
     from carnet_check.attacks import mermaid
 
     assert result.trace is not None
-    return mermaid(result.quarry.protocol, result.states, result.trace)
+    return mermaid(result.target.protocol, result.states, result.trace)
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     from carnet_check.wording.narrate import narrate, reason
     from carnet_check.wording.sentences import known
 
-    target = result.quarry
+    target = result.target
     value: dict[str, Any] = {
         "protocol": target.protocol.id,
         "removed": list(target.removed),
@@ -200,12 +200,12 @@ def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Pat
     from carnet_check.report.run_folder import write_attack
 
     assert result.trace is not None
-    trace = itf(result.quarry.protocol, result.states, result.trace)
+    trace = itf(result.target.protocol, result.states, result.trace)
     kept = of_hunt(result, closing.rerun).as_json()
     if itf_file is not None:
         write_json(itf_file, trace)
     if test_file is not None:
-        write_text(test_file, as_test(kept, result.quarry.source.shown))
+        write_text(test_file, as_test(kept, result.target.source.shown))
     if out is not None:
         write_attack(out, kept, trace)
 
@@ -219,7 +219,7 @@ def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], se
         "PROVED": "no attack exists: every claim attacked is proved",
     }.get(str(result.verdict), "no attack found, and none excluded")
     searched = "; ".join(f"{found.search.profile.name}: {found.describes}, {found.covered}" for found in result.stages)
-    protocol = result.quarry.protocol
+    protocol = result.target.protocol
     return Closing(
         verdicts={str(result.verdict): 1},
         outcome=outcome,

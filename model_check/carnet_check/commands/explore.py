@@ -23,7 +23,7 @@ from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from carnet_check.attacks.hunt import Quarry
+    from carnet_check.attacks.hunt import AttackTarget
     from carnet_check.engines.explicit.searches import Found
     from carnet_check.report.closing import Closing
     from carnet_spec.language import Profile
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.command()
 @protocol_argument
 @size_options
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: collusion]")
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]")
 @click.option(
     "--variant", type=VARIANT, metavar="NAME", default="", help="Design to explore. [default: the first main variant]"
 )
@@ -70,7 +70,7 @@ def explore(
 
     Exit code 3: the search stopped before it had seen every state, at --max-states or when its memory was used up.
     """
-    from carnet_check.attacks.hunt import quarry
+    from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.explicit.searches import Caps, Search, search_scope
     from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
     from carnet_check.loading.families import load
@@ -83,7 +83,7 @@ def explore(
     source = load(protocol)
     profile = source.profile(profile_name)
     profile = replace(profile, scale={**profile.scale, **given}, budget=profile.budget if moves is None else moves)
-    target = quarry(source, variant=variant, threat=threat, every_claim=True)
+    target = attack_target(source, variant=variant, threat=threat, every_claim=True)
     refuse_sizes(profile.scale)
     scope = scope_of(source, target.protocol, target.threat.id, profile, target.claims)
     for instance, _ in scope.instances:
@@ -114,7 +114,7 @@ def explore(
     return _code(target, found)
 
 
-def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
+def _intention(target: AttackTarget, size: str, profile: Profile) -> Iterator[str]:
     from carnet_command.text import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
@@ -124,11 +124,11 @@ def _intention(target: Quarry, size: str, profile: Profile) -> Iterator[str]:
     yield ""
 
 
-def _expected(target: Quarry, claim: str) -> bool:
+def _expected(target: AttackTarget, claim: str) -> bool:
     return target.threat.id in target.protocol.claim(claim).fails_under
 
 
-def _code(target: Quarry, found: Found) -> int:
+def _code(target: AttackTarget, found: Found) -> int:
     if found.stopped_by == "interrupt":
         return ExitCode.INTERRUPTED
     if any(not _expected(target, claim) for claim in found.violations):
@@ -141,7 +141,7 @@ def _whole(found: Found) -> bool:
     return found.complete and not found.left_out
 
 
-def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
+def _as_json(target: AttackTarget, found: Found) -> dict[str, Any]:
     from carnet_check.results import steps_as_json
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
@@ -170,7 +170,7 @@ def _as_json(target: Quarry, found: Found) -> dict[str, Any]:
     }
 
 
-def _lines(target: Quarry, found: Found) -> Iterator[str]:
+def _lines(target: AttackTarget, found: Found) -> Iterator[str]:
     from carnet_check.engines.explicit.searches import moves
     from carnet_command.text import counted, wrapped
 
@@ -192,7 +192,7 @@ def _lines(target: Quarry, found: Found) -> Iterator[str]:
     yield ""
 
 
-def _closing(context: click.Context, target: Quarry, found: Found, memory: int | None) -> Closing:
+def _closing(context: click.Context, target: AttackTarget, found: Found, memory: int | None) -> Closing:
     from carnet_check.engines.explicit.searches import fixed
     from carnet_check.report.closing import Closing, rerun_command
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_spec.language.draft import Draft
@@ -62,6 +62,12 @@ class Family:
         main: the variants that ``carnet verify`` covers by default, the first being the default everywhere else.
         instance: builds the finite instance for a protocol, a threat id and a scale.
         hunts: the sizes that a search for an attack goes through, small to large, with their adversary budgets.
+        default_threat: the threat model under which ``carnet attack`` and ``carnet explore`` look, unless they are told
+            another; where it is empty, the one with the fewest axioms.
+        fresh_sizes: the sizes that only say how many values may be drawn fresh: an instance relates none of them to
+            each other, so it grows no faster than the size.
+        judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
+            header names none.
     """
 
     id: str
@@ -73,6 +79,9 @@ class Family:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
+    default_threat: str = ""
+    fresh_sizes: frozenset[str] = frozenset()
+    judged_under: Callable[[Collection[str]], str] | None = None
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from carnet_check.attacks.hunt import Hunt, hunt, quarry
+from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import Source
 from carnet_check.results import Verdict
 from carnet_spec.language import Instance, Profile, Protocol, Scale
@@ -22,7 +22,7 @@ def _instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
 def _hunted(*profiles: Profile, without: str) -> Hunt:
     source = Source("toy", replace(toy.FAMILY, instance=_instance, hunts=profiles), "toy")
-    return hunt(quarry(source, without=(without,)), progress=lambda _: None)
+    return hunt(attack_target(source, without=(without,)), progress=lambda _: None)
 
 
 def test_a_defence_is_not_redundant_because_a_small_search_finds_no_attack() -> None:

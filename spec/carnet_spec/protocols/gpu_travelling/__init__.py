@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from carnet_spec.language.family import Family
 from carnet_spec.protocols.gpu_travelling.design import ID, MAIN, TITLE, VARIANTS, gpu_travelling
-from carnet_spec.protocols.gpu_travelling.instances import FINDINGS, HUNTS, PROFILES, instance
+from carnet_spec.protocols.gpu_travelling.instances import (
+    FINDINGS,
+    FRESH_SIZES,
+    HUNTS,
+    PROFILES,
+    instance,
+    judged_under,
+)
 
 FAMILY = Family(
     id=ID,
@@ -21,4 +28,7 @@ FAMILY = Family(
     profiles=PROFILES,
     hunts=HUNTS,
     findings=FINDINGS,
+    default_threat="collusion",
+    fresh_sizes=FRESH_SIZES,
+    judged_under=judged_under,
 )

@@ -23,7 +23,7 @@ from carnet_ref.journal.key import kept_key
 from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.platform.bus import Platform
-from carnet_ref.recorder import Recorder, believed, merged, write_trace
+from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.frames import GPU, ORCHESTRATOR
@@ -161,14 +161,13 @@ def carried_out(plan: Plan, say: Say) -> Result:
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, cast, key, folder, say)
         seconds = time.perf_counter() - began
-        steps, threat = believed(lines)
-        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
+        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in lines))
         if plan.trace is not None:
-            write_trace(plan.trace, header, steps)
-        write_trace(folder / "trace", header, steps)
+            write_trace(plan.trace, header, lines)
+        write_trace(folder / "trace", header, lines)
         conforms = _conforms(folder / "trace")
         losses = tuple(outcome["losses"])
-        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], carried, seconds)
+        return Result(plan, conforms, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
 
 
 @contextlib.contextmanager
