@@ -74,7 +74,7 @@ def attack(
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
-    from carnet_check.attacks.replaying import replayed, told
+    from carnet_check.attacks.replaying import describe_replay, replayed
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
     from carnet_command.files import require_writable_file
@@ -102,7 +102,7 @@ def attack(
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replayed(value, result, caps.memory)
-    lines = [] if as_json else [*_lines(result, draw, full), *(told(value["replay"]) if replay else ())]
+    lines = [] if as_json else [*_lines(result, draw, full), *(describe_replay(value["replay"]) if replay else ())]
     finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
@@ -126,8 +126,8 @@ def _intention(target: AttackTarget) -> Iterator[str]:
 
 
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
+    from carnet_check.attacks.describing import describe_attack
     from carnet_check.attacks.hunt import not_attacked
-    from carnet_check.attacks.tell import told
     from carnet_command.text import hanging, wrapped
 
     if result.trace is None or result.judge is None:
@@ -144,7 +144,7 @@ def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
         yield from hanging(f"This is finding {target.finding.id}: {target.finding.title}")
     yield ""
     invariant = target.protocol.claim(result.claim).checked
-    yield from told(result.judge, invariant, result.trace, result.states, full)
+    yield from describe_attack(result.judge, invariant, result.trace, result.states, full)
     if draw:
         yield _diagram(result)
         yield ""

@@ -84,10 +84,10 @@ def entries(source: Source) -> Iterator[Entry]:
     """Yield everything in a family that has an identifier."""
     whole = source.layered()
     yield from _designs(source, whole[0])
-    told: set[tuple[str, str]] = set()
+    yielded: set[tuple[str, str]] = set()
     for entry in (entry for protocol in whole for entry in _statements(source, protocol)):
-        if (entry.kind, entry.id) not in told:
-            told.add((entry.kind, entry.id))
+        if (entry.kind, entry.id) not in yielded:
+            yielded.add((entry.kind, entry.id))
             yield entry
     variants = [source.protocol(name) for name in source.family.variants]
     seen = set()

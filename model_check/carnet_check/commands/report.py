@@ -189,16 +189,16 @@ def _table(file: Path) -> Mapping[str, Any]:
 def _closing(context: click.Context, run: Run, written: str) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
 
-    told = run.run["run"]
+    kept = run.run["run"]
     return Closing(
-        verdicts=told["verdicts"],
-        outcome=told["outcome"],
-        strength=told["strength"],
-        budget=told["budget"],
-        profile=told["profile"],
-        digests=told["spec_digests"],
+        verdicts=kept["verdicts"],
+        outcome=kept["outcome"],
+        strength=kept["strength"],
+        budget=kept["budget"],
+        profile=kept["profile"],
+        digests=kept["spec_digests"],
         artefacts=written,
         rerun=rerun_command(context),
-        seconds=told["seconds"],
-        versions=told["versions"],
+        seconds=kept["seconds"],
+        versions=kept["versions"],
     )

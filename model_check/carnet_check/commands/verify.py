@@ -163,11 +163,11 @@ def _counterexamples(campaign: Campaign) -> Iterator[str]:
 
 
 def _told(campaign: Campaign, row: Result) -> list[str]:
-    from carnet_check.attacks.tell import told
+    from carnet_check.attacks.describing import describe_attack
     from carnet_check.report.recording import attack_of
 
     attack = attack_of(campaign, row)
-    return told(attack.judge, attack.claim.checked, attack.trace, attack.states)
+    return describe_attack(attack.judge, attack.claim.checked, attack.trace, attack.states)
 
 
 def _as_json(campaign: Campaign) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Move:
 
     changes: tuple[Change, ...]
     drawn: tuple[tuple[Candidates, str], ...] = ()
-    """Elements that were chosen for arguments left out: told apart from now on."""
+    """Elements that were chosen for arguments left out: known from now on."""
 
 
 @dataclass(frozen=True, slots=True)
