@@ -1,8 +1,8 @@
-"""The ``carnet`` command: what every subcommand shares, and where the subcommands are found.
+"""The ``carnet`` command: it finds subcommands, and turns every failure into one line and an exit code.
 
 A subcommand is imported when it is used, so that ``carnet --help`` answers at once. Other packages add subcommands
-through the entry-point group ``carnet.commands``: each entry point names a click command. Whatever goes wrong ends with
-one line (with ``--json``: one object on standard output) and the exit code for its kind; see
+through the entry-point group ``carnet.commands``: each entry point names a click command. A failure ends with one line
+(with ``--json``: one object on standard output) and the exit code for its kind; see
 docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
@@ -23,22 +23,22 @@ from carnet_command.exit_codes import ExitCode
 GROUP = "carnet.commands"
 TRACEBACK = "CARNET_TRACEBACK"
 MOST_SAID = 4_000
-"""Characters of an error: what somebody else wrote may be quoted in it."""
+"""The most characters of an error: it may quote text from a file."""
 
 BUILT_IN = {
     "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),
     "verify": ("carnet_check.commands.verify:verify", "Establish or refute every claim of a protocol."),
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
-    "conform": ("carnet_check.commands.conform:conform", "Hold a recorded trace to the spec."),
-    "explain": ("carnet_check.commands.explain:explain", "Say what an identifier stands for."),
-    "doctor": ("carnet_check.commands.doctor:doctor", "Say which engines and tools are present."),
-    "report": ("carnet_check.commands.report:report", "Show a kept run as pages to read."),
+    "conform": ("carnet_check.commands.conform:conform", "Check a recorded trace against the spec."),
+    "explain": ("carnet_check.commands.explain:explain", "Explain an identifier."),
+    "doctor": ("carnet_check.commands.doctor:doctor", "Show which engines and tools are installed."),
+    "report": ("carnet_check.commands.report:report", "Show a recorded run as pages."),
 }
 
 
 class UnreadError(Exception):
-    """Whoever read standard output has gone."""
+    """The reader of standard output has gone."""
 
 
 class Commands(click.Group):
@@ -70,7 +70,7 @@ class Commands(click.Group):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; click would take a reader that has gone for a failure of it."""
+        """Run the command; click would take a reader that has gone for a failure of the command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -79,7 +79,7 @@ class Commands(click.Group):
     def main(  # type: ignore[override]  # never returns: every way out is an exit code
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run a command and exit with what it returns, or with the code of what went wrong."""
+        """Run a command and exit with the code that it returns, or with that of its failure."""
         given = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         try:
@@ -134,7 +134,7 @@ def _described(error: BaseException) -> tuple[str, str, int]:
     if isinstance(error, SpecificationError):
         return "specification", _one_line(str(error)), ExitCode.USAGE
     if isinstance(error, MemoryError):
-        return "unknown", "out of memory: take smaller sizes, or end earlier with --max-memory", ExitCode.UNKNOWN
+        return "unknown", "out of memory: choose smaller sizes or a lower --max-memory", ExitCode.UNKNOWN
     hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
     return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", ExitCode.INTERNAL
 

@@ -130,4 +130,4 @@ def covering(shown: Progress | None = None) -> Iterator[Covered]:
     try:
         yield covered
     except KeyboardInterrupt:
-        raise InterruptedRunError(f"interrupted: {covered.summary}; what was to be written is not whole") from None
+        raise InterruptedRunError(f"interrupted: {covered.summary}; the output is incomplete") from None

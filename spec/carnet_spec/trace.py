@@ -18,7 +18,7 @@ from carnet_spec.language.errors import SpecificationError
 
 
 class TraceError(SpecificationError):
-    """What was read is no trace."""
+    """The text read is not a trace."""
 
 
 @dataclass(frozen=True, slots=True)

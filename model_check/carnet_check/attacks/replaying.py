@@ -112,7 +112,7 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
         yield from wrapped("replay", f"not reproduced: {_where(outcome['stopped'])}")
     defended = outcome["defended"]
     if defended["reproduced"]:
-        yield from wrapped("defended", f"reproduced all the same: {defended['recovered']}")
+        yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
     else:
         yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'])}")
 

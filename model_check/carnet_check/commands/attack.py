@@ -1,4 +1,4 @@
-"""``carnet attack``: what a defence is for."""
+"""``carnet attack``: remove a defence and look for the attack that it stops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option("--replay", is_flag=True, help="Carry the attack out on the reference implementation.")
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
-@click.option("--full", is_flag=True, help="Tell after each step what it changed.")
+@click.option("--full", is_flag=True, help="Show after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
 @memory_option
@@ -82,7 +82,7 @@ def attack(
     from carnet_command.progress import progress
 
     if not without and not variant:
-        raise UsageError("what is to be attacked? Give --without DEFENCE[,DEFENCE] or --variant NAME")
+        raise UsageError("nothing to attack: give --without DEFENCE[,DEFENCE] or --variant NAME")
     for file in (itf_file, test_file):
         if file is not None:
             require_writable_file(file)

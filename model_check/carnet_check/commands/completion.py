@@ -1,4 +1,4 @@
-"""What the shell may complete: protocols, and the names that the protocol on the line gives to things."""
+"""Completion in a shell: protocols, and the names that the protocol on the line gives to things."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ TOOLS = (
 @json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> int:
-    """Say which engines and tools are present, what each is for, and how to get those that are not.
+    """Show which engines and tools are installed, what each is for, and how to get the others.
 
     Exit code 1: something that every run needs is missing.
     """

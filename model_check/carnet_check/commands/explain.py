@@ -1,4 +1,4 @@
-"""``carnet explain``: what an identifier stands for, where it is enforced, and how to check it."""
+"""``carnet explain``: the meaning of an identifier, where it is enforced, and how to check it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Entry:
 @json_option
 @click.pass_context
 def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
-    """Say what ID stands for: its sentence, its source, where it is enforced, how to check it.
+    """Explain ID: its sentence, its source, where it is enforced, how to check it.
 
     ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma or requirement.
     """
@@ -176,7 +176,7 @@ def _requirements(source: Source, protocol: Protocol) -> Iterator[Entry]:
             id,
             "assumption" if id in assumed else "requirement",
             protocol.id,
-            assumed.get(id) or (written.sentence if written else "its sentence is not written down yet"),
+            assumed.get(id) or (written.sentence if written else "its sentence is not written yet"),
             written.source if written else "",
             (*(name for name in names if name != id), *axioms),
             check,

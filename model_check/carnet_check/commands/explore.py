@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     help="Sizes to start from.",
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
-@click.option("--no-reduction", is_flag=True, help="Visit also what provably cannot matter.")
+@click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
 @memory_option
 @json_option

@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     "--profile", type=PROFILE, default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances."
 )
 @jobs_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep verdicts.jsonl and the rest here.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the run into this folder.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--sarif", "sarif_file", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0.")
 @click.option(

@@ -30,7 +30,7 @@ def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
     for name, size in header.sizes:
         most = MOST_DRAWN if name in fresh_sizes else MOST_OF_ONE
         if size > most:
-            raise UsageError(f"line 1: the size '{name}' is above {most:,}, up to which traces are followed")
+            raise UsageError(f"line 1: the size '{name}' is above {most:,}, the largest that a trace may have")
     others = [size for name, size in header.sizes if size and name not in fresh_sizes]
     if math.prod(others) * max(others, default=1) > MOST_PAIRS:
         which = f"the sizes other than {' and '.join(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"

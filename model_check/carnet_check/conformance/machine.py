@@ -197,7 +197,7 @@ class Machine:
                 return unknown("parameter", name, action.name, found.params)
             sort = found.params[name].sort.name
             if element not in self._elements[sort]:
-                return f"{action.name}: '{element}' is no {sort} of this trace"
+                return f"{action.name}: '{element}' is not a {sort} of this trace"
         return ""
 
     def moves(self, step: Step) -> list[Move]:

@@ -61,7 +61,7 @@ def conform(file: Path, asked: str = "") -> Conformance:
     the header has to agree. Without it the header names a registered id, as a trace must not say which code to run.
 
     Raises:
-        UsageError: the file cannot be read, is no trace, or asks for a design or an instance that does not exist, or
+        UsageError: the file cannot be read, is not a trace, or asks for a design or an instance that does not exist, or
             for one that is too large.
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
     """

@@ -11,7 +11,7 @@ from carnet_spec.language.terms import Apply, Exists, Forall, Term, Var, childre
 
 _REASONS = {
     GuardKind.REQUIRE: "the check '{name}' fails",
-    GuardKind.GIVEN: "'{name}' is not so",
+    GuardKind.GIVEN: "'{name}' does not hold",
     GuardKind.ACTOR: "the party that acts does not follow the protocol",
     GuardKind.FRESH: "'{name}': the value was used before",
 }
@@ -39,7 +39,7 @@ def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Com
 
 
 def _open(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
-    """Yield what is inside ``term`` and reads no variable of a quantifier, whatever that one is called."""
+    """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
     if not free_variables(term) & hidden:
         yield term
     inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden

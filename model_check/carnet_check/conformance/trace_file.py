@@ -42,14 +42,16 @@ def lines(file: Path) -> Iterator[tuple[int, object]]:
             while line := stream.readline(MOST_CHARACTERS):
                 number += 1
                 if len(line) == MOST_CHARACTERS:
-                    raise UsageError(f"'{file}' is no trace: line {number} does not end")
+                    raise UsageError(
+                        f"'{file}' is not a trace: line {number} has more than {MOST_CHARACTERS - 1:,} characters"
+                    )
                 yield number, _value(line)
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"'{file}' is no trace: it is not text in UTF-8") from None
+        raise UsageError(f"'{file}' is not a trace: it is not text in UTF-8") from None
     except _LineError as error:
-        raise UsageError(f"'{file}' is no trace: line {number} {error}") from None
+        raise UsageError(f"'{file}' is not a trace: line {number} {error}") from None
 
 
 class _LineError(Exception):
@@ -70,11 +72,11 @@ def _value(line: str) -> object:
             json.dumps(value, ensure_ascii=False).encode()
         longest = max(map(len, _texts(value)), default=0) if len(line) > MOST_IN_A_NAME else 0
     except UnicodeEncodeError:
-        raise _LineError("has half a character in it") from None
+        raise _LineError("contains half of a surrogate pair") from None
     except (ValueError, RecursionError):
         raise _LineError("is not JSON") from None
     if longest > MOST_IN_A_NAME:
-        raise _LineError(f"has a name of {longest:,} characters, and names have at most {MOST_IN_A_NAME:,}")
+        raise _LineError(f"has a name of {longest:,} characters, more than {MOST_IN_A_NAME:,}")
     return value
 
 

@@ -1,7 +1,7 @@
-"""What it may cost to follow a trace: counted in steps of work, so that the answer is the same on every machine.
+"""The work that a trace may cost: counted in steps, so that the answer is the same on every machine.
 
-Every event of a trace brings an allowance of its own, and the trace one to begin with. A trace that has spent them is
-answered with "undecided", whatever it leaves out and however large an instance it asks for.
+Every event of a trace brings an allowance of its own, and the trace one to begin with. Once they are spent, the answer
+is "undecided".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``carnet run`` does: a plan, carried out in one process or several, and its trace held to the specification."""
+"""What ``carnet run`` does: a plan, carried out in one process or several, its trace checked against the spec."""
 
 from __future__ import annotations
 
