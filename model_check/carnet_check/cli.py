@@ -1,8 +1,8 @@
-"""The ``carnet`` command: what every subcommand shares, and where the subcommands are found.
+"""The ``carnet`` command: it finds subcommands, and turns every failure into one line and an exit code.
 
 A subcommand is imported when it is used, so that ``carnet --help`` answers at once. Other packages add subcommands
-through the entry-point group ``carnet.commands``: each entry point names a click command. Whatever goes wrong ends with
-one line (with ``--json``: one object on standard output) and the exit code for its kind; see
+through the entry-point group ``carnet.commands``: each entry point names a click command. A failure ends with one line
+(with ``--json``: one object on standard output) and the exit code for its kind; see
 docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
@@ -18,31 +18,27 @@ from typing import Any, NoReturn
 
 import click
 
+from carnet_command.exit_codes import ExitCode
+
 GROUP = "carnet.commands"
-EXIT_USAGE = 2
-EXIT_UNKNOWN = 3
-EXIT_INTERNAL = 5
-EXIT_INTERRUPTED = 130
-EXIT_UNREAD = 141
-"""What a shell says of a program whose reader has gone: what came of it, nobody was told."""
 TRACEBACK = "CARNET_TRACEBACK"
 MOST_SAID = 4_000
-"""Characters of an error: what somebody else wrote may be quoted in it."""
+"""The most characters of an error: it may quote text from a file."""
 
 BUILT_IN = {
     "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),
     "verify": ("carnet_check.commands.verify:verify", "Establish or refute every claim of a protocol."),
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
-    "conform": ("carnet_check.commands.conform:conform", "Hold a recorded trace to the spec."),
-    "explain": ("carnet_check.commands.explain:explain", "Say what an identifier stands for."),
-    "doctor": ("carnet_check.commands.doctor:doctor", "Say which engines and tools are present."),
-    "report": ("carnet_check.commands.report:report", "Show a kept run as pages to read."),
+    "conform": ("carnet_check.commands.conform:conform", "Check a recorded trace against the spec."),
+    "explain": ("carnet_check.commands.explain:explain", "Explain an identifier."),
+    "doctor": ("carnet_check.commands.doctor:doctor", "Show which engines and tools are installed."),
+    "report": ("carnet_check.commands.report:report", "Show a recorded run as pages."),
 }
 
 
 class UnreadError(Exception):
-    """Whoever read standard output has gone."""
+    """The reader of standard output has gone."""
 
 
 class Commands(click.Group):
@@ -74,7 +70,7 @@ class Commands(click.Group):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; click would take a reader that has gone for a failure of it."""
+        """Run the command; click would take a reader that has gone for a failure of the command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -83,23 +79,23 @@ class Commands(click.Group):
     def main(  # type: ignore[override]  # never returns: every way out is an exit code
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run a command and exit with what it returns, or with the code of what went wrong."""
+        """Run a command and exit with the code that it returns, or with that of its failure."""
         given = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         try:
-            from carnet_check.interrupts import like_ctrl_c
+            from carnet_command.interrupts import ENDING, stoppable
 
-            with like_ctrl_c():
+            with stoppable(ENDING):
                 code = super().main(given, prog_name or "carnet", **extra)
                 sys.stdout.flush()
         except BaseException as error:
             if isinstance(error, BrokenPipeError | UnreadError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more
-                sys.exit(EXIT_UNREAD)
+                sys.exit(ExitCode.UNREAD)
             if isinstance(error, SystemExit):
                 raise
             code = _failed(error, "--json" in given)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(code if isinstance(code, int) else ExitCode.EXPECTED)
 
 
 def _added() -> dict[str, Any]:
@@ -112,7 +108,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
     """Say what went wrong in one line and return the exit code."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
-        return EXIT_USAGE
+        return ExitCode.USAGE
     kind, message, code = _described(error)
     if os.environ.get(TRACEBACK):
         import traceback
@@ -130,17 +126,17 @@ def _described(error: BaseException) -> tuple[str, str, int]:
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", "interrupted: nothing was written", EXIT_INTERRUPTED
+        return "interrupted", "interrupted: nothing was written", ExitCode.INTERRUPTED
     if isinstance(error, click.ClickException):
-        return "usage", _one_line(error.format_message()), EXIT_USAGE
+        return "usage", _one_line(error.format_message()), ExitCode.USAGE
     if isinstance(error, CarnetError):
         return error.kind, _one_line(str(error)), error.exit_code
     if isinstance(error, SpecificationError):
-        return "specification", _one_line(str(error)), EXIT_USAGE
+        return "specification", _one_line(str(error)), ExitCode.USAGE
     if isinstance(error, MemoryError):
-        return "unknown", "out of memory: take smaller sizes, or end earlier with --max-memory", EXIT_UNKNOWN
+        return "unknown", "out of memory: choose smaller sizes or a lower --max-memory", ExitCode.UNKNOWN
     hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
-    return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", EXIT_INTERNAL
+    return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", ExitCode.INTERNAL
 
 
 def _one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_command.errors import CarnetError, UsageError
+from carnet_command.exit_codes import ExitCode
 
 __all__ = ["CarnetError", "EngineError", "InvalidSpecificationError", "UsageError"]
 
@@ -11,11 +12,11 @@ class InvalidSpecificationError(CarnetError):
     """The protocol that was asked for is not well formed."""
 
     kind = "specification"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class EngineError(CarnetError):
     """An engine contradicted itself or another one: the worst kind of bug this project can have."""
 
     kind = "internal"
-    exit_code = 5
+    exit_code = ExitCode.INTERNAL

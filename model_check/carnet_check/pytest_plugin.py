@@ -207,11 +207,11 @@ class Judged(_Item):
             return
         lines = [f"{row.claim} is {row.shown}, expected {row.expected}: {row.detail}"]
         if row.steps:
-            from carnet_check.attacks.tell import told
+            from carnet_check.attacks.describing import describe_attack
             from carnet_check.report.recording import attack_of
 
             attack = attack_of(outcome, row)
-            lines += ["", *told(attack.judge, attack.claim.checked, attack.trace, attack.states)]
+            lines += ["", *describe_attack(attack.judge, attack.claim.checked, attack.trace, attack.states)]
         raise NotEstablishedError("\n".join(lines))
 
 

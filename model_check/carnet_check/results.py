@@ -5,11 +5,12 @@ Decided in docs/adr/0004-verdicts-and-exit-codes.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from carnet_command.exit_codes import ExitCode, deciding
 from carnet_spec.trace import Step
 
 
@@ -43,16 +44,6 @@ STRENGTH = {
     Verdict.SAMPLED: 2,
     Verdict.UNKNOWN: 1,
 }
-
-EXIT_EXPECTED = 0
-EXIT_VIOLATED = 1
-EXIT_USAGE = 2
-EXIT_UNKNOWN = 3
-EXIT_VACUOUS = 4
-EXIT_INTERNAL = 5
-EXIT_INTERRUPTED = 130
-
-PRECEDENCE = (EXIT_INTERNAL, EXIT_VIOLATED, EXIT_VACUOUS, EXIT_UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,22 +121,21 @@ def steps_as_json(steps: Iterable[Step]) -> list[dict[str, Any]]:
     return [{"action": step.action, "by": step.by, "args": dict(step.args)} for step in steps]
 
 
-def exit_code(results: Sequence[Result]) -> int:
-    """Return what a run with these rows exits with: 5 before 1, 1 before 4, 4 before 3."""
-    codes = {_code(result) for result in results}
-    return next((code for code in PRECEDENCE if code in codes), EXIT_EXPECTED)
+def exit_code(results: Iterable[Result]) -> ExitCode:
+    """Return what a run with these rows exits with."""
+    return deciding(map(_code, results))
 
 
-def _code(result: Result) -> int:
+def _code(result: Result) -> ExitCode:
     if result.verdict is Verdict.ERROR:
-        return EXIT_INTERNAL
+        return ExitCode.INTERNAL
     if result.as_expected:
-        return EXIT_EXPECTED
+        return ExitCode.EXPECTED
     if result.verdict is Verdict.VACUOUS:
-        return EXIT_VACUOUS
+        return ExitCode.VACUOUS
     if result.verdict in (Verdict.VIOLATED, Verdict.PROVED):
-        return EXIT_VIOLATED  # the specification's expectation, one way or the other, is refuted
-    return EXIT_UNKNOWN
+        return ExitCode.VIOLATED  # the specification's expectation, one way or the other, is refuted
+    return ExitCode.UNKNOWN
 
 
 def by_verdict(results: Iterable[Result]) -> dict[str, int]:

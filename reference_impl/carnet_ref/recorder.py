@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from carnet_command.errors import CarnetError
-from carnet_ref.files import replacing
+from carnet_command.exit_codes import ExitCode
+from carnet_command.files import replacing
 from carnet_ref.wire.reader import MalformedError
 from carnet_spec.trace import Event, Header, Step
 
@@ -30,7 +31,7 @@ class TraceFileError(CarnetError):
     """A trace file could not be written."""
 
     kind = "trace"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 def step(action: str, by: str, **args: object) -> Step:
@@ -100,17 +101,6 @@ def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], 
     for text in log:
         line = text.rstrip("\n")
         yield (json.loads(line)["clock"], process), line
-
-
-def believed(lines: Iterable[str]) -> tuple[list[str], str]:
-    """Return the lines of a whole run, and the threat model that they are judged under.
-
-    A GPU that was reset is the work of a platform that nobody trusts, and then its routing means nothing either.
-    """
-    kept = list(lines)
-    if not any(json.loads(line)["action"] == "reset" for line in kept):
-        return kept, "outsider"
-    return [line for line in kept if json.loads(line)["action"] != "switch_mux"], "hypervisor"
 
 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:

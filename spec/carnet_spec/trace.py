@@ -18,7 +18,7 @@ from carnet_spec.language.errors import SpecificationError
 
 
 class TraceError(SpecificationError):
-    """What was read is no trace."""
+    """The text read is not a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Header:
     """The first line of a recorded trace: the design that was run, and the sizes of the instance it was run on.
 
     ``sizes`` are those of the protocol's family, by name; elements of sorts that are drawn fresh need no size, since
-    each is new when it is first named.
+    each is new when it is first named. ``threat`` is empty where the judge is to choose the threat model.
     """
 
     protocol: str

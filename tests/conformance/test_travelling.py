@@ -55,6 +55,41 @@ def test_a_run_to_every_goal_conforms(variant: str) -> None:
         assert _followed(protocol, instance, steps) is None
 
 
+# -- the threat model of a trace that names none --------------------------------------------------
+
+RESET = Step("reset", "adversary", (("g", "gpu1"), ("mode", "CONFIDENTIAL")))
+
+
+def test_a_trace_that_names_no_threat_model_is_judged_under_the_weakest_one(tmp_path: Path) -> None:
+    result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), honest(1)))
+    assert (result.conforms, result.header.threat, result.ignored) == (True, "outsider", 0)
+
+
+def test_after_a_reset_what_the_platform_says_of_itself_is_ignored(tmp_path: Path) -> None:
+    steps = [*honest(1), RESET]
+    routes = [step for step in steps if step.action == "switch_mux"]
+    result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), steps))
+    assert (result.conforms, result.header.threat, result.ignored) == (True, "hypervisor", len(routes))
+    assert (result.events, result.to_json()["threat"]) == (len(steps), "hypervisor")
+
+
+def test_a_trace_that_names_its_threat_model_is_judged_as_it_says(tmp_path: Path) -> None:
+    steps = honest(1)
+    result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat="hypervisor"), steps))
+    assert result.divergence is not None
+    assert steps[result.divergence.index].action == "switch_mux"
+    assert not conform(
+        write(tmp_path / "trace", header(variant=FAMILY.main[0], threat="outsider"), [*steps, RESET])
+    ).conforms
+
+
+def test_ignored_events_count_where_a_trace_diverges(tmp_path: Path) -> None:
+    steps = [*honest(1), RESET, RESET, Step("grant", "orchestrator")]
+    result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), steps))
+    assert result.divergence is not None
+    assert result.divergence.index == len(steps) - 1
+
+
 # -- runs with one thing changed ------------------------------------------------------------------
 
 

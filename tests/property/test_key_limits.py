@@ -16,7 +16,7 @@ import pytest
 from carnet_check.conformance import conform
 from carnet_ref.keys import SCHEDULES, Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.keys.schedules import EnginePerHolder
-from carnet_ref.recorder import believed, write_trace
+from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
@@ -279,9 +279,8 @@ def test_a_run_that_comes_up_against_its_limit_conforms(
     schedule: str, messages: int, chunks: int, opened: int, tmp_path: Path
 ) -> None:
     world = limited(schedule, UsageLimits.for_messages(messages), chunks=chunks)
-    steps, threat = believed(world.recorder.lines)
     cast = FastCast(holder_names(2), 4, schedule, chunks=chunks)
-    write_trace(tmp_path / "trace", cast.header(sessions(world), threat), steps)
+    write_trace(tmp_path / "trace", cast.header(sessions(world)), world.recorder.lines)
     result = conform(tmp_path / "trace")
     assert result.conforms, result.divergence
     assert (world.failure, sessions(world)) == ("", opened)

@@ -23,7 +23,7 @@ from carnet_spec.language import Family
 from .junit import VERIFIES, kept
 
 if TYPE_CHECKING:
-    from carnet_check.attacks.sequence import Event
+    from carnet_check.attacks.sequence import ShownStep
 
 DRAWN = {"gpu-travelling": "trained"}
 """By protocol, the goal that a whole round leads to."""
@@ -80,7 +80,7 @@ def verdicts(family: Family) -> None:
 
 def rounds(family: Family) -> None:
     """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
-    from carnet_check.attacks.sequence import sequence
+    from carnet_check.attacks.sequence import sequence_chart
     from carnet_check.engines.exploration import Search
     from carnet_check.engines.exploring.searches import search
     from carnet_check.engines.interface import Explores
@@ -94,15 +94,15 @@ def rounds(family: Family) -> None:
     trace = search(able(Explores), asked).goals[goal]
     protocol = source.protocol(variant)
     states = Interpreter(protocol, source.instance(protocol, threat, sizes)).replay(trace)
-    told = sequence(protocol, states, trace)
+    chart = sequence_chart(protocol, states, trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
-    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": told.parties}
-    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(event) for event in told.events]})
+    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": chart.parties}
+    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(shown) for shown in chart.steps]})
 
 
-def _event(event: Event) -> dict[str, Any]:
-    arrow = event.arrow and {"from": event.arrow.sender, "to": event.arrow.receiver, "text": event.arrow.text}
-    return {"number": event.number, "action": event.step.action, "actor": event.actor, "arrow": arrow}
+def _event(shown: ShownStep) -> dict[str, Any]:
+    arrow = shown.arrow and {"from": shown.arrow.sender, "to": shown.arrow.receiver, "text": shown.arrow.text}
+    return {"number": shown.number, "action": shown.step.action, "actor": shown.actor, "arrow": arrow}
 
 
 def tests(family: Family) -> None:

@@ -40,7 +40,7 @@ def caps_within(memory: int | None) -> Caps:
 
 @dataclass(frozen=True)
 class AttackTarget:
-    """What is attacked: claims of a weakened protocol under one threat model."""
+    """What an attack is looked for on: claims of a weakened protocol under one threat model."""
 
     source: Source
     protocol: Protocol
@@ -52,7 +52,7 @@ class AttackTarget:
 
 @dataclass(frozen=True)
 class Hunt:
-    """What came of a hunt.
+    """The outcome of a hunt.
 
     ``verdict`` is VIOLATED with a minimal trace that the interpreter replayed, PROVED if the claims are still inductive
     (what was removed is redundant under this threat model), and UNKNOWN with what was covered otherwise.
@@ -79,7 +79,7 @@ def attack_target(
     claim: str = "",
     every_claim: bool = False,
 ) -> AttackTarget:
-    """Check what is to be attacked and spell it out.
+    """Check the names of what is to be attacked, and return it.
 
     Without ``claim``: the one that a known finding names, or any that is made under the threat model; with
     ``every_claim`` also those that are expected to fall there.
@@ -126,7 +126,7 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
 
 
 def not_attacked(target: AttackTarget) -> tuple[str, ...]:
-    """Return the stated claims that a hunt for any claim left out: those that are not made under the threat model."""
+    """Return the stated claims that a hunt for any claim leaves out: those not made under the threat model."""
     if target.claims != _claims(target.protocol, target.threat, ""):
         return ()  # one claim was asked for, and nobody takes it for all of them
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
@@ -208,7 +208,7 @@ def _claims(protocol: Protocol, threat: Threat, name: str) -> tuple[str, ...]:
 
 
 def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
-    """Return every stated claim that mentions the threat model, be it as one under which it falls."""
+    """Return every stated claim that mentions the threat model, also as one under which it falls."""
     stated = (claim for claim in protocol.claims if not claim.declared)
     return tuple(c.name for c in stated if threat == NO_THREAT or threat.id in (*c.under, *c.fails_under))
 

@@ -1,4 +1,4 @@
-"""An attack as plain JSON values: what a run keeps of it, and all that the report needs to show it."""
+"""An attack as plain JSON values: all that a run keeps of it and that the report shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.sequence import Event, sequence
+from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.file_names import attack_name
 from carnet_check.wording.narrate import reason
@@ -42,7 +42,7 @@ class Attack:
     def as_json(self) -> dict[str, Any]:
         """Return everything about the attack as JSON values; equal attacks give equal values."""
         protocol = self.judge.protocol
-        course = sequence(protocol, self.states, self.trace)
+        chart = sequence_chart(protocol, self.states, self.trace)
         return {
             "format": FORMAT,
             "name": self.name,
@@ -57,34 +57,34 @@ class Attack:
             "profile": {"name": self.profile.name, "scale": dict(self.profile.scale), "budget": self.profile.budget},
             "instance": self.judge.instance.describes,
             "digest": protocol.digest,
-            "parties": list(course.parties),
-            "knowers": knowers(protocol, self.judge.instance, course.parties),
-            "events": [_event(event) for event in course.events],
+            "parties": list(chart.parties),
+            "knowers": knowers(protocol, self.judge.instance, chart.parties),
+            "events": [_shown(step) for step in chart.steps],
             "reason": reason(self.judge, self.claim.checked, self.states[-1]),
             "rerun": self.rerun,
         }
 
 
-def _event(event: Event) -> dict[str, Any]:
-    arrow = event.arrow
+def _shown(shown: ShownStep) -> dict[str, Any]:
+    arrow = shown.arrow
     return {
-        "number": event.number,
-        "action": event.step.action,
-        "args": dict(event.step.args),
-        "by": event.step.by,
-        "actor": event.actor,
-        "honest": event.action.by.honest,
-        "sentence": event.sentence,
-        "why": event.action.why,
-        "source": event.action.source,
-        "enforces": list(event.action.enforces),
+        "number": shown.number,
+        "action": shown.step.action,
+        "args": dict(shown.step.args),
+        "by": shown.step.by,
+        "actor": shown.actor,
+        "honest": shown.action.by.honest,
+        "sentence": shown.sentence,
+        "why": shown.action.why,
+        "source": shown.action.source,
+        "enforces": list(shown.action.enforces),
         "arrow": {"from": arrow.sender, "to": arrow.receiver, "text": arrow.text} if arrow else None,
         "changes": [
             {"where": change.where, "symbol": change.symbol, "text": change.text, "says": change.says}
-            for change in event.changes
+            for change in shown.changes
         ],
-        "learned": {party: list(facts) for party, facts in event.learned.items()},
-        "known": {party: list(facts) for party, facts in event.known.items()},
+        "learned": {party: list(facts) for party, facts in shown.learned.items()},
+        "known": {party: list(facts) for party, facts in shown.known.items()},
     }
 
 

@@ -1,9 +1,9 @@
-"""Replaying attacks on an implementation, where one is installed that knows how.
+"""Replaying attacks on an implementation, if one is installed that can.
 
 An implementation offers a function in the entry-point group ``carnet.replay``, under the protocol's id. It takes what
 ``carnet attack --json`` prints, carries the steps out with real bytes, first on the design that was attacked and then
-with every defence on, and says what came of both. Where the shortest attack has a step that an implementation can do
-nothing with, another one is looked for: the function's ``realisable`` says which steps to leave out of the search.
+with every defence on, and returns the outcome of both. If the implementation cannot take a step of the shortest attack,
+another attack is looked for: the function's ``realisable`` says which steps to leave out of the search.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Limits = Mapping[str, Mapping[str, str] | None]
 
 
 def replayed(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) -> dict[str, Any] | None:
-    """Return what came of carrying an attack out; nothing if no implementation of its protocol is installed.
+    """Return the outcome of carrying an attack out; nothing if no implementation of its protocol is installed.
 
     If another attack on the same claim had to be taken, its steps are in the result.
     """
@@ -60,7 +60,7 @@ def _replay(protocol: str) -> Callable[[Mapping[str, Any]], dict[str, Any]] | No
 
 
 def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:
-    """Look for an attack on the same claim within ``limits``; it is one of the whole design all the same."""
+    """Look for an attack on the same claim within ``limits``; it is still an attack on the whole design."""
     target = found.target
     narrow = narrowed(target.protocol, limits)
     claim = target.protocol.claim(found.claim).checked
@@ -100,8 +100,8 @@ def _guarded(action: Action, arguments: Mapping[str, str]) -> Action:
     return replace(action, guards=(*action.guards, *guards))
 
 
-def told(outcome: Mapping[str, Any] | None) -> Iterator[str]:
-    """Tell what came of a replay."""
+def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
+    """Describe the outcome of a replay on two designs."""
     from carnet_command.text import wrapped
 
     if outcome is None:
@@ -114,7 +114,7 @@ def told(outcome: Mapping[str, Any] | None) -> Iterator[str]:
         yield from wrapped("replay", f"not reproduced: {_where(outcome['stopped'])}")
     defended = outcome["defended"]
     if defended["reproduced"]:
-        yield from wrapped("defended", f"reproduced all the same: {defended['recovered']}")
+        yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
     else:
         yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'])}")
 

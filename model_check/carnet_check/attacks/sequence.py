@@ -1,4 +1,4 @@
-"""An attack as a sequence of events between named parties: what diagrams and the report draw."""
+"""A trace as a sequence chart: steps and messages between named parties, as diagrams and the report draw them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ShownStep:
     """One step of a trace as people look at it.
 
     ``number`` counts what happens; what the adversary merely works out has none. ``known`` is everything that each
@@ -46,27 +46,27 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """The parties of a trace, in the order in which they appear, and its events."""
+class SequenceChart:
+    """The parties of a trace, in the order in which they appear, and its steps."""
 
     parties: tuple[str, ...]
-    events: tuple[Event, ...]
+    steps: tuple[ShownStep, ...]
 
 
-def sequence(protocol: Protocol, states: Sequence[State], trace: Trace) -> Course:
-    """Return the parties and events of ``trace``, along which ``states`` were reached."""
-    events = _one_name_each(protocol, list(_events(protocol, states, trace)))
-    parties = dict.fromkeys(party for event in events for party in _parties(event))
-    return Course(tuple(parties), tuple(events))
+def sequence_chart(protocol: Protocol, states: Sequence[State], trace: Trace) -> SequenceChart:
+    """Draw up ``trace``, along which ``states`` were reached."""
+    steps = _one_name_each(protocol, list(_shown_steps(protocol, states, trace)))
+    parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
+    return SequenceChart(tuple(parties), tuple(steps))
 
 
-def _events(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[Event]:
+def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
     number = 0
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
         before, after = states[position], states[position + 1]
         number += not silent(action)
-        yield Event(
+        yield ShownStep(
             number=None if silent(action) else number,
             step=step,
             action=action,
@@ -79,32 +79,32 @@ def _events(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterat
         )
 
 
-def _parties(event: Event) -> Iterator[str]:
-    if event.arrow is not None:
-        yield from (event.arrow.sender, event.arrow.receiver)
-    elif event.number is not None:
-        yield event.actor
-    yield from event.learned
+def _parties(shown: ShownStep) -> Iterator[str]:
+    if shown.arrow is not None:
+        yield from (shown.arrow.sender, shown.arrow.receiver)
+    elif shown.number is not None:
+        yield shown.actor
+    yield from shown.learned
 
 
-def _one_name_each(protocol: Protocol, events: Sequence[Event]) -> list[Event]:
+def _one_name_each(protocol: Protocol, steps: Sequence[ShownStep]) -> list[ShownStep]:
     """Where a role has one player in the whole trace, call the role by the player's name: gpu is gpu1."""
     roles = {action.by.name for action in protocol.actions}
     players: dict[str, set[str]] = {}
-    for event in events:
-        players.setdefault(event.action.by.name, set()).add(event.actor)
+    for shown in steps:
+        players.setdefault(shown.action.by.name, set()).add(shown.actor)
     named = {role: min(those) for role, those in players.items() if role in roles and len(those) == 1}
     return [
         replace(
-            event,
-            arrow=event.arrow
+            shown,
+            arrow=shown.arrow
             and Arrow(
-                named.get(event.arrow.sender, event.arrow.sender),
-                named.get(event.arrow.receiver, event.arrow.receiver),
-                event.arrow.text,
+                named.get(shown.arrow.sender, shown.arrow.sender),
+                named.get(shown.arrow.receiver, shown.arrow.receiver),
+                shown.arrow.text,
             ),
         )
-        for event in events
+        for shown in steps
     ]
 
 

@@ -1,4 +1,4 @@
-"""``carnet attack``: what a defence is for."""
+"""``carnet attack``: remove a defence and look for the attack that it stops."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from carnet_check.commands.common import (
 )
 from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
 from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks import Hunt
@@ -37,7 +38,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option(
     "--variant", type=VARIANT, metavar="NAME", default="", help="Design to attack. [default: the first main variant]"
 )
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's own]")
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]")
 @click.option(
     "--claim", type=CLAIM, metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]"
 )
@@ -45,7 +46,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option("--replay", is_flag=True, help="Carry the attack out on the reference implementation.")
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
-@click.option("--full", is_flag=True, help="Tell after each step what it changed.")
+@click.option("--full", is_flag=True, help="Show after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
 @memory_option
@@ -73,14 +74,15 @@ def attack(
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
-    from carnet_check.attacks.replaying import replayed, told
-    from carnet_check.interrupts import covering
+    from carnet_check.attacks.replaying import describe_replay, replayed
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed, require_writable_file
+    from carnet_check.report.artefacts import claimed
+    from carnet_command.files import require_writable_file
+    from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
     if not without and not variant:
-        raise UsageError("what is to be attacked? Give --without DEFENCE[,DEFENCE] or --variant NAME")
+        raise UsageError("nothing to attack: give --without DEFENCE[,DEFENCE] or --variant NAME")
     for file in (itf_file, test_file):
         if file is not None:
             require_writable_file(file)
@@ -100,9 +102,9 @@ def attack(
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replayed(value, result, caps.memory)
-    lines = [] if as_json else [*_lines(result, draw, full), *(told(value["replay"]) if replay else ())]
+    lines = [] if as_json else [*_lines(result, draw, full), *(describe_replay(value["replay"]) if replay else ())]
     finish(as_json, value, lines, closing)
-    return {"VIOLATED": 1, "PROVED": 0}.get(str(result.verdict), 3)
+    return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
 
 def _defences(text: str) -> tuple[str, ...]:
@@ -124,8 +126,8 @@ def _intention(target: AttackTarget) -> Iterator[str]:
 
 
 def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
+    from carnet_check.attacks.describing import describe_attack
     from carnet_check.attacks.hunt import not_attacked
-    from carnet_check.attacks.tell import told
     from carnet_command.text import hanging, wrapped
 
     if result.trace is None or result.judge is None:
@@ -142,7 +144,7 @@ def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
         yield from hanging(f"This is finding {target.finding.id}: {target.finding.title}")
     yield ""
     invariant = target.protocol.claim(result.claim).checked
-    yield from told(result.judge, invariant, result.trace, result.states, full)
+    yield from describe_attack(result.judge, invariant, result.trace, result.states, full)
     if draw:
         yield _diagram(result)
         yield ""

@@ -1,4 +1,4 @@
-"""What subcommands share: options, and the way text and JSON leave the process."""
+"""What subcommands share: options, and printing text or JSON."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Memory(click.ParamType[int]):
 
 
 def memory_option(command: Decorated) -> Decorated:
-    """Add ``--max-memory``: what all explorations together may take, by default most of what is free."""
+    """Add ``--max-memory``: what all explorations together may take, by default most of the free memory."""
     option = click.option(
         "--max-memory",
         type=Memory(),
         default=None,
         metavar="SIZE",
-        help="Stop before more is taken, e.g. 2GiB. [default: most of what is free]",
+        help="Stop before using more than this, e.g. 2GiB. [default: most of the free memory]",
     )
     return option(command)
 
@@ -149,7 +149,7 @@ def log(text: str) -> None:
 
 
 def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
-    """Print what came of a command: one JSON object, or lines and the closing block."""
+    """Print the outcome of a command: one JSON object, or lines and the closing block."""
     if as_json:
         click.echo(_json({**value, "run": closing.as_json()}))
         return

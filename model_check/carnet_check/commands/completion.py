@@ -1,4 +1,4 @@
-"""What the shell may complete: protocols, and the names that the protocol on the line gives to things."""
+"""Completion in a shell: protocols, and the names that the protocol on the line gives to things."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CLAIM, THREAT, VARIANT, DEFENCE, PROFILE = (
 
 def _names(context: click.Context, of: str) -> Iterable[str]:
     """Return the names, or none if the line names no protocol that can be read."""
-    from carnet_check.commands.listing import describe
+    from carnet_check.commands.catalogue import describe
     from carnet_check.errors import CarnetError
     from carnet_check.loading.families import load
 

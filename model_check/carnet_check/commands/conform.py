@@ -1,4 +1,4 @@
-"""``carnet conform``: whether what was recorded is a run of the spec."""
+"""``carnet conform``: check a recorded trace against the spec."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.commands.completion import PROTOCOL
+from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
@@ -21,17 +22,23 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option(
-    "--protocol", "asked", type=PROTOCOL, default="", metavar="PROTOCOL", help="Whose trace it is, if not registered."
+    "--protocol",
+    "asked",
+    type=PROTOCOL,
+    default="",
+    metavar="PROTOCOL",
+    help="Its protocol, if that is not registered.",
 )
 @json_option
 @click.pass_context
 def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> int:
-    """Follow TRACE, which roles recorded, and name the first event that the spec does not allow there.
+    """Check TRACE against the spec, and name the first event that the spec does not allow there.
 
     TRACE is a file of JSON values, one a line: a header that names protocol, variant and sizes, then the events.
-    The header names a registered protocol; any other has to be named here too, since to load it is to run its code.
-    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named. 3: undecided, since
-    the trace leaves out too many arguments, or its sizes are too large.
+    The header names a registered protocol; name any other with --protocol, since loading it runs its code. If the
+    header names no threat model, the protocol says which one fits the events.
+    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named. 3: undecided,
+    because the trace leaves out too many arguments, or its sizes are too large.
     """
     from carnet_check.conformance import conform as follow
 
@@ -40,17 +47,20 @@ def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> i
     seconds = time.monotonic() - began
     lines = [] if as_json else [printable(line) for line in _lines(result)]
     finish(as_json, result.to_json(), lines, _closing(context, result, seconds))
-    return 0 if result.conforms else 1
+    return ExitCode.EXPECTED if result.conforms else ExitCode.VIOLATED
 
 
 def _lines(result: Conformance) -> Iterator[str]:
-    from carnet_command.text import wrapped
+    from carnet_command.text import counted, wrapped
 
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""
     found = result.divergence
     if found is None:
-        yield f"CONFORMS: all {result.events:,} events are steps of the spec{_weakened(result)}"
+        yield f"CONFORMS: all {result.events - result.ignored:,} events are steps of the spec{_weakened(result)}"
+        if result.ignored:
+            parties = f"reported by parties that are corrupt under {result.header.threat}"
+            yield from wrapped("  ignored", f"{counted(result.ignored, 'event')}, {parties}", 10)
     else:
         yield f"DIVERGES at event {found.index} (line {found.index + 2})"
         yield from wrapped("  event", f"{found.step} by {found.step.by}", 10)

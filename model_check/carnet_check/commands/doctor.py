@@ -16,6 +16,7 @@ import click
 from carnet_check.commands.common import cores, json_option, say
 from carnet_check.engines.interface import Engine, Tool
 from carnet_check.engines.registry import registered
+from carnet_command.exit_codes import ExitCode
 
 COMPLETION = {
     "bash": 'eval "$(_CARNET_COMPLETE=bash_source carnet)"',
@@ -70,7 +71,7 @@ TOOLS = (
 @json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> int:
-    """Say which engines and tools are present, what each is for, and how to get those that are not.
+    """Show which engines and tools are installed, what each is for, and how to get the others.
 
     Exit code 1: something that every run needs is missing.
     """
@@ -95,7 +96,7 @@ def doctor(context: click.Context, as_json: bool) -> int:
         for line in _lines(engines, found, here):
             say(line)
         say(f"\n{rerun_line(context)}")
-    return 1 if missing else 0
+    return ExitCode.VIOLATED if missing else ExitCode.EXPECTED
 
 
 def look_for(tool: Tool) -> Found:

@@ -1,4 +1,4 @@
-"""``carnet explain``: what an identifier stands for, where it is enforced, and how to check it."""
+"""``carnet explain``: the meaning of an identifier, where it is enforced, and how to check it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
+from carnet_check.commands.catalogue import attack_command, sizes
 from carnet_check.commands.common import json_option, say
-from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, load, unknown
 from carnet_check.report.closing import rerun_line
+from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
@@ -49,7 +50,7 @@ class Entry:
 @json_option
 @click.pass_context
 def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
-    """Say what ID stands for: its sentence, its source, where it is enforced, how to check it.
+    """Explain ID: its sentence, its source, where it is enforced, how to check it.
 
     ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma or requirement.
     """
@@ -64,12 +65,12 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     if as_json:
         value = {"id": id, "entries": [entry.as_json() for entry in found]}
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-        return 0
+        return ExitCode.EXPECTED
     for entry in found:
         for line in _lines(entry):
             say(line)
     say(rerun_line(context))
-    return 0
+    return ExitCode.EXPECTED
 
 
 def _uncited(cited_ids: set[str]) -> Iterator[Entry]:
@@ -83,10 +84,10 @@ def entries(source: Source) -> Iterator[Entry]:
     """Yield everything in a family that has an identifier."""
     whole = source.layered()
     yield from _designs(source, whole[0])
-    told: set[tuple[str, str]] = set()
+    yielded: set[tuple[str, str]] = set()
     for entry in (entry for protocol in whole for entry in _statements(source, protocol)):
-        if (entry.kind, entry.id) not in told:
-            told.add((entry.kind, entry.id))
+        if (entry.kind, entry.id) not in yielded:
+            yielded.add((entry.kind, entry.id))
             yield entry
     variants = [source.protocol(name) for name in source.family.variants]
     seen = set()
@@ -175,7 +176,7 @@ def _requirements(source: Source, protocol: Protocol) -> Iterator[Entry]:
             id,
             "assumption" if id in assumed else "requirement",
             protocol.id,
-            assumed.get(id) or (written.sentence if written else "its sentence is not written down yet"),
+            assumed.get(id) or (written.sentence if written else "its sentence is not written yet"),
             written.source if written else "",
             (*(name for name in names if name != id), *axioms),
             check,

@@ -21,6 +21,7 @@ from carnet_check.commands.common import (
     sizes_given,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
+from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 @click.command(cls=Sized)
 @protocol_argument
 @size_option
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's own]")
+@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]")
 @click.option(
     "--variant", type=VARIANT, metavar="NAME", default="", help="Design to explore. [default: the first main variant]"
 )
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     help="Sizes to start from.",
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
-@click.option("--no-reduction", is_flag=True, help="Visit also what provably cannot matter.")
+@click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
 @memory_option
 @json_option
@@ -75,10 +76,10 @@ def explore(
     from carnet_check.engines.exploring.searches import search_scope
     from carnet_check.engines.interface import Explores
     from carnet_check.engines.registry import able
-    from carnet_check.interrupts import covering
     from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
     from carnet_check.loading.families import load
     from carnet_check.loading.scope import scope_of
+    from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
     given = sizes_given(options, sizes)
@@ -134,10 +135,10 @@ def _expected(target: AttackTarget, claim: str) -> bool:
 
 def _code(target: AttackTarget, found: Coverage) -> int:
     if found.stopped_by == "interrupt":
-        return 130
+        return ExitCode.INTERRUPTED
     if any(not _expected(target, claim) for claim in found.violations):
-        return 1
-    return 0 if _whole(found) else 3
+        return ExitCode.VIOLATED
+    return ExitCode.EXPECTED if _whole(found) else ExitCode.UNKNOWN
 
 
 def _whole(found: Coverage) -> bool:

@@ -1,18 +1,18 @@
-"""``carnet list``: what there is."""
+"""``carnet list``: the protocols, and the names that each gives to things."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
+from carnet_check.commands.catalogue import attack_command, describe, sizes
 from carnet_check.commands.common import json_option, say
 from carnet_check.loading.families import Source, load
 from carnet_check.report.closing import rerun_line
-from carnet_command.text import counted, wrapped
-from carnet_spec.language import Family, Finding, Profile
+from carnet_command.exit_codes import ExitCode
+from carnet_command.text import wrapped
 from carnet_spec.protocols.registry import REGISTRY
 
 
@@ -28,45 +28,12 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
     described = [describe(load(name)) for name in protocols or REGISTRY]
     if as_json:
         click.echo(json.dumps({"protocols": described}, ensure_ascii=False, indent=2))
-        return 0
+        return ExitCode.EXPECTED
     for name in protocols or REGISTRY:
         for line in _lines(load(name)):
             say(line)
     say(rerun_line(context))
-    return 0
-
-
-def describe(source: Source) -> dict[str, Any]:
-    """Return what ``carnet list --json`` says of one protocol."""
-    family = source.family
-    protocol = source.protocol()
-    return {
-        "id": family.id,
-        "title": family.title,
-        "claims": [claim.name for part in source.layered() for claim in part.claims],
-        "threats": [threat.id for threat in protocol.threats],
-        "defences": [defence.id for defence in protocol.defences],
-        "variants": list(family.variants),
-        "profiles": list(family.profiles),
-        "findings": [_finding(finding) for finding in family.findings],
-        "goals": [goal.name for part in source.layered() for goal in part.goals],
-        "main": list(family.main),
-        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "id": finding.id,
-        "title": finding.title,
-        "threat": finding.threat,
-        "claim": finding.claim,
-    }
-    if finding.variant:
-        found["variant"] = finding.variant
-    if finding.without:
-        found["without"] = ",".join(finding.without)
-    return found
+    return ExitCode.EXPECTED
 
 
 def _lines(source: Source) -> Iterator[str]:
@@ -98,26 +65,6 @@ def _lines(source: Source) -> Iterator[str]:
         yield from _entry(finding.id, finding.title)
         yield f"      {attack_command(family, finding, source.shown)}"
     yield ""
-
-
-def sizes(profile: Profile) -> str:
-    """Say how large the instances of a profile are, and how active their adversary."""
-    scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
-    budget = profile.budget
-    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
-    return "; ".join(filter(None, (scale, moves)))
-
-
-def attack_command(family: Family, finding: Finding, reference: str) -> str:
-    """Return the command that shows a finding."""
-    parts = ["carnet attack", reference]
-    if finding.variant:
-        parts.append(f"--variant {finding.variant}")
-    if finding.without:
-        parts.append(f"--without {','.join(finding.without)}")
-    if not finding.variant and not finding.without:
-        parts.append(f"--variant {family.main[0]}")
-    return " ".join([*parts, f"--threat {finding.threat}", f"--claim {finding.claim}"])
 
 
 def _entry(name: str, text: str) -> list[str]:

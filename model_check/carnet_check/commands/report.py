@@ -1,4 +1,4 @@
-"""``carnet report``: show a run that ``verify --out`` kept."""
+"""``carnet report``: show a run that ``verify --out`` recorded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from carnet_check.commands.common import finish, json_option
 from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
@@ -51,18 +52,19 @@ def report(
     """Show RUN, a folder that `carnet verify --out` wrote, as pages that need no network.
 
     The verdicts are those of the run: nothing is checked again. A bundle is an in-toto test-result in a DSSE envelope,
-    over the name, size and digest of every file in RUN; what is not as it was when it was signed is refused (exit code
-    1), and so is a link. A bundle that is accepted ends with the exit code that the run has: 0 if all was as expected.
+    over the name, size and digest of every file in RUN. A file that differs from what was signed is refused (exit code
+    1), and so is a link. If the bundle is accepted, the exit code is that of the run: 0 if all was as expected.
     """
-    from carnet_check.interrupts import covering
-    from carnet_check.report.artefacts import claimed, require_writable_file
+    from carnet_check.report.artefacts import claimed
+    from carnet_command.files import require_writable_file
+    from carnet_command.interrupts import covering
 
     if html is None and bundle is None and check_bundle is None:
-        raise UsageError("what is to be done? Give --html DIR, --bundle FILE or --check-bundle FILE")
+        raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")
     if (bundle is not None or check_bundle is not None) != (key_file is not None):
-        raise UsageError("--key FILE goes with --bundle or --check-bundle, and they with it")
+        raise UsageError("--bundle and --check-bundle need --key FILE, and --key FILE needs one of them")
     if bundle is not None and check_bundle is not None:
-        raise UsageError("--bundle takes a private key and --check-bundle a public one: give one of the two")
+        raise UsageError("--bundle takes a private key and --check-bundle a public one: give only one of them")
     if bundle is not None:
         require_writable_file(bundle)
     asked = _Asked(run_folder, bundle, check_bundle, key_file)
@@ -79,11 +81,11 @@ def report(
             _pages(run, html, tables, value, lines)
     written = ", ".join(str(path) for path in (html, bundle) if path is not None)
     finish(as_json, value, [*map(printable, lines), ""], _closing(context, run, written))
-    return 0 if check_bundle is None else run.exit_code
+    return ExitCode.EXPECTED if check_bundle is None else run.exit_code
 
 
 class _Asked(NamedTuple):
-    """Which run is meant, and what is to be done about its evidence."""
+    """Which run is meant, and whether its evidence is to be written or checked."""
 
     folder: Path
     bundle: Path | None
@@ -187,16 +189,16 @@ def _table(file: Path) -> Mapping[str, Any]:
 def _closing(context: click.Context, run: Run, written: str) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command
 
-    told = run.run["run"]
+    kept = run.run["run"]
     return Closing(
-        verdicts=told["verdicts"],
-        outcome=told["outcome"],
-        strength=told["strength"],
-        budget=told["budget"],
-        profile=told["profile"],
-        digests=told["spec_digests"],
+        verdicts=kept["verdicts"],
+        outcome=kept["outcome"],
+        strength=kept["strength"],
+        budget=kept["budget"],
+        profile=kept["profile"],
+        digests=kept["spec_digests"],
         artefacts=written,
         rerun=rerun_command(context),
-        seconds=told["seconds"],
-        versions=told["versions"],
+        seconds=kept["seconds"],
+        versions=kept["versions"],
     )

@@ -75,7 +75,7 @@ class Kept(NamedTuple):
     "--profile", type=PROFILE, default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances."
 )
 @jobs_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep verdicts.jsonl and the rest here.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the run into this folder.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--sarif", "sarif_file", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0.")
 @click.option(
@@ -107,11 +107,12 @@ def verify(
     Induction proves claims for any number of parties, keys and rounds; the explicit engine visits every state of small
     instances, and shows the attack where a claim is expected to fall.
     """
-    from carnet_check.interrupts import covering
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed, require_writable_file
+    from carnet_check.report.artefacts import claimed
     from carnet_check.verification import campaign as running
     from carnet_check.verification.planning import Request, planned
+    from carnet_command.files import require_writable_file
+    from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
@@ -175,11 +176,11 @@ def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def _told(outcome: CampaignOutcome, row: Result) -> list[str]:
-    from carnet_check.attacks.tell import told
+    from carnet_check.attacks.describing import describe_attack
     from carnet_check.report.recording import attack_of
 
     attack = attack_of(outcome, row)
-    return told(attack.judge, attack.claim.checked, attack.trace, attack.states)
+    return describe_attack(attack.judge, attack.claim.checked, attack.trace, attack.states)
 
 
 def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""Conformance: whether what roles recorded while they ran is a run of the spec.
+"""Conformance: whether a trace that roles recorded while they ran is a run of the spec.
 
-Traces have no bound, so nothing here costs more the longer a trace is: guards and updates are compiled to closures over
-tables that are changed in place (tables, formulas, choices, effects), what no guard reads is left out (reduction), a
-machine takes steps (machine), a follower chooses what a trace leaves out (following), and a reader finds the machine
-that a recorded trace asks for (recorded). What a trace may cost is counted (work), and what it leaves out is chosen
-among elements that make a difference (cast). The judge of all of it is the interpreter: tests hold the two to the same
-verdicts.
+Traces have no bound, so a step costs no more the longer a trace is: guards and updates are compiled to closures over
+tables that are changed in place (tables, formulas, choices, effects), symbols that no guard reads are left out
+(reduction), deductions are looked at again only where a row changed (rules), a machine takes steps (machine), and a
+follower chooses the arguments that a trace leaves out (following), among elements that make a difference (candidates).
+A step that cannot be taken is explained (refusals). A recorded trace is read (trace_file), its sizes are bounded
+(extent), its work is counted (work), and it is checked against the spec (recorded). The judge of all of it is the
+interpreter: tests compare the verdicts of the two.
 """
 
 from __future__ import annotations

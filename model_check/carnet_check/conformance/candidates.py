@@ -1,4 +1,4 @@
-"""Who may stand in for an argument that a trace leaves out: of values that are alike, as many as can make a difference.
+"""Candidates for an argument that a trace leaves out: of values that are alike, as many as can make a difference.
 
 A value of a sort that is drawn fresh is *spare* as long as the trace does not name it and it was not chosen for an
 argument. All spare values of a sort are alike: any renaming of them leaves the state and the rest of the trace as they
@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 Undo = Callable[[], None]
 
 
-class Cast:
-    """The elements of one sort: those that are told apart, and the spare ones."""
+class Candidates:
+    """The elements of one sort: those that the trace or an earlier choice names, and the spare ones."""
 
     def __init__(self, known: Iterable[str], spare: Iterable[str] = ()) -> None:
         self.known = dict.fromkeys(known)
@@ -23,7 +23,7 @@ class Cast:
         self._is_spare = set(self._spare)
 
     def front(self, count: int) -> Sequence[str]:
-        """Return the spare elements whose turn it is."""
+        """Return the first ``count`` spare elements."""
         return self._spare[: -count - 1 : -1]
 
     def choosable(self, count: int) -> Choosable:
@@ -35,7 +35,7 @@ class Cast:
         return element in self._is_spare and element not in self.front(count)
 
     def draw(self, element: str) -> Undo | None:
-        """Tell an element apart from now on; return how to take that back, or nothing if it was told apart already."""
+        """Make an element known from now on; return how to take that back, or nothing if it was known already."""
         if element not in self._is_spare:
             return None
         self._is_spare.remove(element)
@@ -53,23 +53,23 @@ class Cast:
 
 
 class Choosable(Collection[str]):
-    """The elements of a cast that a choice of so many arguments has to look at."""
+    """The elements of a sort that a choice of so many arguments has to look at."""
 
-    __slots__ = ("_cast", "_count")
+    __slots__ = ("_candidates", "_count")
 
-    def __init__(self, cast: Cast, count: int) -> None:
-        self._cast = cast
+    def __init__(self, candidates: Candidates, count: int) -> None:
+        self._candidates = candidates
         self._count = count
 
     def __len__(self) -> int:
-        return len(self._cast.known) + len(self._cast.front(self._count))
+        return len(self._candidates.known) + len(self._candidates.front(self._count))
 
     def __iter__(self) -> Iterator[str]:
-        return itertools.chain(self._cast.known, self._cast.front(self._count))
+        return itertools.chain(self._candidates.known, self._candidates.front(self._count))
 
     def __contains__(self, element: object) -> bool:
-        return element in self._cast.known or element in self._cast.front(self._count)
+        return element in self._candidates.known or element in self._candidates.front(self._count)
 
     def skips(self, element: str) -> bool:
         """Whether an element need not be looked at, since others like it are."""
-        return self._cast.skips(element, self._count)
+        return self._candidates.skips(element, self._count)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from carnet_check.conformance.candidates import Cast, Choosable
-from carnet_check.conformance.formulas import Candidates, Compiler, Evaluate, Frame, Scope
+from carnet_check.conformance.candidates import Candidates, Choosable
+from carnet_check.conformance.formulas import Compiler, Evaluate, Frame, Restriction, Scope
 from carnet_check.conformance.work import CANDIDATE, CHOICE
 from carnet_spec.language import Sort, Term
 from carnet_spec.language.terms import And, Var, free_variables
@@ -23,7 +23,7 @@ class _Open:
     at: int
     domain: Collection[str]
     choosable: Choosable | None
-    sources: tuple[Candidates, ...]
+    sources: tuple[Restriction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class _Plan:
     open: tuple[_Open, ...]
 
 
-NOBODY: Final[Mapping[Sort, Cast]] = MappingProxyType({})
+NOTHING_ALIKE: Final[Mapping[Sort, Candidates]] = MappingProxyType({})
 
 
 class Choices:
     """The choices of ``variables`` for which all ``conditions`` hold.
 
-    Of the elements that ``casts`` take for alike, as many are tried as can make a difference; of all other sorts, all.
+    Of the elements that are alike to ``candidates``, as many are tried as can make a difference; of other sorts, all.
 
     Which variable is chosen next is decided as late as can be, by how few rows are left for it. Plans are compiled
     when they are first needed, one for each set of chosen variables; such a set is a number with a bit for each.
@@ -52,11 +52,11 @@ class Choices:
         variables: Sequence[Var],
         conditions: Sequence[Term],
         scope: Scope,
-        casts: Mapping[Sort, Cast] = NOBODY,
+        candidates: Mapping[Sort, Candidates] = NOTHING_ALIKE,
     ) -> None:
         self._compiler = compiler
         sorts = Counter(var.sort for var in variables)
-        self._choosable = {sort: casts[sort].choosable(sorts[sort]) for sort in sorts if sort in casts}
+        self._choosable = {sort: candidates[sort].choosable(sorts[sort]) for sort in sorts if sort in candidates}
         self._variables = tuple(variables)
         self._conditions = [part for condition in conditions for part in conjuncts(condition)]
         self._scope = scope
@@ -109,12 +109,12 @@ class Choices:
         frame.extend([""] * (self._compiler.room - len(frame)))
         return plan
 
-    def _open(self, number: int, var: Var, sources: tuple[Candidates, ...]) -> _Open:
+    def _open(self, number: int, var: Var, sources: tuple[Restriction, ...]) -> _Open:
         choosable = self._choosable.get(var.sort)
         domain = self._compiler.elements(var.sort) if choosable is None else choosable
         return _Open(1 << number, self._scope[var], domain, choosable, sources)
 
-    def _sources(self, parts: Sequence[Term], var: Var, known: frozenset[Var]) -> tuple[Candidates, ...]:
+    def _sources(self, parts: Sequence[Term], var: Var, known: frozenset[Var]) -> tuple[Restriction, ...]:
         places = frozenset(self._scope[var] for var in known)
         compiled = (self._compiler.candidates(part, var, self._scope, places) for part in parts)
         return tuple(source for source in compiled if source is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from carnet_check.conformance.machine import Machine, Move
@@ -39,8 +40,10 @@ class Follower:
     too many that wait, those that wait longest are forgotten: a trace that could only go on from them is undecided.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, ignored: Collection[str] = ()) -> None:
+        """Follow a trace in ``machine``; steps of ``ignored`` actions are no evidence and change nothing."""
         self._machine = machine
+        self._ignored = ignored
         self._branches: deque[_Branch] = deque()
         self._steps: deque[Step] = deque()
         """The steps since the first branch that is open."""
@@ -83,7 +86,7 @@ class Follower:
         ahead = deque((step,))
         while ahead:
             current = ahead.popleft()
-            moves = self._machine.moves(current)
+            moves = self._moves(current)
             if moves:
                 self._go(moves, current, ahead)
                 continue
@@ -93,6 +96,9 @@ class Follower:
                 return self._diverged(self._furthest)
             ahead = self._back()
         return None
+
+    def _moves(self, step: Step) -> list[Move]:
+        return [Move(())] if step.action in self._ignored else self._machine.moves(step)
 
     def _diverged(self, found: Divergence) -> Divergence:
         if self._left_out:

@@ -36,7 +36,7 @@ Evaluate = Callable[[Frame], Any]
 Scope = Mapping[Var, int]
 Known = frozenset[int]
 """The places in the frame that are filled."""
-Candidates = Callable[[Frame], Collection[str] | None]
+Restriction = Callable[[Frame], Collection[str] | None]
 """Which elements of a variable can make a formula true, given the others: nothing if that is no restriction."""
 
 
@@ -220,7 +220,7 @@ class Compiler:
 
     # -- candidates --------------------------------------------------------------------------------
 
-    def candidates(self, term: Term, var: Var, scope: Scope, known: Known, positive: bool = True) -> Candidates | None:
+    def candidates(self, term: Term, var: Var, scope: Scope, known: Known, positive: bool = True) -> Restriction | None:
         """Compile which elements of ``var`` can make ``term`` true, or false, once the ``known`` are chosen.
 
         Nothing is returned where no restriction can be read off the term's shape.
@@ -245,7 +245,9 @@ class Compiler:
             case _:
                 return None
 
-    def _fewest(self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool) -> Candidates | None:
+    def _fewest(
+        self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool
+    ) -> Restriction | None:
         """All parts have to be as wanted: take the part that leaves the fewest candidates."""
         compiled = (self.candidates(part, var, scope, known, positive) for part in parts)
         sources = [source for source in compiled if source is not None]
@@ -262,10 +264,10 @@ class Compiler:
 
         return fewest
 
-    def _any(self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool) -> Candidates | None:
+    def _any(self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool) -> Restriction | None:
         """One part has to be as wanted: join the candidates of all, leaving out parts that cannot be."""
         settled: list[Evaluate] = []
-        sources: list[Candidates] = []
+        sources: list[Restriction] = []
         for part in parts:
             if settles(part, scope, known):
                 settled.append(self.term(part if positive else negation(part), scope))
@@ -286,7 +288,7 @@ class Compiler:
 
     def _found_in(
         self, table: Relation, args: Sequence[Term], var: Var, scope: Scope, known: Known
-    ) -> Candidates | None:
+    ) -> Restriction | None:
         """Look the variable up in the rows of a relation, by the arguments that are known."""
         if var not in args or table.following is not None:
             return None
@@ -297,7 +299,7 @@ class Compiler:
         nothing: dict[Row, int] = {}
         return lambda frame: Column(index.get(key(frame), nothing), position)
 
-    def _equal(self, side: Term, other: Term, var: Var, scope: Scope, known: Known) -> Candidates | None:
+    def _equal(self, side: Term, other: Term, var: Var, scope: Scope, known: Known) -> Restriction | None:
         if side != var or not settles(other, scope, known):
             return None
         value = self.term(other, scope)

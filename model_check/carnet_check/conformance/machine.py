@@ -11,17 +11,18 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from carnet_check.conformance.candidates import Cast
+from carnet_check.conformance.candidates import Candidates
 from carnet_check.conformance.choices import Choices, conjuncts
 from carnet_check.conformance.effects import Change, Effects, compiled
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
 from carnet_check.conformance.reduction import Followed, followed, relevant
+from carnet_check.conformance.refusals import describe_refusal
+from carnet_check.conformance.rules import Rule, triggers
 from carnet_check.conformance.tables import Function, Relation, Table, Undo
-from carnet_check.conformance.telling import told
 from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, RULE, Work
 from carnet_check.loading.families import unknown
-from carnet_spec.language import Action, Effect, Guard, Instance, Protocol, Sort, Symbol
-from carnet_spec.language.terms import And, Apply, Member, Not, Term, Var, free_variables, subterms, symbols_of
+from carnet_spec.language import Action, Effect, Guard, GuardKind, Instance, Protocol, Sort, Symbol
+from carnet_spec.language.terms import And, Apply, Not, Term, Var, free_variables, symbols_of
 from carnet_spec.trace import Step
 
 
@@ -30,8 +31,8 @@ class Move:
     """Everything that one step changes, deductions aside."""
 
     changes: tuple[Change, ...]
-    drawn: tuple[tuple[Cast, str], ...] = ()
-    """Elements that were chosen for arguments left out: told apart from now on."""
+    drawn: tuple[tuple[Candidates, str], ...] = ()
+    """Elements that were chosen for arguments left out: known from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,51 +50,6 @@ class _Action:
     def distinct(self, frame: Frame) -> bool:
         """Whether the values that are drawn fresh together differ."""
         return all(frame[one] != frame[other] for one, other in self.drawn)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    action: Action
-    scope: Mapping[Var, int]
-    effects: tuple[Effects, ...]
-    choices: Choices
-
-
-@dataclass(frozen=True, slots=True)
-class _Trigger:
-    """A place in a rule that reads a symbol: a row of the symbol that changed says which parameters are concerned."""
-
-    rule: _Rule
-    places: tuple[tuple[int, int], ...]
-    """Positions in the row, and the places in the frame that they fill."""
-    equal: tuple[tuple[int, int], ...]
-    """Positions in the row that name the same parameter."""
-    members: tuple[tuple[int, str], ...]
-    """Positions in the row that have to hold a certain member of an enumeration."""
-    known: int
-
-    def fits(self, row: Sequence[str], frame: Frame) -> bool:
-        """Whether the rule may be concerned; what the row says of its parameters is put into the frame."""
-        for at, place in self.places:
-            frame[place] = row[at]
-        return all(row[one] == row[other] for one, other in self.equal) and all(
-            row[at] == name for at, name in self.members
-        )
-
-
-def _trigger(rule: _Rule, args: Sequence[Term]) -> _Trigger:
-    first: dict[Var, int] = {}
-    equal = []
-    for at, arg in enumerate(args):
-        if isinstance(arg, Var) and arg in rule.scope and first.setdefault(arg, at) != at:
-            equal.append((first[arg], at))
-    return _Trigger(
-        rule,
-        places=tuple((at, rule.scope[var]) for var, at in first.items()),
-        equal=tuple(equal),
-        members=tuple((at, arg.name) for at, arg in enumerate(args) if isinstance(arg, Member)),
-        known=rule.choices.known(first),
-    )
 
 
 class Machine:
@@ -119,12 +75,12 @@ class Machine:
         self._follows: Mapping[Symbol, Followed] = followed(protocol, self._kept)
         self.tables = self._make_tables(instance)
         self._compiler = Compiler(instance, self.tables, self.work)
-        self._casts = _casts(protocol, instance, named or {})
+        self._candidates = _candidates(protocol, instance, named or {})
         self._start()
         self._elements = {sort.name: frozenset(instance.of(sort)) for sort in protocol.sorts}
         self._actions = {action.name: self._compile(action) for action in protocol.actions}
         self._rules = [rule for action in protocol.actions if (rule := self._compile_rule(action)) is not None]
-        self._triggers = self._find_triggers()
+        self._triggers = triggers(protocol, self._rules)
         self.journal: deque[Undo] | None = None
         """What takes back the changes since somebody began to keep it, in order."""
         for rule in self._rules:
@@ -186,7 +142,7 @@ class Machine:
 
     def _choices(self, action: Action, scope: Mapping[Var, int], guards: int) -> Choices:
         conditions = [guard.formula for guard in action.guards[:guards]]
-        return Choices(self._compiler, action.params, conditions, scope, self._casts)
+        return Choices(self._compiler, action.params, conditions, scope, self._candidates)
 
     def _effects(self, action: Action, scope: Mapping[Var, int]) -> tuple[Effects, ...]:
         updates = [update for update in action.updates if update.symbol in self._kept]
@@ -199,7 +155,7 @@ class Machine:
                 inserting.add(update.symbol)
         return tuple(effects)
 
-    def _compile_rule(self, action: Action) -> _Rule | None:
+    def _compile_rule(self, action: Action) -> Rule | None:
         """Compile a deduction, unless no guard depends on it or rigid facts rule it out."""
         heads = [Apply(update.symbol, update.args) for update in action.updates if update.symbol in self._kept]
         if not action.deduction or not heads:
@@ -210,7 +166,7 @@ class Machine:
         scope = self._compiler.scope(action.params)
         if not any(update.each for update in action.updates):
             parts.append(Not(And(tuple(heads))))  # where all is known already, the deduction adds nothing
-        return _Rule(action, scope, self._effects(action, scope), Choices(self._compiler, action.params, parts, scope))
+        return Rule(action, scope, self._effects(action, scope), Choices(self._compiler, action.params, parts, scope))
 
     def _never(self, part: Term) -> bool:
         if free_variables(part) or any(symbol.mutable for symbol in symbols_of(part)):
@@ -218,22 +174,15 @@ class Machine:
         holds = self._compiler.term(part, {})
         return not holds(self._frame())
 
-    def _find_triggers(self) -> dict[str, list[_Trigger]]:
-        """List, for each symbol, where it is read, and where it is deduced again if it was removed."""
-        found: dict[str, list[_Trigger]] = {}
-        updates = [update for action in self.protocol.actions for update in action.updates]
-        lost = {update.symbol for update in updates if update.effect is Effect.REMOVE}
-        for rule in self._rules:
-            terms = [guard.formula for guard in rule.action.guards]
-            for update in rule.action.updates:
-                head = (Apply(update.symbol, update.args),) if update.symbol in lost else update.args
-                terms += [*head, update.when]
-            read = [part for term in terms for part in subterms(term) if isinstance(part, Apply)]
-            for part in dict.fromkeys(part for part in read if part.symbol.mutable):
-                found.setdefault(part.symbol.name, []).append(_trigger(rule, part.args))
-        return found
-
     # -- steps -------------------------------------------------------------------------------------
+
+    def actions_of_corrupt_parties(self) -> frozenset[str]:
+        """Return the actions that only an honest party takes, where the instance says that the party is corrupt."""
+        return frozenset(
+            action.name
+            for action in self.protocol.actions
+            if any(guard.kind is GuardKind.ACTOR and self._never(guard.formula) for guard in action.guards)
+        )
 
     def misfit(self, step: Step) -> str:
         """Say what is wrong with a step in any state, or nothing."""
@@ -248,7 +197,7 @@ class Machine:
                 return unknown("parameter", name, action.name, found.params)
             sort = found.params[name].sort.name
             if element not in self._elements[sort]:
-                return f"{action.name}: '{element}' is no {sort} of this trace"
+                return f"{action.name}: '{element}' is not a {sort} of this trace"
         return ""
 
     def moves(self, step: Step) -> list[Move]:
@@ -273,13 +222,13 @@ class Machine:
         frame = self._given(step, found)
         for guard, holds in found.guards:
             if not holds(frame):
-                return told(found.action, guard, found.scope, frame, self._compiler)
+                return describe_refusal(found.action, guard, found.scope, frame, self._compiler)
         return _same_draw(found.action)
 
     def take(self, move: Move) -> None:
         """Make the changes of a move, and take every deduction that they make possible."""
-        for cast, element in move.drawn:
-            self._keep(cast.draw(element))
+        for candidates, element in move.drawn:
+            self._keep(candidates.draw(element))
         self._make(move.changes)
 
     def _make(self, changes: Iterable[Change]) -> None:
@@ -302,7 +251,7 @@ class Machine:
             self.journal.append(undo)
         return undo is not None
 
-    def _derived(self, rule: _Rule, frame: Frame, known: int) -> list[Change]:
+    def _derived(self, rule: Rule, frame: Frame, known: int) -> list[Change]:
         return [
             change
             for choice in rule.choices.each(frame, known)
@@ -338,11 +287,11 @@ class Machine:
                     break
         return list(ways.values())
 
-    def _drawn(self, found: _Action, choice: Sequence[str]) -> Iterator[tuple[Cast, str]]:
+    def _drawn(self, found: _Action, choice: Sequence[str]) -> Iterator[tuple[Candidates, str]]:
         for var, element in zip(found.action.params, choice, strict=True):
-            cast = self._casts.get(var.sort)
-            if cast is not None and element not in cast.known:
-                yield cast, element
+            candidates = self._candidates.get(var.sort)
+            if candidates is not None and element not in candidates.known:
+                yield candidates, element
 
     def _why_none(self, found: _Action, step: Step) -> str:
         """Name the first guard that no choice of the missing arguments meets together with those before it."""
@@ -351,19 +300,19 @@ class Machine:
         for choices, guard in zip(found.choices[1:], action.guards, strict=True):
             known = choices.known(var for var in action.params if var.name in given)
             if next(choices.each(self._given(step, found), known), None) is None:
-                why = told(action, guard, found.scope, self._given(step, found), self._compiler)
-                return f"{why}, whatever {missing} may be"
+                why = describe_refusal(action, guard, found.scope, self._given(step, found), self._compiler)
+                return f"{why}, for every choice of {missing}"
         return _same_draw(action)
 
 
-def _casts(protocol: Protocol, instance: Instance, named: Mapping[str, Collection[str]]) -> dict[Sort, Cast]:
-    """Return who may stand in for what is left out, by the sorts in which some elements are alike.
+def _candidates(protocol: Protocol, instance: Instance, named: Mapping[str, Collection[str]]) -> dict[Sort, Candidates]:
+    """Return the candidates for arguments that are left out, by the sorts in which some elements are alike.
 
     The first element of a sort is what functions begin with, and rigid symbols tell elements apart.
     """
     rigid = {sort for symbol in protocol.symbols if not symbol.mutable for sort in (*symbol.domain, symbol.result)}
     plain = (sort for sort in protocol.sorts if sort.fresh and sort.name in named and sort not in rigid)
-    return {sort: Cast([*named[sort.name], *instance.of(sort)[:1]], instance.of(sort)) for sort in plain}
+    return {sort: Candidates([*named[sort.name], *instance.of(sort)[:1]], instance.of(sort)) for sort in plain}
 
 
 def _same_draw(action: Action) -> str:

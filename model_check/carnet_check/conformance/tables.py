@@ -34,7 +34,7 @@ class Relation:
     """A relation: its rows, with indexes on the positions that somebody looks rows up by.
 
     ``following`` names a relation that never loses a row. Where it is set, "every row of the followed relation up to
-    now" can be inserted at once, whatever their number: only how many there were is kept (:meth:`insert_followed`).
+    now" can be inserted at once: only how many rows there were is kept (:meth:`extend`).
     """
 
     def __init__(self, name: str, rows: Iterable[Row] = ()) -> None:

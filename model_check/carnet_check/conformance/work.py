@@ -1,7 +1,7 @@
-"""What it may cost to follow a trace: counted in steps of work, so that the answer is the same on every machine.
+"""The work that a trace may cost: counted in steps, so that the answer is the same on every machine.
 
-Every event of a trace brings an allowance of its own, and the trace one to begin with. A trace that has spent them is
-answered with "undecided", whatever it leaves out and however large an instance it asks for.
+Every event of a trace brings an allowance of its own, and the trace one to begin with. Once they are spent, the answer
+is "undecided".
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from carnet_check.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
 
 TO_BEGIN_WITH: Final = 16_000_000
 """Steps: building the largest instance that is allowed, and some ways to choose what a trace leaves out."""
@@ -30,7 +31,7 @@ class AmbiguousTraceError(CarnetError):
     """A trace leaves out so much, or asks for so much, that it was not decided whether it is a run of the spec."""
 
     kind = "unknown"
-    exit_code = 3
+    exit_code = ExitCode.UNKNOWN
 
 
 class Work:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from carnet_check.engines.induction.made import Made
+from carnet_check.made import Made
 from carnet_spec.language import Sort, SpecificationError, Symbol
 from carnet_spec.language.terms import (
     BOOL,

@@ -1,4 +1,4 @@
-"""Files that a run leaves behind: written under another name first, so that none is ever half there."""
+"""Files and folders that a run leaves behind: each file whole or not at all, each folder written by one command."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import UsageError
+from carnet_command.files import reason, replacing
 
 
 def require_writable_folder(folder: Path) -> None:
@@ -25,26 +26,7 @@ def require_writable_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
-        raise UsageError(
-            f"expected a folder that can be written to, and '{folder}' is none: {_reason(error)}"
-        ) from None
-
-
-def require_writable_file(file: Path) -> None:
-    """Make sure that ``file`` can be written.
-
-    Raises:
-        UsageError: its folder does not exist or cannot be written to, or it is a folder.
-    """
-    if file.is_dir():
-        raise UsageError(f"expected a file to write, and '{file}' is a folder")
-    if not file.parent.is_dir():
-        raise UsageError(f"expected a file to write, and its folder '{file.parent}' does not exist")
-    try:
-        with tempfile.TemporaryFile(dir=file.parent):
-            pass
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written, and '{file}': {_reason(error)}") from None
+        raise UsageError(f"expected a folder that can be written to, and '{folder}' is none: {reason(error)}") from None
 
 
 @contextmanager
@@ -71,7 +53,7 @@ def _claimed(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {_reason(error)}") from None
+        raise UsageError(f"cannot write into '{folder}': {reason(error)}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -93,7 +75,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot create the folder '{folder}': {_reason(error)}") from None
+        raise UsageError(f"cannot create the folder '{folder}': {reason(error)}") from None
 
 
 def write_text(file: Path, text: str) -> None:
@@ -102,21 +84,11 @@ def write_text(file: Path, text: str) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    temporary: str | None = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=file.parent, prefix=f".{file.name}.", encoding="utf-8", newline="\n", delete=False
-        ) as stream:
-            temporary = stream.name
+        with replacing(file) as stream:
             stream.write(text)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(file)
-        temporary = None
     except OSError as error:
-        raise UsageError(f"cannot write '{file}': {_reason(error)}") from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
 
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
@@ -127,13 +99,3 @@ def write_json(file: Path, value: Mapping[str, Any]) -> None:
 def write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object to a line, whole or not at all."""
     write_text(file, "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

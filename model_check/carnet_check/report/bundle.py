@@ -22,6 +22,7 @@ from carnet_check.errors import CarnetError, UsageError
 from carnet_check.report.run_folder import Run
 from carnet_check.report.shapes import ShapeError, number, parsed, record, rows, text, word
 from carnet_check.report.snapshot import Files, plain_name, snapshot, twins
+from carnet_command.exit_codes import ExitCode
 
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -33,7 +34,7 @@ class BundleRefusedError(CarnetError):
     """The evidence does not say what it should, or is not signed by the key, or is about other files."""
 
     kind = "refused"
-    exit_code = 1
+    exit_code = ExitCode.VIOLATED
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ READABLE = 40
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MADE = re.compile(rf"[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*|[a-z0-9-]{{1,{READABLE}}}~[0-9a-f]{{32}}")
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
-"""What some systems take for devices, whatever the ending."""
+"""What some systems take for devices, with any ending."""
 
 
 def file_name(*parts: str) -> str:

@@ -43,8 +43,8 @@ def known(protocol: Protocol, state: State, before: State | None = None) -> dict
             facts.setdefault((knower, what), []).append(_way(symbol, symbols))
     by_party: dict[str, list[str]] = {}
     for (knower, what), ways in facts.items():
-        told = ", ".join(way for way in ways if way)
-        by_party.setdefault(knower, []).append(f"{what} ({told})" if told else what)
+        how = ", ".join(way for way in ways if way)
+        by_party.setdefault(knower, []).append(f"{what} ({how})" if how else what)
     return by_party
 
 

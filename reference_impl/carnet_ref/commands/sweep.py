@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_command.errors import UsageError
+from carnet_command.files import replacing, require_writable_file
+from carnet_command.interrupts import stoppable
 from carnet_command.text import LABEL_WIDTH, counted, hanging
-from carnet_ref.files import check_writable, replacing
-from carnet_ref.stopping import stoppable
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.sweeping import Outcome
@@ -48,7 +48,7 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
     workers = len(os.sched_getaffinity(0)) if jobs is None else jobs
     sweeping.check_extent(configurations, workers)
     if out:
-        check_writable(out)
+        require_writable_file(out)
     started = sweeping.processes(configurations, workers)
     extent = f"{counted(configurations, 'configuration')} in {started:,} process{'' if started == 1 else 'es'}"
     click.echo(f"timing {extent}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
+from carnet_command.interrupts import undisturbed
 from carnet_command.processes import isolated_spawn
 from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES
@@ -15,7 +16,6 @@ from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
 from carnet_ref.datapath.tables.box import MOST_SAMPLES, Interval, points
-from carnet_ref.stopping import undisturbed
 
 MOST_CHUNKS = 96
 MOST_JOBS = 512

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from carnet_command.files import write_durably
 from carnet_ref.crypto.primitives import NONCE_BYTES, AesGcmSiv, CryptoError, Random
-from carnet_ref.files import write_durably
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
 

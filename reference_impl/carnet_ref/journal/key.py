@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from carnet_command.files import create_durably
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.files import create_durably
 from carnet_ref.journal.head import SUFFIX
 from carnet_ref.journal.store import JournalError
 

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
+from carnet_command.files import OWNER_ONLY
 from carnet_ref.crypto.primitives import NONCE_BYTES, AesGcmSiv, AuthenticationError, CryptoError, Random, sha384
-from carnet_ref.files import OWNER_ONLY
 from carnet_ref.journal.head import SUFFIX, ChangedHeadError, HeadFile, Mark
 from carnet_ref.wire.fields import join, number
 from carnet_ref.wire.reader import MalformedError, Reader
@@ -62,7 +63,7 @@ class JournalError(CarnetError):
     """A journal that cannot be used: foreign, locked, damaged, or on a disk that is full."""
 
     kind: ClassVar[str] = "journal"
-    exit_code: ClassVar[int] = 2
+    exit_code: ClassVar[ExitCode] = ExitCode.USAGE
 
 
 class Journal:

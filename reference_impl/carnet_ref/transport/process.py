@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
 from carnet_ref.journal.store import Journal
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, resumed
@@ -66,12 +67,12 @@ def main() -> None:
     except CarnetError as error:
         _refuse(error)
     _say(outcome)
-    sys.exit(3 if outcome.get("failure") else 0)
+    sys.exit(ExitCode.UNKNOWN if outcome.get("failure") else ExitCode.EXPECTED)
 
 
 def _refuse(error: CarnetError) -> NoReturn:
     _say({"failure": str(error), "exit": error.exit_code})
-    sys.exit(2)
+    sys.exit(ExitCode.USAGE)
 
 
 def _failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder
@@ -25,7 +26,7 @@ class ListenError(CarnetError):
     """The platform cannot listen."""
 
     kind = "network"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 TAKEOVERS: Final = 3

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
+from carnet_command.interrupts import undisturbed
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.stopping import undisturbed
 from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
 from carnet_ref.training.choice import TRAINERS
 from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
@@ -34,14 +35,14 @@ class ProcessError(CarnetError):
     """A process of the run could not do what it is for."""
 
     kind = "run"
-    exit_code = 3
+    exit_code = ExitCode.UNKNOWN
 
 
 class RefusedStartError(CarnetError):
     """A process of the run refused to start with what it was given."""
 
     kind = "usage"
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 @dataclass(slots=True)

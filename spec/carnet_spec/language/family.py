@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from carnet_spec.language.draft import Draft
@@ -69,6 +69,10 @@ class Family:
             another; where it is empty, the one with the fewest axioms.
         rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
         options: sizes that have an option of their own on the command line, each with a letter and what it counts.
+        fresh_sizes: the sizes that only say how many values may be drawn fresh: an instance relates none of them to
+            each other, so it grows no faster than the size.
+        judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
+            header names none.
     """
 
     id: str
@@ -83,6 +87,8 @@ class Family:
     default_threat: str = ""
     rounds: str = ""
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    fresh_sizes: frozenset[str] = frozenset()
+    judged_under: Callable[[Collection[str]], str] | None = None
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.

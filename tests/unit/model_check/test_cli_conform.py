@@ -1,4 +1,4 @@
-"""``carnet conform``: verdicts, exit codes, and one clear error for what is no trace."""
+"""``carnet conform``: verdicts, exit codes, and one clear error for what is not a trace."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_half_a_character_ends_with_one_line(tmp_path: Path, place: str, half: s
     trace.write_text(f"{header}\n{event}\n".replace("HALF", half))
     ran = carnet("conform", str(trace), "--json")
     assert ran.code == 2
-    assert f"line {1 if place == 'protocol' else 2} has half a character" in ran.json["error"]["message"]
+    assert f"line {1 if place == 'protocol' else 2} contains half of a surrogate pair" in ran.json["error"]["message"]
 
 
 ODD = {
@@ -185,7 +185,7 @@ def test_odd_characters_in_a_header_are_shown_escaped(tmp_path: Path, odd: str, 
 def test_a_line_without_an_end_ends_with_one_line() -> None:
     ran = carnet("conform", "/dev/zero", "--json")
     assert ran.code == 2
-    assert "line 1 does not end" in ran.json["error"]["message"]
+    assert "line 1 has more than 1,048,575 characters" in ran.json["error"]["message"]
 
 
 def test_a_file_that_does_not_exist_ends_with_one_line(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.interrupts import InterruptedRunError, covering, like_ctrl_c
+from carnet_command.errors import InterruptedRunError
+from carnet_command.interrupts import ENDING, covering, stoppable
 from tests.unit.model_check.command import TOY, carnet
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -140,7 +141,7 @@ def test_what_is_ignored_stays_ignored_and_what_was_set_comes_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
     ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with like_ctrl_c():
+        with stoppable(ENDING):
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             assert signal.getsignal(signal.SIGTERM) is not before
             os.kill(os.getpid(), signal.SIGHUP)
@@ -154,7 +155,7 @@ def test_a_second_signal_does_not_disturb_what_the_first_has_begun() -> None:
     cleaned = []
 
     def command() -> None:
-        with like_ctrl_c(), covering() as covered:
+        with stoppable(ENDING), covering() as covered:
             covered.line("one")
             covered.status("two")
             try:

@@ -147,10 +147,13 @@ def test_the_report_of_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 
 BAD_REPORTS = {
-    "nothing to do": ([], "Give --html DIR"),
-    "a key alone": (["--html", "OUT/html", "--key", "x.pem"], "--key FILE goes with --bundle"),
-    "a bundle without a key": (["--bundle", "OUT/evidence.json"], "--key FILE goes with --bundle"),
-    "to sign and to check": (["--bundle", "OUT/a", "--check-bundle", "OUT/b", "--key", "x.pem"], "one of the two"),
+    "nothing to do": ([], "give --html DIR"),
+    "a key alone": (["--html", "OUT/html", "--key", "x.pem"], "need --key FILE"),
+    "a bundle without a key": (["--bundle", "OUT/evidence.json"], "need --key FILE"),
+    "to sign and to check": (
+        ["--bundle", "OUT/a", "--check-bundle", "OUT/b", "--key", "x.pem"],
+        "give only one of them",
+    ),
     "no such key": (["--bundle", "OUT/evidence.json", "--key", "OUT/none.pem"], "cannot read"),
     "no such bundle": (["--check-bundle", "OUT/none.json", "--key", "OUT/none.pem"], "cannot read"),
     "no such table": (["--html", "OUT/html", "--table", "OUT/none.json"], "cannot read"),

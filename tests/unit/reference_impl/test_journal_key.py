@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
-from carnet_ref.files import create_durably, write_durably
+from carnet_command.files import create_durably, write_durably
 from carnet_ref.journal.key import kept_key
 from carnet_ref.journal.store import Journal, JournalError
 from tests.fixtures.faults import KILLED, faulty, forked

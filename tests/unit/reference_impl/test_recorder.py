@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.recorder import Recorder, TraceFileError, believed, merged, resumed, step, write_trace
+from carnet_ref.recorder import Recorder, TraceFileError, merged, resumed, step, write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
 from carnet_spec.trace import Header
 
@@ -49,15 +49,6 @@ def test_a_sink_gets_every_line_at_once() -> None:
     sink = io.StringIO()
     Recorder(sink).record(step("one", "gpu"))
     assert actions(sink.getvalue().splitlines()) == ["one"]
-
-
-def test_a_reset_is_judged_as_a_platform_that_nobody_trusts() -> None:
-    recorder = Recorder()
-    recorder.record(step("switch_mux", "platform", x="alice"))
-    assert believed(recorder.lines) == (recorder.lines, "outsider")
-    recorder.record(step("reset", "adversary", g="gpu1", mode="CONFIDENTIAL"))
-    lines, threat = believed(recorder.lines)
-    assert (actions(lines), threat) == (["reset"], "hypervisor")
 
 
 def test_a_trace_begins_with_its_header(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.interface import Explores
-from carnet_check.interrupts import held_back
+from carnet_command.interrupts import held_back
 from carnet_command.processes import isolated_spawn
 
 POLL_SECONDS = 0.2

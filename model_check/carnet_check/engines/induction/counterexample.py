@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from carnet_check.engines.induction.made import Made, Purpose, stand_in
 from carnet_check.engines.induction.obligations import (
     Obligation,
     instance_of,
@@ -23,6 +22,7 @@ from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.induction.structure import Row, Structure
 from carnet_check.errors import EngineError
 from carnet_check.exports.smtlib import problem, quoted, sort_name, symbol_name
+from carnet_check.made import Made, Purpose, stand_in
 from carnet_spec.language import Protocol, Sort, SpecificationError, Symbol, Threat
 from carnet_spec.language.printing import show
 from carnet_spec.language.terms import Var, symbols_of

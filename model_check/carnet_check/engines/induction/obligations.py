@@ -20,10 +20,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from carnet_check.engines.induction.made import Purpose, stand_in, switch
 from carnet_check.engines.induction.precondition import after_updates, at_start, with_constants
 from carnet_check.engines.induction.simplify import simplified
 from carnet_check.exports.smtlib import Declarations, Statement, script, statement
+from carnet_check.made import Purpose, stand_in, switch
 from carnet_spec.language import Action, Invariant, Protocol, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.terms import (
     TRUE,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from carnet_check.engines.induction.made import Purpose, stand_in, switch
 from carnet_check.engines.induction.simplify import both, choose, either, equal, simplified
+from carnet_check.made import Purpose, stand_in, switch
 from carnet_spec.language import Action, Effect, Initial, SpecificationError, Symbol, Update
 from carnet_spec.language.terms import (
     FALSE,

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from carnet_check.engines.induction.solving import Answer, Batch, Outcome, solve
-from carnet_check.interrupts import held_back
+from carnet_command.interrupts import held_back
 from carnet_command.processes import isolated_spawn
 
 if TYPE_CHECKING:

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from carnet_spec.language.family import Family
 from carnet_spec.protocols.gpu_travelling.design import ID, MAIN, TITLE, VARIANTS, gpu_travelling
-from carnet_spec.protocols.gpu_travelling.instances import FINDINGS, HUNTS, PROFILES, instance
+from carnet_spec.protocols.gpu_travelling.instances import (
+    FINDINGS,
+    FRESH_SIZES,
+    HUNTS,
+    PROFILES,
+    instance,
+    judged_under,
+)
 
 FAMILY = Family(
     id=ID,
@@ -24,4 +31,6 @@ FAMILY = Family(
     default_threat="collusion",
     rounds="rounds",
     options={"holders": ("N", "Data holders."), "rounds": ("R", "Hand-overs and returns.")},
+    fresh_sizes=FRESH_SIZES,
+    judged_under=judged_under,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
@@ -25,6 +25,8 @@ DEFAULTS = {
     "limit": 4,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
+FRESH_SIZES = frozenset({"rounds", "sessions"})
+"""The sizes that only say how many keys and sessions may be drawn."""
 
 _HONEST = ("alice", "anna", "anton", "agnes")
 _CORRUPT = ("mallory", "milo", "maria", "marcus")
@@ -71,6 +73,14 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         pools=pools,
         describes=_describe(size, _rogues_enrolled(threat), timed=timed),
     )
+
+
+def judged_under(actions: Collection[str]) -> str:
+    """Return the threat model that a recorded run with these actions is judged under.
+
+    Nobody but a corrupt platform resets a GPU.
+    """
+    return "hypervisor" if "reset" in actions else "outsider"
 
 
 def _sizes(scale: Scale, threat: str) -> dict[str, int]:

@@ -134,13 +134,13 @@ def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
         (("--key-schedule", "none"), "is not one of"),
         (("--key-limit", "0"), "0 is not in the range"),
         (("--key-schedule", "inner-key"), "is not one of"),
-        (("--trace", "/nowhere/trace"), "cannot write"),
+        (("--trace", "/nowhere/trace"), "expected a file to write"),
         (("--journal", "/nowhere/journal"), "no journal that can be used"),
         (("--journal", ""), "--journal needs the name of a file"),
         (("--journal", "/", "--processes"), "--journal needs the name of a file"),
         (("--journal-key", "/nowhere/key"), "cannot write a key"),
         (("--journal-key", ""), "cannot read a key"),
-        (("--trace", ""), "cannot write"),
+        (("--trace", ""), "expected a file to write"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(args: tuple[str, ...], said: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
-from carnet_ref.stopping import SIGNALS, stoppable, undisturbed
+from carnet_command.interrupts import SIGNALS, stoppable, undisturbed
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 from carnet_command.text import counted
 
@@ -69,7 +70,7 @@ def run(
         click.echo(json.dumps(fields))
     else:
         _report(fields, plan.rerun, say)
-    return 1 if fields["conforms"] is False else 0
+    return ExitCode.VIOLATED if fields["conforms"] is False else ExitCode.EXPECTED
 
 
 def _say(text: str, on_standard_error: bool) -> None:

@@ -1,4 +1,4 @@
-"""What ``carnet run`` does: a plan, carried out in one process or several, and its trace held to the specification."""
+"""What ``carnet run`` does: a plan, carried out in one process or several, its trace checked against the spec."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from carnet_command.errors import CarnetError, UsageError
+from carnet_command.errors import InterruptedRunError, UsageError
+from carnet_command.files import require_writable_file, same
+from carnet_command.interrupts import stoppable
 from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.files import check_writable, same
 from carnet_ref.journal.key import kept_key
 from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.platform.bus import Platform
-from carnet_ref.recorder import Recorder, believed, merged, write_trace
-from carnet_ref.stopping import stoppable
+from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.frames import GPU, ORCHESTRATOR
@@ -161,21 +161,13 @@ def carried_out(plan: Plan, say: Say) -> Result:
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, cast, key, folder, say)
         seconds = time.perf_counter() - began
-        steps, threat = believed(lines)
-        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
+        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in lines))
         if plan.trace is not None:
-            write_trace(plan.trace, header, steps)
-        write_trace(folder / "trace", header, steps)
+            write_trace(plan.trace, header, lines)
+        write_trace(folder / "trace", header, lines)
         conforms = _conforms(folder / "trace")
         losses = tuple(outcome["losses"])
-        return Result(plan, conforms, steps, losses, outcome["provisioned"], outcome["model"], carried, seconds)
-
-
-class StoppedRunError(CarnetError):
-    """A run was stopped from outside, by Ctrl-C, SIGTERM or SIGHUP."""
-
-    kind = "interrupted"
-    exit_code = 130
+        return Result(plan, conforms, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
 
 
 @contextlib.contextmanager
@@ -183,7 +175,7 @@ def _stoppable(plan: Plan) -> Iterator[None]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
 
     Raises:
-        StoppedRunError: the run was stopped.
+        InterruptedRunError: the run was stopped.
     """
     try:
         with stoppable():
@@ -192,7 +184,7 @@ def _stoppable(plan: Plan) -> Iterator[None]:
         left = "the run is not over, and nothing of it is kept"
         if plan.journal is not None and plan.journal_key is not None:
             left = f"what was trained is in {plan.journal}, and the same command goes on from there"
-        raise StoppedRunError(f"interrupted: {left}") from None
+        raise InterruptedRunError(f"interrupted: {left}") from None
 
 
 def _conforms(trace: Path) -> bool | None:
@@ -217,7 +209,7 @@ def _check_files(plan: Plan, cast: Cast) -> None:
     if plan.trace is not None and plan.journal_key is not None and same(plan.trace, plan.journal_key):
         raise UsageError(f"--trace: '{plan.trace}' is the key of this run's journals")
     if plan.trace is not None:
-        check_writable(plan.trace)
+        require_writable_file(plan.trace)
 
 
 def _all_journals(journal: Callable[[str], Path], cast: Cast) -> list[Path]:

@@ -130,8 +130,8 @@ class Cast:
         """Return what a role's journal is bound to: the job, and the role in it."""
         return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), role.encode("utf-8"))
 
-    def header(self, sessions: int = 1, threat: str = "outsider") -> Header:
-        """Return the first line of a run's trace."""
+    def header(self, sessions: int = 1) -> Header:
+        """Return the first line of a run's trace; the judge chooses the threat model."""
         sizes = {
             "holders": len(self.holders),
             "corrupt": 0,
@@ -139,7 +139,7 @@ class Cast:
             "rounds": self.rounds,
             "sessions": sessions,
         }
-        return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), threat, tuple(sizes.items()))
+        return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), "", tuple(sizes.items()))
 
     @property
     def largest_frame(self) -> int:

@@ -15,7 +15,7 @@ from carnet_ref.device.engines import CopyEngines
 from carnet_ref.device.gpu import Device
 from carnet_ref.device.memory import Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
-from carnet_ref.recorder import believed, write_trace
+from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
 from carnet_ref.systems.gpu_travelling.roles import appraising, custody, facts, setup
 from carnet_ref.systems.gpu_travelling.roles import returning as round
@@ -306,8 +306,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
     complaints = [line for line in told if "given up" in line or "failed" in line]
     if complaints:
         return f"noticed: {complaints[0]}"
-    steps, threat = believed(world.recorder.lines)
-    write_trace(folder / "trace", CAST.header(1, threat), steps)
+    write_trace(folder / "trace", CAST.header(), world.recorder.lines)
     divergence = conform(folder / "trace").divergence
     return "" if divergence is None else f"does not conform: {divergence}"
 

@@ -13,13 +13,21 @@ from carnet_spec.language import Invariant
 from carnet_spec.trace import Trace
 
 OPENING = re.compile(r"\s*(\d+\.\s+|>>> |given that  |it is false that  )?")
-"""What stands before a sentence or a formula."""
+"""The number or the words before a sentence or a formula."""
 
 
-def told(
+def describe_attack(
     judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequence[State], full: bool = False
 ) -> list[str]:
-    """Tell a minimised trace along which ``states`` were reached; ``full``: with the fields that each step changed."""
+    """Describe a minimised trace along which ``states`` were reached.
+
+    Args:
+        judge: replayed the trace.
+        invariant: fails in the last state.
+        trace: the steps.
+        states: those along the trace, the first one included.
+        full: add the fields that each step changed.
+    """
     story = narrate(judge.protocol, states, trace, full)
     why = [f"  {line}" for line in reason(judge, invariant, states[-1])]
     lines = [part for line in [*story, "", *why] for part in _folded(line)]
@@ -33,7 +41,7 @@ def told(
 
 
 def _folded(line: str) -> list[str]:
-    """Fold a line at the width of the report, what follows standing below where the sentence or formula begins."""
+    """Fold a line at the width of the report; later lines begin below the sentence or formula."""
     opening = OPENING.match(line)
     begins = opening.end() if opening else 0
     return wrapped(line[:begins], line[begins:], begins)

@@ -1,10 +1,12 @@
-"""Writing files so that whoever reads them finds all or nothing, and two that write at once do not mix."""
+"""Writing files so that readers find all or nothing, and two writers at once do not mix."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -15,28 +17,36 @@ OWNER_ONLY: Final = 0o600
 """The mode of a file that its owner alone may read and write."""
 
 
-def check_writable(path: Path) -> None:
+def require_writable_file(path: Path) -> None:
     """Insist that a file can be written before anything is done that would be lost.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: its folder does not exist or cannot be written to, or it is a folder or read-only.
     """
+    if path.is_dir():
+        raise UsageError(f"expected a file to write, and '{path}' is a folder")
+    if not path.parent.is_dir():
+        raise UsageError(f"expected a file to write, and its folder '{path.parent}' does not exist")
     try:
-        if path.exists():
-            path.open("a", encoding="utf-8").close()
-        else:
-            beside = _beside(path)
-            beside.touch(exist_ok=False)
-            beside.unlink()
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
     except OSError as error:
-        raise UsageError(f"cannot write to '{path}': {error.strerror}") from error
+        raise UsageError(f"expected a file that can be written, and '{path}': {reason(error)}") from None
+
+
+def reason(error: OSError) -> str:
+    """Return why an operation on a file failed, as it reads inside a line."""
+    return (error.strerror or str(error)).lower()
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """Open a file beside ``path`` and, once all is written, put it there; until then, what was there stays.
+    """Open a file beside ``path`` and put it there once all is written; until then an earlier file stays.
 
-    What is no regular file, such as a pipe, is written to as it is.
+    A pipe or a device is written to as it is.
 
     Raises:
         OSError: it could not be written.
@@ -56,12 +66,12 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Put ``data`` where ``path`` says, for its owner alone; once this returns, no loss of power takes it away.
+    """Write ``data`` to ``path``, for its owner alone; once this returns, no loss of power takes it away.
 
-    A crash on the way leaves what was there before, or ``data``, and at most a file beside it that nothing reads.
+    A crash on the way leaves the earlier file, or ``data``, and at most a file beside it that nothing reads.
 
     Raises:
-        OSError: it could not be written; what was there before still is.
+        OSError: it could not be written; an earlier file is unchanged.
     """
     with _written_beside(path, data) as beside:
         beside.replace(path)
@@ -69,11 +79,11 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def create_durably(path: Path, data: bytes) -> None:
-    """Do as `write_durably`, but only where there is nothing yet, even while another process creates the same file.
+    """Do as `write_durably`, but only where there is no file yet, even while another process creates the same file.
 
     Raises:
-        FileExistsError: there is something.
-        OSError: it could not be written; there still is nothing.
+        FileExistsError: the file exists.
+        OSError: it could not be written; the file still does not exist.
     """
     with _written_beside(path, data) as beside:
         path.hardlink_to(beside)

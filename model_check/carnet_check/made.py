@@ -1,8 +1,9 @@
-"""Symbols that the prover makes: no specification can write one.
+"""Symbols that proof obligations need beside those of a specification, which cannot write one of them.
 
 A symbol of a specification is a :class:`~carnet_spec.language.terms.Symbol`. What stands for a parameter or switches an
 update is a :class:`Made`, which equals no symbol of a specification whatever that one is called, and which is written
-out under a name of a space of its own. It is shown with a ``$`` in front, which no name in a specification has.
+out under a name of a space of its own. It is shown with a ``$`` in front, which no name in a specification has. The
+prover makes them and the text of an obligation names them, so they lie below both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Purpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Made(Symbol):
-    """A rigid symbol without arguments that the prover made for a ``purpose``."""
+    """A rigid symbol without arguments, made for a ``purpose``."""
 
     purpose: Purpose = Purpose.PARAMETER
 

@@ -1,4 +1,4 @@
-"""Telling why a step is refused: the guard, its formula with the elements put in, and what the state says instead."""
+"""Why a step is refused: the guard, its formula with the elements put in, and what the state says instead."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from carnet_spec.language import Action, Guard, GuardKind
 from carnet_spec.language.printing import show
 from carnet_spec.language.terms import Apply, Exists, Forall, Term, Var, children, free_variables
 
-_WHO = {
+_REASONS = {
     GuardKind.REQUIRE: "the check '{name}' fails",
-    GuardKind.GIVEN: "'{name}' is not so",
-    GuardKind.ACTOR: "whoever acts does not follow the protocol",
+    GuardKind.GIVEN: "'{name}' does not hold",
+    GuardKind.ACTOR: "the party that acts does not follow the protocol",
     GuardKind.FRESH: "'{name}': the value was used before",
 }
 
 
-def told(action: Action, guard: Guard, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> str:
+def describe_refusal(action: Action, guard: Guard, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> str:
     """Say which guard refuses a step, and what it reads."""
     names = {var: frame[at] for var, at in scope.items() if frame[at]}
     formula = show(guard.formula, names=names)
     values = _values(guard.formula, scope, frame, compiler)
     seen = f", where {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
-    return f"{action.name}: {_WHO[guard.kind].format(name=guard.name)}: {formula}{seen}"
+    return f"{action.name}: {_REASONS[guard.kind].format(name=guard.name)}: {formula}{seen}"
 
 
 def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> dict[str, str]:
@@ -39,7 +39,7 @@ def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Com
 
 
 def _open(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
-    """Yield what is inside ``term`` and reads no variable of a quantifier, whatever that one is called."""
+    """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
     if not free_variables(term) & hidden:
         yield term
     inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden

@@ -1,0 +1,62 @@
+"""What a protocol offers by name, as several commands show it: its names, its sizes, the attacks on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from carnet_check.loading.families import Source
+from carnet_command.text import counted
+from carnet_spec.language import Family, Finding, Profile
+
+
+def describe(source: Source) -> dict[str, Any]:
+    """Return what ``carnet list --json`` says of one protocol."""
+    family = source.family
+    protocol = source.protocol()
+    return {
+        "id": family.id,
+        "title": family.title,
+        "claims": [claim.name for part in source.layered() for claim in part.claims],
+        "threats": [threat.id for threat in protocol.threats],
+        "defences": [defence.id for defence in protocol.defences],
+        "variants": list(family.variants),
+        "profiles": list(family.profiles),
+        "findings": [_finding(finding) for finding in family.findings],
+        "goals": [goal.name for part in source.layered() for goal in part.goals],
+        "main": list(family.main),
+        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": finding.id,
+        "title": finding.title,
+        "threat": finding.threat,
+        "claim": finding.claim,
+    }
+    if finding.variant:
+        found["variant"] = finding.variant
+    if finding.without:
+        found["without"] = ",".join(finding.without)
+    return found
+
+
+def sizes(profile: Profile) -> str:
+    """Say how large the instances of a profile are, and how active their adversary."""
+    scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
+    budget = profile.budget
+    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    return "; ".join(filter(None, (scale, moves)))
+
+
+def attack_command(family: Family, finding: Finding, reference: str) -> str:
+    """Return the command that shows a finding."""
+    parts = ["carnet attack", reference]
+    if finding.variant:
+        parts.append(f"--variant {finding.variant}")
+    if finding.without:
+        parts.append(f"--without {','.join(finding.without)}")
+    if not finding.variant and not finding.without:
+        parts.append(f"--variant {family.main[0]}")
+    return " ".join([*parts, f"--threat {finding.threat}", f"--claim {finding.claim}"])

@@ -1,0 +1,133 @@
+"""Interrupts belong to the process that a person started: its workers never see them, and are stopped by it.
+
+Ctrl-C, a terminal that goes away (SIGHUP) and a request to end (SIGTERM) are one thing: the work stops, workers are
+ended, temporary files are removed, and one line says what was covered. The exit code is 130 for all of them.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from carnet_command.errors import InterruptedRunError
+from carnet_command.text import counted
+
+if TYPE_CHECKING:
+    from carnet_command.progress import Progress
+
+ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+"""What ends a command beside Ctrl-C."""
+SIGNALS: Final = (signal.SIGINT, *ENDING)
+
+
+@dataclass(slots=True)
+class _Stop:
+    """Whether a signal came, and whether it has to wait."""
+
+    came: bool = False
+    waits: bool = False
+
+    def take(self, _number: int, _frame: object) -> None:
+        """Stop at the first signal; a second one does not disturb the clean-up after it."""
+        again, self.came = self.came, True
+        if not (again or self.waits):
+            raise KeyboardInterrupt
+
+
+_stop = _Stop()
+
+
+@contextmanager
+def stoppable(signals: Sequence[signal.Signals] = SIGNALS) -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` once, at the first of these signals.
+
+    A service manager may send several; those after the first are ignored. A signal that was ignored stays ignored, as
+    SIGHUP is under ``nohup``.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what signals do
+        return
+    before = {each: signal.getsignal(each) for each in signals if signal.getsignal(each) is not signal.SIG_IGN}
+    try:
+        for each in before:
+            signal.signal(each, _stop.take)
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        _stop.came = False
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let a signal wait until the end of the block, so that no process is started and then forgotten."""
+    before, _stop.waits = _stop.came, True
+    try:
+        yield
+    finally:
+        _stop.waits = False
+    if _stop.came and not before:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Block interrupts for the processes and threads that are started in the block; they keep that from birth.
+
+    A handler that a worker sets is too late: an interrupt while it still imports would end it with a traceback. SIGTERM
+    is let through, because a pool ends its workers with it.
+    """
+    from multiprocessing import resource_tracker
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        resource_tracker.ensure_running()  # when it starts by itself, it lets interrupts through again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Covered:
+    """Shows progress, and remembers how far the work was for the line that an interrupt prints."""
+
+    def __init__(self, shown: Progress | None) -> None:
+        self._shown = shown
+        self._status = "beginning"
+        self._ended = 0
+
+    def status(self, text: str) -> None:
+        """Say what is going on now."""
+        self._status = text
+        if self._shown is not None:
+            self._shown.status(text)
+
+    def line(self, text: str) -> None:
+        """Say what was established."""
+        self._ended += 1
+        if self._shown is not None:
+            self._shown.line(text)
+
+    @property
+    def summary(self) -> str:
+        """What was covered, in a few words."""
+        ended = f"{counted(self._ended, 'part')} of the run had ended, " if self._ended else ""
+        return f"{ended}at work on: {self._status}"
+
+
+@contextmanager
+def covering(shown: Progress | None = None) -> Iterator[Covered]:
+    """Say what was covered when the work in the block is interrupted.
+
+    Raises:
+        InterruptedRunError: it was.
+    """
+    covered = Covered(shown)
+    try:
+        yield covered
+    except KeyboardInterrupt:
+        raise InterruptedRunError(f"interrupted: {covered.summary}; the output is incomplete") from None

@@ -1,0 +1,84 @@
+"""Code that serves every protocol knows none: it names no sort, size, threat model, variant or action of one."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from carnet_check.loading.families import load
+from carnet_spec.language import Family
+from carnet_spec.protocols.registry import REGISTRY
+
+ROOT = Path(__file__).parents[2] / "model_check"
+GENERIC = (
+    "carnet_check/attacks",
+    "carnet_check/conformance",
+    "carnet_check/exports",
+    "carnet_check/wording",
+    "carnet_command",
+)
+FILES = sorted(file for folder in GENERIC for file in (ROOT / folder).rglob("*.py"))
+
+
+def written(source: str) -> Iterator[str]:
+    """Yield the names and the texts in a module; what documents it is none of them."""
+    tree = ast.parse(source)
+    documenting = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str() as text) if id(node) not in documenting:
+                yield text
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str() as name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def names_of(family: Family) -> set[str]:
+    """Return what only one protocol calls something."""
+    protocols = [family.protocol(variant) for variant in family.variants]
+    sizes = {size for profile in (*family.profiles.values(), *family.hunts) for size in profile.scale}
+    return (
+        {family.id}
+        | sizes
+        | family.fresh_sizes
+        | set(family.variants)
+        | {sort.name for protocol in protocols for sort in protocol.sorts}
+        | {threat.id for protocol in protocols for threat in protocol.threats}
+        | {action.name for protocol in protocols for action in protocol.actions}
+        | {defence.id for protocol in protocols for defence in protocol.defences}
+        | {claim.name for protocol in protocols for claim in protocol.claims}
+    )
+
+
+WORDS = {"instances", "none"}
+"""Names of a protocol that are everyday words of the checker too."""
+
+
+@functools.cache
+def names() -> set[str]:
+    """Return what only registered protocols call something."""
+    return set().union(*(names_of(load(id).family) for id in REGISTRY)) - WORDS
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_generic_code_names_nothing_of_a_protocol(file: Path) -> None:
+    assert sorted(set(written(file.read_text("utf-8"))) & names()) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'SIZES = {"rounds"}',
+        "header.sessions",
+        "def follow(holders): ...",
+        'x = f(threat="outsider")',
+        'ok = a == "reset"',
+    ],
+)
+def test_a_name_of_a_protocol_is_found(source: str) -> None:
+    assert set(written(source)) & names()
