@@ -9,6 +9,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.instance import Instance
 from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.requirements import NormativeText
 
 Scale = Mapping[str, int]
 """Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""
@@ -62,6 +63,9 @@ class Family:
         main: the variants that ``carnet verify`` covers by default, the first being the default everywhere else.
         instance: builds the finite instance for a protocol, a threat id and a scale.
         hunts: the sizes that a search for an attack goes through, small to large, with their adversary budgets.
+        round_goal: the goal that a whole round leads to, whose run the documentation draws; empty: it draws none.
+        text: the normative text; a family that brings none has that of ``requirements.md`` beside the module that it is
+            loaded from, if there is one.
     """
 
     id: str
@@ -73,6 +77,8 @@ class Family:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
+    round_goal: str = ""
+    text: NormativeText = field(default_factory=NormativeText)
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.

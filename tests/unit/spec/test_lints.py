@@ -24,7 +24,7 @@ from carnet_spec.language import (
     used,
 )
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
-from carnet_spec.protocols.registry import REGISTRY
+from carnet_spec.protocols.registry import OWN
 from tests.fixtures import toy
 from tests.unit.spec import lint_rows, verdict_rows
 from tests.unit.spec.lint_rows import (
@@ -158,9 +158,9 @@ def test_the_toy_is_in_order() -> None:
     assert not lint_family(toy.FAMILY)
 
 
-@pytest.mark.parametrize("id", REGISTRY)
+@pytest.mark.parametrize("id", OWN)
 def test_every_registered_protocol_is_in_order(id: str) -> None:
-    module, _, attribute = REGISTRY[id].partition(":")
+    module, _, attribute = OWN[id].partition(":")
     check(getattr(importlib.import_module(module), attribute))
 
 

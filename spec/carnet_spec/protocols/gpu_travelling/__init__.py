@@ -1,8 +1,8 @@
 """GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
 
-Modules, in reading order: the words (vocabulary, counters, orders), what honest parties do (setup, rotation, handover,
-homecoming, training, schedules), what the adversary does and deduces (adversary, deductions), what holds (claims,
-goals, lemmas), and the whole (design, instances).
+Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary, counters, orders), what
+honest parties do (setup, rotation, handover, returning, training, schedules), what the adversary does and deduces
+(adversary, deductions), what holds (claims, goals, lemmas), and the whole (design, instances).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from carnet_spec.language.family import Family
 from carnet_spec.protocols.gpu_travelling.design import ID, MAIN, TITLE, VARIANTS, gpu_travelling
 from carnet_spec.protocols.gpu_travelling.instances import FINDINGS, HUNTS, PROFILES, instance
+from carnet_spec.protocols.gpu_travelling.text import TEXT
 
 FAMILY = Family(
     id=ID,
@@ -21,4 +22,6 @@ FAMILY = Family(
     profiles=PROFILES,
     hunts=HUNTS,
     findings=FINDINGS,
+    round_goal="trained",
+    text=TEXT,
 )
