@@ -117,7 +117,7 @@ def test_a_protocol_in_a_file_has_the_text_beside_the_file(tmp_path: Path) -> No
 def test_a_malformed_text_is_refused_in_one_line(tmp_path: Path) -> None:
     file = _copied(tmp_path)
     file.with_name("requirements.md").write_text("**REQ-KEY-01** The post hurries. (Source: folklore, 1)\n")
-    with pytest.raises(InvalidSpecificationError, match="requirements.md: REQ-KEY-01 says neither MUST nor SHOULD"):
+    with pytest.raises(InvalidSpecificationError, match=r"requirements\.md: REQ-KEY-01 says neither MUST nor SHOULD"):
         load(str(file))
 
 
