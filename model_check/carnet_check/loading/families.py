@@ -33,7 +33,7 @@ from carnet_spec.language import (
     SpecificationError,
     Variant,
 )
-from carnet_spec.language.layers import departures
+from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.lints import unsound
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.registry import registered
