@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ from carnet_spec.language import (
 )
 from carnet_spec.language.terms import Apply, Exists, Forall, Member, Not, Var, free_variables, subterms
 from tests.fixtures import toy
-from tests.unit.spec.vocabulary import (
+from tests.unit.spec.language.vocabulary import (
     ADVERSARY,
     PARTY,
     Agent,
@@ -44,8 +43,6 @@ from tests.unit.spec.vocabulary import (
     seen,
     sent,
 )
-
-ROOT = Path(__file__).parents[3]
 
 
 def _castle() -> Draft:

@@ -40,10 +40,10 @@ from carnet_spec.language.terms import (
 )
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.fixtures import toy
-from tests.unit.spec.decoding import Decoder, decoded
-from tests.unit.spec.vocabulary import ready
+from tests.unit.spec.language.decoding import Decoder, decoded
+from tests.unit.spec.language.vocabulary import ready
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MAIN = FAMILY.protocol()
 TIMED = FAMILY.protocol("engine-per-holder-timed")
 

@@ -26,8 +26,8 @@ from carnet_spec.language import (
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
 from carnet_spec.protocols.registry import OWN
 from tests.fixtures import toy
-from tests.unit.spec import lint_rows, verdict_rows
-from tests.unit.spec.lint_rows import (
+from tests.unit.spec.language.lints import lint_rows, verdict_rows, wording_rows
+from tests.unit.spec.language.lints.pieces import (
     DECLARED,
     Part,
     act,
@@ -38,10 +38,10 @@ from tests.unit.spec.lint_rows import (
     tagged,
     writes_theirs,
 )
-from tests.unit.spec.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
+from tests.unit.spec.language.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
 
-COMPLAINTS = lint_rows.COMPLAINTS | verdict_rows.COMPLAINTS
-PASSES = lint_rows.PASSES | verdict_rows.PASSES
+COMPLAINTS = lint_rows.COMPLAINTS | wording_rows.COMPLAINTS | verdict_rows.COMPLAINTS
+PASSES = lint_rows.PASSES | wording_rows.PASSES | verdict_rows.PASSES
 
 
 @pytest.mark.mends("V5")
