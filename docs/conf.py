@@ -52,7 +52,7 @@ needs_links = {
     "verifies": {"incoming": "verified by", "outgoing": "verifies"},
     "enforced": {"incoming": "enforces", "outgoing": "enforced by"},
 }
-needs_role_need_template = "{{ id }}"
+needs_role_need_template = "{{ title }}"  # the id without its protocol
 needs_id_regex = "^[A-Za-z0-9-]+$"
 needs_warnings = {
     "requirement_without_obligation": "type == 'req' and not proved",

@@ -35,8 +35,8 @@ from carnet_spec.language import (
     Term,
     Update,
 )
+from carnet_spec.language.analysis.freshness import told_apart
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.freshness import told_apart
 from carnet_spec.language.terms import (
     And,
     Apply,

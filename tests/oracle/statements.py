@@ -145,6 +145,6 @@ def deniable(words: Words, closed: Closed) -> bool:
 
 
 def _asserts(term: Term, symbols: frozenset[Symbol]) -> bool:
-    from carnet_spec.language.lints.polarity import signed_symbols
+    from carnet_spec.language.analysis.polarity import signed_symbols
 
     return any(symbol in symbols and sign for symbol, sign in signed_symbols(term))

@@ -56,7 +56,7 @@ def test_every_claim_is_proved_wherever_it_is_made(
     proofs: tuple[Protocol, Proofs], record_property: Callable[[str, object], None]
 ) -> None:
     protocol, found = proofs
-    record_property("verifies", ", ".join(claim.requirement for claim in protocol.claims))
+    record_property("verifies", ", ".join(f"{protocol.id}-{claim.requirement}" for claim in protocol.claims))
     made = {(claim, threat.id) for threat in protocol.threats for claim in stated(protocol, threat.id)}
     assert set(found) == made
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}

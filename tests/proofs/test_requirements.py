@@ -15,7 +15,7 @@ import pytest
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import prove
 from carnet_spec.language import Protocol
-from carnet_spec.requirements import Level, requirements
+from carnet_spec.language.requirements import Level
 from tests.fixtures.travelling import FAMILY, SOURCE, without_guard, without_update
 
 Verifies = Callable[[str, object], None]
@@ -129,13 +129,17 @@ def _failed(parts: Mapping[str, tuple[str, str, str]], variant: str) -> set[str]
 def test_every_requirement_has_its_row() -> None:
     rows = [*GUARDS, *UPDATES, *GOALS]
     assert len(rows) == len(set(rows))
-    asked = {id for id, each in requirements().items() if each.level is not Level.ASSUMPTION and id.startswith("REQ")}
+    asked = {
+        id
+        for id, each in FAMILY.text.requirements().items()
+        if each.level is not Level.ASSUMPTION and id.startswith("REQ")
+    }
     assert set(rows) == asked
 
 
 @pytest.mark.parametrize("id", [*GUARDS, *UPDATES])
 def test_a_requirement_that_is_forgotten_breaks_a_proof(id: str, record_property: Verifies) -> None:
-    record_property("verifies", id)
+    record_property("verifies", f"{FAMILY.id}-{id}")
     action, part, _ = (GUARDS | UPDATES)[id]
     assert id in enforcing(action, part).action(action).enforces
     assert id in broken()
@@ -143,7 +147,7 @@ def test_a_requirement_that_is_forgotten_breaks_a_proof(id: str, record_property
 
 @pytest.mark.parametrize("id", GOALS)
 def test_a_requirement_that_is_forgotten_loses_a_goal(id: str, record_property: Verifies) -> None:
-    record_property("verifies", id)
+    record_property("verifies", f"{FAMILY.id}-{id}")
     action, update, goal = GOALS[id]
     whole = SOURCE.protocol()
     assert id in whole.action(action).enforces
@@ -159,8 +163,8 @@ def reached(protocol: Protocol, goal: str) -> bool:
     return goal in found.goals
 
 
-@pytest.mark.parametrize("id", [id for id in requirements() if id.startswith("CLAIM")])
+@pytest.mark.parametrize("id", [id for id in FAMILY.text.requirements() if id.startswith("CLAIM")])
 def test_a_claim_stands_for_its_sentence(id: str) -> None:
     whole = (SOURCE.protocol(name) for name in FAMILY.with_layers(FAMILY.main[:1]))
     (claim,) = {claim for protocol in whole for claim in protocol.claims if claim.requirement == id and claim.invariant}
-    assert claim.sentence == requirements()[id].sentence
+    assert claim.sentence == FAMILY.text.requirements()[id].sentence

@@ -36,7 +36,7 @@ def test_every_timed_claim_is_proved_wherever_it_is_made(
     variant: str, record_property: Callable[[str, object], None]
 ) -> None:
     protocol = SOURCE.protocol(variant)
-    record_property("verifies", ", ".join(protocol.claim(name).requirement for name in sorted(CLAIMS)))
+    record_property("verifies", ", ".join(f"{FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS)))
     found = prove_claims(protocol, jobs=1)
     assert set(found) == {(claim, threat) for claim in CLAIMS for threat in THREATS}
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}

@@ -1,7 +1,7 @@
 """Sphinx extension: writes the specification's pages from the specification itself.
 
 Before a build, the folder ``specification/`` beside ``conf.py`` is filled with pages (MyST Markdown) made from every
-registered protocol, from the normative text, from the code that enforces it, and from recorded runs: each
+registered protocol and its normative text, from the code that enforces it, and from recorded runs: each
 ``results/*.json`` is what a ``carnet verify --json`` printed, ``results/tests.xml`` what pytest reported, and what they
 say about a specification that has changed since is marked as stale. Only pages that differ are written, so that Sphinx
 rebuilds no more than it must. A requirement that lacks an obligation, a test that passed or an enforcing place ends the
@@ -10,22 +10,20 @@ build.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from carnet_check.loading.families import known_protocols, load
 from carnet_spec.language import Family
-from carnet_spec.protocols.registry import REGISTRY
-from carnet_spec.requirements import OPENING, Page, pages, requirements
 
 from . import api
 from .assurance import assurance, cases, places, refuse_gaps
 from .junit import JUNIT, read
-from .markdown import contents, label, page
+from .markdown import contents, page
 from .mended import FAULTS, marks, mended, read_faults
 from .protocols import ProtocolPages
 from .verdicts import verdicts
@@ -49,19 +47,20 @@ def setup(app: _Sphinx) -> dict[str, Any]:
 
 def _write(app: _Sphinx) -> None:
     root = Path(app.srcdir)
-    families = registered()
+    families = registered_families()
     results = _recorded(root / "results")
     rounds = _recorded(root / "results" / "rounds")
     attacks = [
         run for path in sorted(root.glob("results/attacks/*.json")) for run in json.loads(path.read_text("utf-8"))
     ]
     ran = read(root / JUNIT)
-    found = cases(families, pages(), ran, places(families, results.values()), complete=True)
+    code = {each.id: places([each], results.values()) for each in families if is_implemented(each)}
+    found = cases(families, ran, code, complete=True)
     refuse_gaps(found)
     write(root / api.FOLDER, api.api(root.parent))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
-    specified = specification(families, pages(), results, rounds)
+    specified = specification(families, results, rounds)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults)
 
 
@@ -69,10 +68,14 @@ def _recorded(folder: Path) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
-def registered() -> list[Family]:
+def registered_families() -> list[Family]:
     """Import every registered protocol."""
-    addresses = (address.partition(":") for address in REGISTRY.values())
-    return [getattr(importlib.import_module(module), attribute) for module, _, attribute in addresses]
+    return [load(id).family for id in known_protocols()]
+
+
+def is_implemented(family: Family) -> bool:
+    """Whether the reference implementation has a system for the protocol, so that its requirements have places."""
+    return importlib.util.find_spec(f"carnet_ref.systems.{family.id.replace('-', '_')}") is not None
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:
@@ -88,18 +91,14 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def specification(
-    families: Sequence[Family],
-    text: Sequence[Page],
-    results: Mapping[str, Any],
-    rounds: Mapping[str, Any] = MappingProxyType({}),
+    families: Sequence[Family], results: Mapping[str, Any], rounds: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, str]:
     """Return every page by its path below the folder of the specification; ``rounds`` are drawn, by protocol."""
-    known = frozenset(requirements(text))
-    found = {"index.md": _index(families, text), "verdicts.md": verdicts(families, results)}
-    for part in text:
-        found[f"text/{part.name}.md"] = _normative(part)
+    found = {"index.md": _index(families), "verdicts.md": verdicts(families, results)}
     for family in families:
-        subject = ProtocolPages(family, known, rounds.get(family.id))
+        subject = ProtocolPages(family, rounds.get(family.id))
+        if family.text.text:
+            found[f"{family.id}/requirements.md"] = subject.requirements()
         found[f"{family.id}/index.md"] = subject.overview()
         found[f"{family.id}/diagrams.md"] = subject.diagrams()
         found[f"{family.id}/state.md"] = subject.state()
@@ -108,19 +107,9 @@ def specification(
     return {path: text.rstrip() + "\n" for path, text in found.items()}
 
 
-def _index(families: Sequence[Family], text: Sequence[Page]) -> str:
+def _index(families: Sequence[Family]) -> str:
     return page(
         "# Specification",
         "These pages are made from the specification that is checked: what they show is what the verdicts are about.",
-        contents([f"{family.id}/index" for family in families]),
-        contents([f"text/{part.name}" for part in text] + ["verdicts"]),
+        contents([*(f"{family.id}/index" for family in families), "verdicts"]),
     )
-
-
-def _normative(text: Page) -> str:
-    """Give every normative sentence a name that references find."""
-
-    def named(found: re.Match[str]) -> str:
-        return f"\n({label(found['id'])})=\n**{found['id']}**{found['rest']}"
-
-    return re.sub(r"\n{3,}", "\n\n", OPENING.sub(named, text.text))

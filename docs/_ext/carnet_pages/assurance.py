@@ -7,14 +7,14 @@ the four is a gap, and a gap ends the build.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from carnet_ref.systems.gpu_travelling.correspondence import ENFORCED
 from carnet_ref.systems.gpu_travelling.defences import COUNTERPARTS
 from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
-from carnet_spec.requirements import Level, Page, Requirement, cited, requirements
+from carnet_spec.language.requirements import Level, Requirement, cited
 
 from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
@@ -28,8 +28,10 @@ Recorded = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One normative sentence, and what there is for it."""
+    """One normative sentence of a protocol, and the evidence for it."""
 
+    family: str
+    """The id of the protocol."""
     requirement: Requirement
     steps: Mapping[str, tuple[str, Protocol, Action]] = field(default_factory=dict)
     """By its need's id: the family, the protocol and the action that enforces it."""
@@ -40,6 +42,13 @@ class Case:
     code: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     """Where an assumption is made: axioms by name, or in the shape of every step."""
+    implemented: bool = True
+    """Whether the protocol has a reference implementation, which must enforce the sentence somewhere."""
+
+    @property
+    def id(self) -> str:
+        """The id of its need: two protocols may use one id for different sentences."""
+        return need_id(self.family, self.requirement.id)
 
     @property
     def gaps(self) -> list[str]:
@@ -49,35 +58,46 @@ class Case:
         return [
             *([] if self.steps or self.claims else ["no obligation: no action enforces it and no claim states it"]),
             *([] if self.tests else ["no test that passed verifies it"]),
-            *([] if self.code else ["no place in code enforces it"]),
+            *([] if self.code or not self.implemented else ["no place in code enforces it"]),
         ]
 
 
+def need_id(family: str, requirement: str) -> str:
+    """Return what the pages, and the tests that verify it, call a requirement of a protocol."""
+    return f"{family}-{requirement}"
+
+
 def cases(
-    families: Sequence[Family], text: Sequence[Page], ran: TestRun, code: Places, *, complete: bool = False
+    families: Sequence[Family], ran: TestRun, code: Mapping[str, Places], *, complete: bool = False
 ) -> list[Case]:
-    """Return a case for every normative sentence, in the order of the text.
+    """Return a case for every normative sentence of each protocol, in the order of its text.
+
+    ``code`` has the places of each protocol that is implemented.
 
     Raises:
         SpecificationError: a protocol cites an id that has no sentence, and ``complete`` asks for all.
     """
-    protocols = [
-        (family.id, family.draft(name).whole()) for family in families for name in family.with_layers(family.main)
-    ]
-    known = requirements(text)
-    missing = {(id, family): None for family, protocol in protocols for id in cited(protocol) if id not in known}
+    found, missing = [], []
+    for family in families:
+        drafts = [family.draft(name).whole() for name in family.with_layers(family.main)]
+        known = family.text.requirements()
+        missing += [
+            f"{id}: cited by {family.id}, and no sentence has this id"
+            for id in dict.fromkeys(id for draft in drafts for id in cited(draft))
+            if id not in known
+        ]
+        found += [_case(family.id, each, drafts, ran, code.get(family.id)) for each in known.values()]
     if complete and missing:
-        gaps = [f"{id}: cited by {family}, and no sentence has this id" for id, family in missing]
-        raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
-    return [_case(requirement, protocols, ran, code) for requirement in known.values()]
+        raise SpecificationError("\n".join(["the assurance case has gaps:", *missing]))
+    return found
 
 
-def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], ran: TestRun, code: Places) -> Case:
+def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran: TestRun, code: Places | None) -> Case:
     id = requirement.id
     steps: dict[str, tuple[str, Protocol, Action]] = {}
     claims: dict[str, tuple[str, Protocol, Claim]] = {}
     assumed: dict[str, None] = {}
-    for family, protocol in protocols:
+    for protocol in drafts:
         for action in protocol.actions:
             if id in action.enforces:
                 steps.setdefault(label("step", family, action.name), (family, protocol, action))
@@ -87,7 +107,8 @@ def _case(requirement: Requirement, protocols: Iterable[tuple[str, Protocol]], r
         assumed |= {f"axiom {axiom.name}": None for axiom in protocol.axioms if axiom.assumption == id}
         if any(each.id == id and each.built_in for each in protocol.assumptions):
             assumed["the shape of every step"] = None
-    return Case(requirement, steps, claims, ran.of(id), tuple(code.get(id, ())), tuple(assumed))
+    tests, places = ran.of(need_id(family, id)), tuple((code or {}).get(id, ()))
+    return Case(family, requirement, steps, claims, tests, places, tuple(assumed), code is not None)
 
 
 def refuse_gaps(found: Iterable[Case]) -> None:
@@ -96,7 +117,7 @@ def refuse_gaps(found: Iterable[Case]) -> None:
     Raises:
         SpecificationError: with every gap, one to a line.
     """
-    gaps = [f"{case.requirement.id}: {gap}" for case in found for gap in case.gaps]
+    gaps = [f"{case.id}: {gap}" for case in found for gap in case.gaps]
     if gaps:
         raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))
 
@@ -130,10 +151,10 @@ def assurance(
             "Why the claims may be believed: what each requirement is proved, tested and enforced by, what was tried "
             "against it, and what all of it rests on. A requirement without a sentence, an obligation, a test that "
             "passed or an enforcing place ends the build of these pages.",
-            _matrix(found),
+            *_by_protocol(families, found, _matrix),
             "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\nassurance/mended\n```",
         ),
-        "assurance/requirements.md": page("# Requirements, and what there is for each", *map(_need, found)),
+        "assurance/requirements.md": page("# Requirements and their evidence", *_by_protocol(families, found, _needs)),
         "assurance/evidence.md": page(
             "# Obligations and places",
             "What the requirements link to, each with the requirements that link to it.",
@@ -146,10 +167,18 @@ def assurance(
     return {path: text.rstrip() + "\n" for path, text in pages.items()}
 
 
+def _by_protocol(
+    families: Sequence[Family], found: Sequence[Case], lines: Callable[[Iterable[Case]], Lines]
+) -> Iterator[Lines]:
+    for family in families:
+        yield iter([f"## {prose(family.title)}", ""])
+        yield lines(case for case in found if case.family == family.id)
+
+
 def _matrix(found: Iterable[Case]) -> Lines:
     rows = (
         [
-            f"{{need}}`{case.requirement.id}`",
+            f"{{need}}`{case.id}`",
             str(len(case.steps) + len(case.claims)),
             str(len(case.tests)),
             str(len(case.code)),
@@ -163,6 +192,11 @@ def _matrix(found: Iterable[Case]) -> Lines:
 # -- requirements -----------------------------------------------------------------------------------------------------
 
 
+def _needs(found: Iterable[Case]) -> Lines:
+    for case in found:
+        yield from _need(case)
+
+
 def _need(case: Case) -> Lines:
     requirement = case.requirement
     kind = "assumption" if requirement.level is Level.ASSUMPTION else "req"
@@ -170,7 +204,7 @@ def _need(case: Case) -> Lines:
         "proved": [*case.steps, *case.claims],
         "enforced": [label("code", place) for place in case.code],
     }
-    yield from (f"```{{{kind}}} {requirement.id}", f":id: {requirement.id}")
+    yield from (f"```{{{kind}}} {requirement.id}", f":id: {case.id}")
     yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
     yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
     if case.assumed:
@@ -209,9 +243,9 @@ def _fresh(families: Sequence[Family], ran: TestRun) -> Lines:
     for family in families:
         for name in family.with_layers(family.main):
             yield from (
-                f"Variant {code(name)}:",
+                f"{prose(family.id)}, variant {code(name)}:",
                 "",
-                freshness(ran.digests.get(name), family.protocol(name).digest),
+                freshness(ran.digests.get(f"{family.id}/{name}"), family.protocol(name).digest),
                 "",
             )
 

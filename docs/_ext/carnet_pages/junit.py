@@ -1,7 +1,8 @@
 """The recorded run of the tests: a JUnit file, in which each test says what requirements it verifies.
 
-A test says so with ``record_property("verifies", "REQ-ONE, CLAIM-TWO")``. The record holds these tests alone, and the
-digests of the specification that they were about.
+A test says so with ``record_property("verifies", "toy-REQ-ONE, toy-CLAIM-TWO")``, where ``toy`` is the
+protocol: another one may use the same ids. The record holds these tests alone, and the digests of the specifications
+that they were about.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ JUNIT = "results/tests.xml"
 """Beside ``conf.py``."""
 VERIFIES = "verifies"
 DIGEST = "spec_digest "
-"""What the names of a suite's properties begin with that give digests; the variant follows."""
+"""What the names of a suite's properties begin with that give digests; ``protocol/variant`` follows."""
 FAILED = ("failure", "error", "skipped")
 
 
@@ -39,14 +40,14 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """What ran, and the specification that it was about: digests by variant."""
+    """What ran, and the specifications that it was about: digests by ``protocol/variant``."""
 
     __test__ = False
     cases: tuple[Ran, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, id: str) -> tuple[Ran, ...]:
-        """Return the tests that verify a requirement, and passed."""
+        """Return the tests that verify a requirement, by the id of its need, and passed."""
         return tuple(case for case in self.cases if case.passed and id in case.verifies)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from carnet_ref.keys.schedules import SCHEDULES
 from carnet_spec.language import (
     Action,
     Claim,
@@ -30,9 +29,10 @@ from carnet_spec.language.printing import (
     show_symbol,
     show_update,
 )
+from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 
-from .diagrams import course, flows, phases, schedule
+from .diagrams import Flow, course, flows, phases, schedule
 from .markdown import Lines, code, contents, formula, label, page, prose, table
 from .verdicts import freshness
 
@@ -49,12 +49,12 @@ KINDS = {
 class ProtocolPages:
     """One registered protocol: its first main variant whole, and what differs in the others."""
 
-    def __init__(self, family: Family, known: frozenset[str], run: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, family: Family, run: Mapping[str, Any] | None = None) -> None:
         self.family = family
         self.run = run
         """A recorded run, of which the messages are drawn."""
         self.name = prose(family.title.partition(":")[0])
-        self.known = known
+        self.known = frozenset(family.text.requirements())
         self.main = family.with_layers(family.main)
         self.drafts = {name: family.draft(name).whole() for name in self.main}
         self.protocol = self.drafts[family.main[0]]
@@ -66,7 +66,7 @@ class ProtocolPages:
         return page(
             f"({label(self.family.id)})=",
             f"# {prose(self.family.title)}",
-            contents(["diagrams", "state", "actions", "claims"]),
+            contents([*(["requirements"] if self.family.text.text else []), "diagrams", "state", "actions", "claims"]),
             self._digests(),
             self._parties(),
             self._threats(),
@@ -76,10 +76,18 @@ class ProtocolPages:
             self._findings(),
         )
 
+    def requirements(self) -> str:
+        """Return the normative text, with a name for every sentence that references find."""
+
+        def named(found: re.Match[str]) -> str:
+            return f"\n({label(self.family.id, found['id'])})=\n**{found['id']}**{found['rest']}"
+
+        return re.sub(r"\n{3,}", "\n\n", OPENING.sub(named, self.family.text.text))
+
     def diagrams(self) -> str:
         """Return the page of phases, messages and key schedules, with drawings."""
         protocol = self.family.protocol(self.family.main[0])
-        schedules = [name for name in SCHEDULES if name in self.family.variants]
+        schedules = self._schedules()
         return page(
             f"# Phases, messages and keys of {self.name}",
             ["## Phases", "", "Each arrow is a step; {doc}`actions` has its guards.", ""],
@@ -90,7 +98,7 @@ class ProtocolPages:
             ["## Key schedules", "", "Which secret opens which; the arrows are rules of the adversary.", ""]
             if schedules
             else [],
-            *(self._schedule(name) for name in schedules),
+            *(self._schedule(names, found) for names, found in schedules),
         )
 
     def state(self) -> str:
@@ -165,11 +173,21 @@ class ProtocolPages:
             yield from (freshness(self.run["digest"], now), "")
             yield from course(self.run)
 
-    def _schedule(self, name: str) -> Lines:
-        variant = self.family.variants[name]
-        yield from (f"### {prose(name)}", "", f"{prose(variant.title)}.", "")
-        found = flows(self.family.protocol(name))
-        yield from schedule(name, found)
+    def _schedules(self) -> list[tuple[list[str], list[Flow]]]:
+        """Return the variants that have secrets opened by the same rules, each group with these rules."""
+        found: dict[tuple[tuple[str, str, str], ...], tuple[list[str], list[Flow]]] = {}
+        for name in self.family.variants:
+            opened = flows(self.family.protocol(name))
+            same = tuple((flow.source, flow.target, flow.rule.name) for flow in opened)
+            found.setdefault(same, ([], opened))[0].append(name)
+        return [(names, opened) for names, opened in found.values() if opened]
+
+    def _schedule(self, names: list[str], found: list[Flow]) -> Lines:
+        first, *others = names
+        yield from (f"### {prose(first)}", "", f"{prose(self.family.variants[first].title)}.", "")
+        if others:
+            yield from (f"The same rules: {', '.join(map(code, others))}.", "")
+        yield from schedule(first, found)
         yield from (f"* {code(flow.rule.name)}: {prose(flow.rule.says)}" for flow in found)
         yield ""
 
@@ -342,7 +360,7 @@ class ProtocolPages:
         yield from (f"### {prose(lemma.name)}{under}", "", prose(lemma.says), "", *formula(lemma.formula))
 
     def _cite(self, id: str) -> str:
-        return f"{{ref}}`{id} <{label(id)}>`" if id in self.known else prose(id)
+        return f"{{ref}}`{id} <{label(self.family.id, id)}>`" if id in self.known else prose(id)
 
     def _action_link(self, action: Action, variant: str = "") -> str:
         of_variant = "" if variant == self.family.main[0] else variant

@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -25,8 +25,6 @@ from .junit import VERIFIES, kept
 if TYPE_CHECKING:
     from carnet_check.attacks.sequence import ShownStep
 
-DRAWN = {"gpu-travelling": "trained"}
-"""By protocol, the goal that a whole round leads to."""
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
 SHOWN = (
@@ -61,13 +59,13 @@ def verified(printed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attacks(family: Family) -> None:
-    """Run every command of the family and keep the answers."""
+    """Run every command of a protocol and keep the answers."""
     runs = [recorded(finding, command, _printed(command)) for finding, command in commands(family)]
     _write(RESULTS / "attacks" / f"{family.id}.json", runs)
 
 
 def verdicts(family: Family) -> None:
-    """Verify the family and keep the answers.
+    """Verify a protocol and keep the answers.
 
     Raises:
         SystemExit: a verdict is not as expected; nothing is kept.
@@ -79,7 +77,9 @@ def verdicts(family: Family) -> None:
 
 
 def rounds(family: Family) -> None:
-    """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
+    """Look for a run of honest parties to the goal of a whole round, and keep who says what to whom."""
+    if not family.round_goal:
+        return
     from carnet_check.attacks.sequence import sequence_chart
     from carnet_check.engines.exploration import Search
     from carnet_check.engines.exploring.searches import search
@@ -88,7 +88,7 @@ def rounds(family: Family) -> None:
     from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
 
-    source, variant, threat, goal = load(family.id), family.main[0], "outsider", DRAWN[family.id]
+    source, variant, threat, goal = load(family.id), family.main[0], family.protocol().threats[0].id, family.round_goal
     sizes = source.profile("tiny")
     asked = Search(source.reference, variant, (), threat, sizes, claims=(), goals=(goal,))
     trace = search(able(Explores), asked).goals[goal]
@@ -105,7 +105,7 @@ def _event(shown: ShownStep) -> dict[str, Any]:
     return {"number": shown.number, "action": shown.step.action, "actor": shown.actor, "arrow": arrow}
 
 
-def tests(family: Family) -> None:
+def tests(families: Sequence[Family]) -> None:
     """Run the tests that verify requirements and keep the report.
 
     Raises:
@@ -115,7 +115,11 @@ def tests(family: Family) -> None:
     said = f'record_property("{VERIFIES}"'
     named = [path.relative_to(ROOT).as_posix() for path in files if said in path.read_text("utf-8")]
     command = ["pytest", "-q", "-n", "2", *named]
-    digests = {name: family.protocol(name).digest for name in family.with_layers(family.main)}
+    digests = {
+        f"{family.id}/{name}": family.protocol(name).digest
+        for family in families
+        for name in family.with_layers(family.main)
+    }
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "tests.xml"
         if subprocess.run([*command, f"--junitxml={report}"], check=False, cwd=ROOT).returncode:
@@ -125,12 +129,8 @@ def tests(family: Family) -> None:
     (RESULTS / "tests.xml").write_text(ElementTree.tostring(tree, "unicode", xml_declaration=True) + "\n", "utf-8")
 
 
-RECORDERS: Mapping[str, Callable[[Family], None]] = {
-    "attacks": attacks,
-    "verdicts": verdicts,
-    "rounds": rounds,
-    "tests": tests,
-}
+RECORDERS: Mapping[str, Callable[[Family], None]] = {"attacks": attacks, "verdicts": verdicts, "rounds": rounds}
+"""What is recorded of each protocol by itself."""
 
 
 def _printed(command: list[str]) -> Any:
@@ -144,11 +144,15 @@ def _write(path: Path, value: Any) -> None:
 
 
 def main(what: str) -> None:
-    """Record one kind of run of every registered family."""
-    from . import registered
+    """Record one kind of run of every registered protocol."""
+    from . import registered_families
 
-    for family in registered():
-        RECORDERS[what](family)
+    families = registered_families()
+    if what == "tests":
+        tests(families)
+    else:
+        for family in families:
+            RECORDERS[what](family)
 
 
 if __name__ == "__main__":

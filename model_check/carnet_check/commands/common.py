@@ -104,12 +104,12 @@ class Sized(click.Command):
 
 
 def _size_options() -> list[click.Parameter]:
-    from carnet_check.loading.families import registered
+    from carnet_check.loading.families import registered_families
 
-    named = {name: (letter, help) for family in registered() for name, (letter, help) in family.options.items()}
+    named = {name: told for family in registered_families() for name, told in family.options.items()}
     return [
-        click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=help)
-        for name, (letter, help) in named.items()
+        click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=counted)
+        for name, (letter, counted) in named.items()
     ]
 
 

@@ -16,9 +16,9 @@ class ProtocolName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the registered ids, or files if none begins like this."""
-        from carnet_spec.protocols.registry import REGISTRY
+        from carnet_spec.protocols.registry import registered
 
-        return _beginning(REGISTRY, incomplete) or [CompletionItem(incomplete, type="file")]
+        return _beginning(registered(), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class NameIn(click.ParamType[str]):

@@ -13,14 +13,13 @@ import click
 from carnet_check.commands.catalogue import attack_command, sizes
 from carnet_check.commands.common import json_option, say
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, load, unknown
+from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
 from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
-from carnet_spec.protocols.registry import REGISTRY
-from carnet_spec.requirements import cited, requirements
+from carnet_spec.language.requirements import cited
 
 _PLACE = re.compile(r"\{(\w+)\}")
 """Where a sentence about a step has one of its parameters."""
@@ -54,9 +53,8 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
 
     ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma or requirement.
     """
-    sources = [load(name) for name in protocols or REGISTRY]
+    sources = [load(name) for name in protocols or known_protocols()]
     every = [entry for source in sources for entry in entries(source)]
-    every += _uncited({entry.id for entry in every})
     found = [entry for entry in every if entry.id == id]
     if not found:
         names = dict.fromkeys(entry.id for entry in every)
@@ -73,13 +71,6 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     return ExitCode.EXPECTED
 
 
-def _uncited(cited_ids: set[str]) -> Iterator[Entry]:
-    """Yield the normative sentences that no protocol at hand cites."""
-    for requirement in requirements().values():
-        if requirement.id not in cited_ids:
-            yield Entry(requirement.id, "requirement", requirement.page, requirement.sentence, requirement.source)
-
-
 def entries(source: Source) -> Iterator[Entry]:
     """Yield everything in a family that has an identifier."""
     whole = source.layered()
@@ -89,6 +80,7 @@ def entries(source: Source) -> Iterator[Entry]:
         if (entry.kind, entry.id) not in yielded:
             yielded.add((entry.kind, entry.id))
             yield entry
+    yield from _uncited(source, {id for _, id in yielded})
     variants = [source.protocol(name) for name in source.family.variants]
     seen = set()
     for variant in variants:
@@ -96,6 +88,13 @@ def entries(source: Source) -> Iterator[Entry]:
             if action.name not in seen:
                 seen.add(action.name)
                 yield _action(source, action)
+
+
+def _uncited(source: Source, known: set[str]) -> Iterator[Entry]:
+    """Yield the normative sentences that nothing in the protocol cites."""
+    for requirement in source.family.text.requirements().values():
+        if requirement.id not in known:
+            yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
 
 
 def _designs(source: Source, protocol: Protocol) -> Iterator[Entry]:
@@ -166,7 +165,7 @@ def _claim(source: Source, claim: Claim) -> Entry:
 def _requirements(source: Source, protocol: Protocol) -> Iterator[Entry]:
     """Yield the normative sentences that the protocol cites, and its assumptions."""
     citing = cited(protocol)
-    known = requirements()
+    known = source.family.text.requirements()
     check = f"carnet verify {source.shown}"
     assumed = {assumption.id: assumption.sentence for assumption in protocol.assumptions}
     for id, names in citing.items():

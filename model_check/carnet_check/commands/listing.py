@@ -9,11 +9,10 @@ import click
 
 from carnet_check.commands.catalogue import attack_command, describe, sizes
 from carnet_check.commands.common import json_option, say
-from carnet_check.loading.families import Source, load
+from carnet_check.loading.families import Source, known_protocols, load
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import wrapped
-from carnet_spec.protocols.registry import REGISTRY
 
 
 @click.command("list")
@@ -25,11 +24,12 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
 
     Without PROTOCOL: the registered ones.
     """
-    described = [describe(load(name)) for name in protocols or REGISTRY]
+    names = protocols or tuple(known_protocols())
+    described = [describe(load(name)) for name in names]
     if as_json:
         click.echo(json.dumps({"protocols": described}, ensure_ascii=False, indent=2))
         return ExitCode.EXPECTED
-    for name in protocols or REGISTRY:
+    for name in names:
         for line in _lines(load(name)):
             say(line)
     say(rerun_line(context))

@@ -13,9 +13,8 @@ from carnet_check.conformance.extent import check_extent
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, load, unknown
+from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_spec.language import Family, Instance, Profile, Protocol
-from carnet_spec.protocols.registry import REGISTRY
 from carnet_spec.trace import Event, Header
 
 
@@ -115,8 +114,8 @@ def _check_removed(header: Header) -> None:
 
 def _source(header: Header, asked: str) -> Source:
     """Return the protocol that the caller asked for, or the registered one that the header names."""
-    if not asked and header.protocol not in REGISTRY:
-        known = unknown("protocol", header.protocol, "the registry", REGISTRY)
+    if not asked and header.protocol not in known_protocols():
+        known = unknown("protocol", header.protocol, "the registry", known_protocols())
         raise UsageError(f"line 1: {known}; any other is named on the command line, with --protocol PROTOCOL")
     source = load(asked or header.protocol)
     if header.protocol != source.family.id:

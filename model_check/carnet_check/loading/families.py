@@ -33,9 +33,10 @@ from carnet_spec.language import (
     SpecificationError,
     Variant,
 )
-from carnet_spec.language.layers import departures
+from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.lints import unsound
-from carnet_spec.protocols.registry import REGISTRY
+from carnet_spec.language.requirements import text_beside
+from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
 MOST_SECONDS = 120
@@ -157,6 +158,18 @@ def unknown(what: str, name: str, where: str, known: Any) -> str:
     return f"no {what} '{name}' in {where}{hint} (known: {', '.join(names) or 'none'})"
 
 
+def known_protocols() -> dict[str, str]:
+    """Return the ids of the registered protocols, and where each is.
+
+    Raises:
+        InvalidSpecificationError: two packages register one id.
+    """
+    try:
+        return registered()
+    except SpecificationError as error:
+        raise InvalidSpecificationError(str(error)) from None
+
+
 @functools.cache
 def load(reference: str) -> Source:
     """Return the family that ``reference`` names.
@@ -165,10 +178,12 @@ def load(reference: str) -> Source:
         UsageError: nothing of this name, not Python, or no protocol in it.
         InvalidSpecificationError: there is a protocol and it is not well formed.
     """
-    target = REGISTRY.get(reference)
-    if target is not None:
-        module, _, attribute = target.partition(":")
-        return Source(reference, _family_in(importlib.import_module(module), attribute, reference), reference)
+    known = known_protocols()
+    if reference in known:
+        module, _, attribute = known[reference].partition(":")
+        with _importing(reference):
+            imported = importlib.import_module(module)
+        return Source(reference, _family_in(imported, attribute, reference), reference)
     path, _, name = reference.partition(":")
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
@@ -177,14 +192,14 @@ def load(reference: str) -> Source:
     if path and name:
         return Source(reference, _family_in(_module_named(path), name, reference), reference)
     raise UsageError(
-        unknown("protocol", reference, "the registry", REGISTRY)
+        unknown("protocol", reference, "the registry", known)
         + "; a protocol is a registered id, path.py[:name] or module:name"
     )
 
 
-def registered() -> list[Family]:
+def registered_families() -> list[Family]:
     """Return every registered family."""
-    return [load(reference).family for reference in REGISTRY]
+    return [load(reference).family for reference in known_protocols()]
 
 
 def _module_at(file: Path, shown: str) -> ModuleType:
@@ -200,14 +215,14 @@ def _module_at(file: Path, shown: str) -> ModuleType:
         raise UsageError(f"expected a Python file, and '{shown}' is none")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and string annotations look their module up
-    with _importing(shown, str(file.parent)):
+    with _importing(shown), _beside(str(file.parent)):
         spec.loader.exec_module(module)
     return module
 
 
 def _module_named(name: str) -> ModuleType:
     folder = str(Path.cwd())
-    with _importing(name, folder):
+    with _importing(name), _beside(folder):
         try:
             _find_first_in(folder, name.partition(".")[0])
             return importlib.import_module(name)
@@ -231,12 +246,19 @@ def _find_first_in(folder: str, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _importing(shown: str, folder: str) -> Iterator[None]:
-    """Run foreign module code: beside its neighbours, off standard output, its errors in one line.
-
-    Neighbours are looked for last, so that no file beside a protocol stands in for an installed module.
-    """
+def _beside(folder: str) -> Iterator[None]:
+    """Let a module import its neighbours, which are looked for last: none stands in for an installed module."""
     sys.path.append(folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            del sys.path[-1 - sys.path[::-1].index(folder)]
+
+
+@contextlib.contextmanager
+def _importing(shown: str) -> Iterator[None]:
+    """Run foreign module code off standard output, and tell its errors in one line."""
     try:
         with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
             yield
@@ -253,9 +275,6 @@ def _importing(shown: str, folder: str) -> Iterator[None]:
         raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
     except Exception as error:
         raise _broken(shown, error) from error
-    finally:
-        if folder in sys.path:
-            del sys.path[-1 - sys.path[::-1].index(folder)]
 
 
 @contextlib.contextmanager
@@ -294,11 +313,20 @@ def _broken(shown: str, error: Exception) -> InvalidSpecificationError:
 
 
 def _family_in(module: ModuleType, name: str, reference: str) -> Family:
-    if name:
-        if not hasattr(module, name):
-            raise UsageError(f"'{reference}': the module has no '{name}'")
-        return _as_family(getattr(module, name), reference)
-    return _as_family(_only_protocol(module, reference), reference)
+    if not name:
+        return _with_text(_as_family(_only_protocol(module, reference), reference), module, reference)
+    if not hasattr(module, name):
+        raise UsageError(f"'{reference}': the module has no '{name}'")
+    return _with_text(_as_family(getattr(module, name), reference), module, reference)
+
+
+def _with_text(family: Family, module: ModuleType, reference: str) -> Family:
+    """Give a family that brings no normative text the one that lies beside its module, and refuse a malformed one."""
+    with _blamed_on_the_specification(reference):
+        if not family.text.text and module.__file__:
+            family = replace(family, text=text_beside(module.__file__))
+        family.text.requirements()
+    return family
 
 
 def _only_protocol(module: ModuleType, reference: str) -> object:

@@ -10,7 +10,6 @@ from carnet_check.loading.families import Source
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
 from carnet_spec.language.printing import show_axiom, show_lines
-from carnet_spec.requirements import requirements
 
 
 def outline(campaign: Campaign) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def _variant(source: Source, plan: Plan) -> dict[str, Any]:
 
 
 def _claim(source: Source, protocol: Protocol, claim: Claim) -> dict[str, Any]:
-    required = requirements().get(claim.requirement)
+    required = source.family.text.requirements().get(claim.requirement)
     return {
         "name": claim.name,
         "sentence": claim.sentence,

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from carnet_check.semantics import State
 from carnet_spec.language import Instance, Kind, Protocol, Symbol
-from carnet_spec.language.protocol import UNNAMED
+from carnet_spec.language.statements import UNNAMED
 from carnet_spec.language.terms import BOOL
 
 Env = Mapping[str, str]

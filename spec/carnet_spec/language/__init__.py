@@ -36,7 +36,8 @@ from carnet_spec.language.expressions import (
 )
 from carnet_spec.language.family import Family, Finding, Profile, Scale, Variant
 from carnet_spec.language.instance import Instance, Row
-from carnet_spec.language.protocol import (
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.statements import (
     Assumption,
     Axiom,
     Claim,
@@ -45,7 +46,6 @@ from carnet_spec.language.protocol import (
     Goal,
     Initial,
     Invariant,
-    Protocol,
     Threat,
 )
 from carnet_spec.language.terms import Kind, Role, Sort, Symbol, Term

@@ -21,7 +21,9 @@ from carnet_spec.language.expressions import (
     formula_term,
     parameters,
 )
-from carnet_spec.language.protocol import (
+from carnet_spec.language.protocol import Protocol, listed, terms_of_action
+from carnet_spec.language.signature import sorts_in, symbols_in
+from carnet_spec.language.statements import (
     Assumption,
     Axiom,
     Claim,
@@ -30,12 +32,9 @@ from carnet_spec.language.protocol import (
     Goal,
     Initial,
     Invariant,
-    Protocol,
     Threat,
-    listed,
-    terms_of_action,
 )
-from carnet_spec.language.terms import Apply, Role, Sort, Symbol, Term, Var, sort_of, subterms, symbols_of, variables_in
+from carnet_spec.language.terms import Apply, Role, Symbol, Var, sort_of, symbols_of
 from carnet_spec.language.tracing import said_twice
 
 _Part = TypeVar("_Part", Guard, Update)
@@ -351,8 +350,8 @@ class Draft:
             assumptions=tuple(self._assumptions),
             defences=tuple(self._defences),
         )
-        symbols = _symbols(protocol)
-        return replace(protocol, symbols=symbols, sorts=_sorts(protocol, symbols))
+        symbols = symbols_in(protocol)
+        return replace(protocol, symbols=symbols, sorts=sorts_in(protocol, symbols))
 
 
 def _variable(param: Individual) -> Var:
@@ -375,67 +374,3 @@ def _resolved(action: Action, removed: tuple[str, ...]) -> Action:
         )
 
     return replace(action, guards=kept(action.guards), updates=kept(action.updates))
-
-
-def _symbols(protocol: Protocol) -> tuple[Symbol, ...]:
-    """Collect the symbols in order of first appearance, so that every reader sees the same order."""
-    found: dict[Symbol, None] = {}
-
-    def visit(term: Term) -> None:
-        for sub in subterms(term):
-            if isinstance(sub, Apply):
-                found.setdefault(sub.symbol)
-
-    for axiom in protocol.axioms:
-        visit(axiom.formula)
-    for action in protocol.actions:
-        for term in terms_of_action(action):
-            visit(term)
-        for update in action.updates:
-            found.setdefault(update.symbol)
-    for threat in protocol.threats:
-        for axiom in threat.axioms:
-            visit(axiom.formula)
-    for invariant in protocol.invariants:
-        visit(invariant.body)
-    for goal in protocol.goals:
-        visit(goal.body)
-    for live in protocol.liveness:
-        visit(live.trigger)
-        visit(live.response)
-    for initial in protocol.initial:
-        found.setdefault(initial.symbol)
-        visit(initial.value)
-    names = [symbol.name for symbol in found]
-    clashes = sorted({name for name in names if names.count(name) > 1})
-    if clashes:
-        raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
-    return tuple(found)
-
-
-def _variables(protocol: Protocol) -> Iterator[Var]:
-    """Yield every variable that is a parameter or bound in some formula, by name, where no symbol tells its sort."""
-    terms = [term for action in protocol.actions for term in terms_of_action(action)]
-    terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
-    stated = [(each.params, each.body) for each in protocol.invariants]
-    stated += [(goal.params, goal.body) for goal in protocol.goals]
-    for params, body in stated:
-        yield from params
-        terms.append(body)
-    terms += [initial.value for initial in protocol.initial]
-    terms += [part for live in protocol.liveness for part in (live.trigger, live.response)]
-    found = frozenset().union(*(variables_in(term) for term in terms))
-    yield from sorted(found, key=lambda var: (var.name, var.sort.name))
-
-
-def _sorts(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
-    found: dict[Sort, None] = {}
-    for symbol in symbols:
-        for sort in (*symbol.domain, symbol.result):
-            found.setdefault(sort)
-    for action in protocol.actions:
-        for param in action.params:
-            found.setdefault(sort_of(param))
-    for var in _variables(protocol):
-        found.setdefault(var.sort)
-    return tuple(sort for sort in found if sort.name != "Bool")

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.instance import Instance
-from carnet_spec.language.protocol import Goal, Protocol
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.requirements import NormativeText
+from carnet_spec.language.statements import Goal
 
 Scale = Mapping[str, int]
 """Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""
@@ -73,6 +75,9 @@ class Family:
             each other, so it grows no faster than the size.
         judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
             header names none.
+        round_goal: the goal that a whole round leads to, whose run the documentation draws; empty: it draws none.
+        text: the normative text; a family that brings none has that of ``requirements.md`` beside the module that it is
+            loaded from, if there is one.
     """
 
     id: str
@@ -89,6 +94,8 @@ class Family:
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     fresh_sizes: frozenset[str] = frozenset()
     judged_under: Callable[[Collection[str]], str] | None = None
+    round_goal: str = ""
+    text: NormativeText = field(default_factory=NormativeText)
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
-from carnet_spec.language.protocol import Axiom, Claim, Goal, Initial, Invariant
+from carnet_spec.language.statements import Axiom, Claim, Goal, Initial, Invariant
 from carnet_spec.language.terms import (
     TRUE,
     And,

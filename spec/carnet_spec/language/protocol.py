@@ -7,148 +7,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from carnet_spec.language.actions import Action
+from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.terms import Forall, Sort, Symbol, Term, Var
+from carnet_spec.language.statements import (
+    Assumption,
+    Axiom,
+    Claim,
+    Defence,
+    Eventually,
+    Goal,
+    Initial,
+    Invariant,
+    Threat,
+)
+from carnet_spec.language.terms import Sort, Symbol, Term
 
-_Named = TypeVar("_Named", Action, "Claim")
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """Something taken for granted, printed with every verdict that uses it.
-
-    ``built_in`` assumptions are in the very shape of the steps, so every verdict rests on them; the others are stated
-    by axioms, and a proof rests on those it used.
-    """
-
-    id: str
-    sentence: str
-    built_in: bool = False
-
-
-UNNAMED = "axiom: "
-"""Begins what is listed for an axiom that names no assumption."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axiom:
-    """A formula over rigid symbols that is assumed, and the assumption it states."""
-
-    name: str
-    formula: Term
-    assumption: str = ""
-    says: str = ""
-
-    @property
-    def states(self) -> str:
-        """The assumption that it states; one that names none is listed by its own name."""
-        return self.assumption or UNNAMED + self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Threat:
-    """A threat model: axioms about who is corrupt."""
-
-    id: str
-    title: str
-    axioms: tuple[Axiom, ...]
-
-    @property
-    def without_adversary(self) -> bool:
-        """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
-        return self.id == "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Defence:
-    """A named group of guards and updates that can be switched off together."""
-
-    id: str
-    title: str
-    base: str = ""
-    """The variant it is removed from; empty: the protocol's first main variant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Initial:
-    """The value of a symbol in the first state; relations without one start empty."""
-
-    symbol: Symbol
-    params: tuple[Var, ...]
-    value: Term
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """A formula that holds in every reachable state: a claim, or a lemma that helps to prove one."""
-
-    name: str
-    params: tuple[Var, ...]
-    body: Term
-    says: str = ""
-    under: tuple[str, ...] = ()
-    """The threat models a lemma is limited to; empty: all."""
-
-    @property
-    def formula(self) -> Term:
-        """The invariant closed over its parameters."""
-        return Forall(self.params, self.body) if self.params else self.body
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A property of every reachable state, under the threat models it is claimed for.
-
-    ``fails_under`` are the threat models under which it is *expected* to be violated; ``declared`` claims belong to a
-    layer that does not exist yet and are never reported as passed.
-    """
-
-    name: str
-    invariant: Invariant | None
-    sentence: str
-    requirement: str
-    source: str
-    under: tuple[str, ...]
-    fails_under: tuple[str, ...] = ()
-    declared: bool = False
-
-    @property
-    def checked(self) -> Invariant:
-        """The claim's invariant.
-
-        Raises:
-            SpecificationError: the claim is only declared.
-        """
-        if self.invariant is None:
-            raise SpecificationError(f"claim {self.name} is declared but not stated yet")
-        return self.invariant
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """Something that must be reachable, or everything proved would be vacuous."""
-
-    name: str
-    params: tuple[Var, ...]
-    body: Term
-    sentence: str
-    rounds: int = 1
-    """How many rounds an instance needs before the goal can be reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Eventually:
-    """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly."""
-
-    name: str
-    trigger: Term
-    response: Term
-    sentence: str
-    fair: tuple[str, ...] = ()
+_Named = TypeVar("_Named", Action, Claim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +80,39 @@ class Protocol:
         return tuple(claim.invariant for claim in self.claims if claim.invariant is not None) + self.lemmas
 
     @property
+    def encoded(self) -> str:
+        """The protocol as canonical JSON: equal protocols have equal texts, and others never do.
+
+        It holds all that engines read, and all words that are shown with a verdict: names, sentences and sources. It
+        holds no name of Python code, and nothing of the order in which sorts and symbols were declared. The tables
+        ``sorts`` and ``symbols`` define what the other parts refer to by name; :mod:`.encoding` has the parts.
+        """
+        write = Encoder()
+        return write.document(
+            {
+                "protocol": self.id,
+                "title": self.title,
+                "variant": self.variant,
+                "without": list(self.without),
+                "actions": [write.action(action) for action in self.actions],
+                "axioms": [write.axiom(axiom) for axiom in self.axioms],
+                "initially": [write.initial(initial) for initial in self.initial],
+                "claims": [write.claim(claim) for claim in self.claims],
+                "lemmas": [write.invariant(lemma) for lemma in self.lemmas],
+                "goals": [write.goal(goal) for goal in self.goals],
+                "liveness": [write.eventually(live) for live in self.liveness],
+                "threats": [write.threat(threat) for threat in self.threats],
+                "assumptions": [write.assumption(assumption) for assumption in self.assumptions],
+                "defences": [write.defence(defence) for defence in self.defences],
+            },
+            sorts=self.sorts,
+            symbols=self.symbols,
+        )
+
+    @property
     def digest(self) -> str:
-        """SHA-256 of the protocol's canonical text, in hex; equal digests mean equal specifications."""
-        return hashlib.sha256(repr(replace(self, sorts=(), symbols=())).encode()).hexdigest()
+        """SHA-256 of the protocol's canonical encoding, in hex; equal digests mean equal specifications."""
+        return hashlib.sha256(self.encoded.encode("ascii")).hexdigest()
 
 
 def _named(things: Iterable[_Named], name: str, what: str) -> _Named:

@@ -1,1 +1,1 @@
-"""The protocols that Carnet specifies, one module or folder each; :mod:`.registry` lists them by id."""
+"""The protocols that Carnet specifies, one folder each with its text; :mod:`.registry` lists them by id."""

@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from carnet_spec.language import SpecificationError
-from carnet_spec.requirements import Level, Page, pages
+from carnet_spec.language import Family, SpecificationError
+from carnet_spec.language.requirements import Level, NormativeText
 from docs._ext import carnet_pages
-from docs._ext.carnet_pages import registered, write
+from docs._ext.carnet_pages import is_implemented, registered_families, write
 from docs._ext.carnet_pages.assurance import Case, assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
 from docs._ext.carnet_pages.mended import mended
@@ -26,8 +26,7 @@ from docs._ext.carnet_pages.record import commands, recorded
 from tests.fixtures import toy
 
 ROOT = Path(__file__).parents[3]
-TEXT = Page(
-    "keys",
+TEXT = NormativeText(
     """# Keys
 
 **REQ-TOY-1** The lender MUST make a new key for every loan. (Source: folklore, 1)
@@ -35,15 +34,17 @@ TEXT = Page(
 **REQ-TOY-2** A key MUST stay secret. (Source: folklore, 9)
 
 **A1** The lender is never corrupt. (Source: convention)
-""",
+"""
 )
-LENT = Ran("pytest", "tests.test_toy", "test_new", ("REQ-TOY-1", "REQ-TOY-2"))
-TESTS = TestRun((LENT,), {"main": toy.FAMILY.protocol().digest})
+FAMILY = replace(toy.FAMILY, text=TEXT)
+LENT = Ran("pytest", "tests.test_toy", "test_new", ("toy-REQ-TOY-1", "toy-REQ-TOY-2"))
+TESTS = TestRun((LENT,), {"toy/main": toy.FAMILY.protocol().digest})
 CODE = {"REQ-TOY-1": ["toy.lend"], "REQ-TOY-2": ["toy.Loan"]}
 
 
-def found(text: Page = TEXT, tests: TestRun = TESTS, code: Any = CODE) -> dict[str, Case]:
-    return {case.requirement.id: case for case in cases([toy.FAMILY], [text], tests, code)}
+def found(text: NormativeText = TEXT, tests: TestRun = TESTS, code: Any = CODE) -> dict[str, Case]:
+    families = [replace(toy.FAMILY, text=text)]
+    return {case.requirement.id: case for case in cases(families, tests, {"toy": code})}
 
 
 def test_a_requirement_is_linked_to_steps_claims_tests_and_code() -> None:
@@ -62,11 +63,11 @@ MISSING: dict[str, tuple[dict[str, Any], str]] = {
     "a test that passed": ({"tests": TestRun((replace(LENT, passed=False),))}, "REQ-TOY-1: no test that passed"),
     "a place": ({"code": {}}, "REQ-TOY-2: no place in code enforces it"),
     "an obligation": (
-        {"text": Page("keys", "# Keys\n\n**REQ-TOY-7** A key MUST shine. (Source: none)\n")},
+        {"text": NormativeText("# Keys\n\n**REQ-TOY-7** A key MUST shine. (Source: none)\n")},
         "REQ-TOY-7: no obligation",
     ),
     "where it is assumed": (
-        {"text": Page("keys", "# Keys\n\n**A7** Keys shine. (Source: none)\n")},
+        {"text": NormativeText("# Keys\n\n**A7** Keys shine. (Source: none)\n")},
         "A7: no axiom",
     ),
 }
@@ -81,21 +82,23 @@ def test_a_gap_is_refused_by_name(what: str) -> None:
 
 def test_a_sentence_that_is_cited_and_not_written_is_refused() -> None:
     """The text is the only place of sentences, so an id that is cited nowhere in it is a gap as well."""
-    half = Page("keys", TEXT.text.replace("**REQ-TOY-2** A key MUST stay secret. (Source: folklore, 9)", ""))
+    half = NormativeText(TEXT.text.replace("**REQ-TOY-2** A key MUST stay secret. (Source: folklore, 9)", ""))
     with pytest.raises(SpecificationError, match="REQ-TOY-2: cited by toy, and no sentence has this id"):
-        cases([toy.FAMILY], [half], TESTS, CODE, complete=True)
+        cases([replace(toy.FAMILY, text=half)], TESTS, {"toy": CODE}, complete=True)
 
 
 # -- the registered protocols ---------------------------------------------------------------------
 
 
-@functools.cache
-def registered_cases(text: tuple[Page, ...] = tuple(pages()), complete: bool = True) -> dict[str, Case]:
+def recorded_cases(families: list[Family]) -> dict[str, Case]:
     results = [json.loads(path.read_text("utf-8")) for path in (ROOT / "docs" / "results").glob("*.json")]
-    families = registered()
-    ran = read(ROOT / "docs" / JUNIT)
-    whole = cases(families, text, ran, places(families, results), complete=complete)
-    return {case.requirement.id: case for case in whole}
+    code = {family.id: places([family], results) for family in families if is_implemented(family)}
+    return {case.id: case for case in cases(families, read(ROOT / "docs" / JUNIT), code, complete=True)}
+
+
+@functools.cache
+def registered_cases() -> dict[str, Case]:
+    return recorded_cases(registered_families())
 
 
 NORMATIVE = [id for id, case in registered_cases().items() if case.requirement.level is not Level.ASSUMPTION]
@@ -115,10 +118,15 @@ def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
 
 
 def test_no_sentence_can_be_lost_unnoticed() -> None:
-    less = tuple(replace(part, text=re.sub(r"\*\*((REQ|CLAIM)-[A-Z0-9-]+)\*\*", "", part.text)) for part in pages())
+    def less(text: NormativeText) -> NormativeText:
+        return replace(text, text=re.sub(r"\*\*((REQ|CLAIM)-[A-Z0-9-]+)\*\*", "", text.text))
+
     with pytest.raises(SpecificationError) as refused:
-        registered_cases(less)
-    assert [id for id in NORMATIVE if f"{id}: cited by" not in str(refused.value)] == []
+        recorded_cases([replace(family, text=less(family.text)) for family in registered_families()])
+    said = (
+        f"{case.requirement.id}: cited by {case.family}," for case in map(registered_cases().get, NORMATIVE) if case
+    )
+    assert [missing for missing in said if missing not in str(refused.value)] == []
 
 
 @pytest.mark.parametrize("id", NORMATIVE)
@@ -137,7 +145,7 @@ def test_a_gap_ends_the_build(tmp_path: Path) -> None:
     (tmp_path / "conf.py").write_text(head)
     done = sphinx(tmp_path, tmp_path / "html")
     assert done.returncode != 0
-    assert "REQ-KEY-01: no test that passed verifies it" in done.stderr
+    assert "gpu-travelling-REQ-KEY-01: no test that passed verifies it" in done.stderr
 
 
 def sphinx(source: Path, to: Path) -> subprocess.CompletedProcess[str]:
@@ -189,7 +197,7 @@ def run(**changes: Any) -> dict[str, Any]:
 
 
 def attacks(*runs: dict[str, Any]) -> str:
-    return assurance([toy.FAMILY], list(found().values()), runs, TESTS)["assurance/attacks.md"]
+    return assurance([FAMILY], list(found().values()), runs, TESTS)["assurance/attacks.md"]
 
 
 def test_an_attack_is_shown_with_what_it_breaks_and_its_command() -> None:
@@ -216,7 +224,7 @@ def test_every_defence_and_every_finding_is_recorded() -> None:
 @pytest.mark.skipif(util.find_spec("sphinx_needs") is None, reason="needs the docs extra; CI builds all pages anyway")
 def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    pages = assurance([toy.FAMILY], list(found().values()), [run()], TESTS)
+    pages = assurance([FAMILY], list(found().values()), [run()], TESTS)
     write(source, pages | {"assurance/mended.md": mended([], {}, "")})
     settings = (ROOT / "docs" / "conf.py").read_text("utf-8").partition("# The assurance case")[2]
     used = "myst_parser", "sphinx_needs", "sphinx_test_reports"
@@ -227,7 +235,8 @@ def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     report.parent.mkdir()
     report.write_text(
         '<testsuites><testsuite name="pytest"><testcase classname="tests.test_toy" name="test_new"><properties>'
-        '<property name="verifies" value="REQ-TOY-1, REQ-TOY-2"/></properties></testcase></testsuite></testsuites>'
+        '<property name="verifies" value="toy-REQ-TOY-1, toy-REQ-TOY-2"/></properties></testcase></testsuite>'
+        "</testsuites>"
     )
     done = sphinx(source, tmp_path / "html")
     assert (done.stderr, done.returncode) == ("", 0)
@@ -241,7 +250,7 @@ def test_the_findings_page_tells_of_every_finding_and_each_was_found_in_this_spe
     told = (ROOT / "docs" / "findings.md").read_text("utf-8")
     kept = json.loads((ROOT / "docs" / "results" / "attacks" / "gpu-travelling.json").read_text("utf-8"))
     runs = {each["finding"]: each for each in kept if each["finding"]}
-    (family,) = (family for family in registered() if family.id == "gpu-travelling")
+    (family,) = (family for family in registered_families() if family.id == "gpu-travelling")
     assert set(runs) == {finding.id for finding in family.findings}
     for id, each in runs.items():
         assert re.search(rf"\b{id}\b", told), id

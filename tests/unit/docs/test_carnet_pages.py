@@ -15,22 +15,22 @@ from typing import Any
 import pytest
 
 from carnet_spec.language import Draft, SpecificationError
-from carnet_spec.requirements import Page
+from carnet_spec.language.requirements import NormativeText
 from docs._ext.carnet_pages import api, specification, write
 from docs._ext.carnet_pages.markdown import code, label, prose, table
 from tests.fixtures import toy
 
 ROOT = Path(__file__).parents[3]
-TEXT = Page(
-    "keys",
+TEXT = NormativeText(
     """# Keys
 
 **REQ-TOY-1** The lender MUST make a new key for every loan. (Source: folklore, 1)
 * **REQ-TOY-2** A key MUST stay secret. (Source: folklore, 9)
 
 **A1** The lender is never corrupt. (Source: convention)
-""",
+"""
 )
+FAMILY = replace(toy.FAMILY, text=TEXT)
 
 
 def _result(claim: str, threat: str, verdict: str, **more: Any) -> dict[str, Any]:
@@ -48,23 +48,23 @@ def _run(*results: dict[str, Any], digest: str | None = None) -> dict[str, Any]:
 
 
 def _pages(**results: Any) -> dict[str, str]:
-    return specification([toy.FAMILY], [TEXT], results)
+    return specification([FAMILY], results)
 
 
 def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
     made = _pages()
     assert sorted(made) == [
         "index.md",
-        "text/keys.md",
         "toy/actions.md",
         "toy/claims.md",
         "toy/diagrams.md",
         "toy/index.md",
+        "toy/requirements.md",
         "toy/state.md",
         "verdicts.md",
     ]
     listed = set(re.findall(r"^[\w/-]+$", made["index.md"], re.MULTILINE))
-    assert {"toy/index", "text/keys", "verdicts"} <= listed
+    assert {"toy/index", "verdicts"} <= listed
     assert all(text.endswith("\n") and not text.endswith("\n\n") for text in made.values())
 
 
@@ -74,8 +74,8 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a sort": ("toy/index.md", "| `Key` | any number, drawn fresh |"),
     "an enumeration": ("toy/index.md", "| `Phase` | `HOME`, `AWAY` |"),
     "a threat model": ("toy/index.md", "none\n: nobody is corrupt\n\n  `∀x: Agent. ¬corrupt(x)`"),
-    "an assumption": ("toy/index.md", "| {ref}`A1 <a1>` | The lender is never corrupt. |"),
-    "an axiom": ("toy/index.md", "| lender honest | `¬corrupt(lender)` | {ref}`A1 <a1>` |"),
+    "an assumption": ("toy/index.md", "| {ref}`A1 <toy-a1>` | The lender is never corrupt. |"),
+    "an axiom": ("toy/index.md", "| lender honest | `¬corrupt(lender)` | {ref}`A1 <toy-a1>` |"),
     "a defence": ("toy/index.md", "| `fresh-key` | Every loan has a key of its own. | {ref}`lend"),
     "a shortcut": ("toy/index.md", "{ref}`take_back <toy-action-take-back>`: the right key<br>no {ref}`forget"),
     "a variant": ("toy/index.md", "| `forgetful` | one key for all loans |  | fresh-key |"),
@@ -91,7 +91,10 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a tagged guard": ("toy/actions.md", "| fresh | fresh key | `key is new` | `fresh-key` |"),
     "an update": ("toy/actions.md", "| update | revoke | `remove lent(agent, current) for every agent: Agent` |  |"),
     "a message": ("toy/actions.md", r"*Message:* lender -\> `to`: `key`"),
-    "a source and a requirement": ("toy/actions.md", "(source: folklore, 1; enforces {ref}`REQ-TOY-1 <req-toy-1>`)"),
+    "a source and a requirement": (
+        "toy/actions.md",
+        "(source: folklore, 1; enforces {ref}`REQ-TOY-1 <toy-req-toy-1>`)",
+    ),
     "what is a shortcut": ("toy/actions.md", "exists only without `return-checked`"),
     "a cost": ("toy/actions.md", "counts 1 against an adversary's budget"),
     "a rule": ("toy/actions.md", "rule `read(user: Agent, key: Key)`"),
@@ -103,12 +106,12 @@ SHOWN: dict[str, tuple[str, str]] = {
         "toy/claims.md",
         "```text\n∀x: Agent, k: Key. knows(x, k) ∧ ¬corrupt(owner(k)) →",
     ),
-    "a claim's requirement": ("toy/claims.md", "(states {ref}`REQ-TOY-2 <req-toy-2>`; source: folklore, 9)"),
+    "a claim's requirement": ("toy/claims.md", "(states {ref}`REQ-TOY-2 <toy-req-toy-2>`; source: folklore, 9)"),
     "a requirement without a text": ("toy/claims.md", "(states REQ-TOY-3; source: folklore, 10)"),
     "a goal": ("toy/claims.md", "### loan-ends\n\nA loan ends.\n\n```text\n∃a: Agent"),
     "a lemma": ("toy/claims.md", "### known\\_keys\\_are\\_used\n\nNobody knows a key before it is made."),
-    "a normative sentence": ("text/keys.md", "(req-toy-1)=\n**REQ-TOY-1** The lender MUST"),
-    "a normative item": ("text/keys.md", "\n\n(req-toy-2)=\n**REQ-TOY-2** A key MUST"),
+    "a normative sentence": ("toy/requirements.md", "(toy-req-toy-1)=\n**REQ-TOY-1** The lender MUST"),
+    "a normative item": ("toy/requirements.md", "\n\n(toy-req-toy-2)=\n**REQ-TOY-2** A key MUST"),
     "no run": ("verdicts.md", "No long run is recorded."),
 }
 
@@ -134,7 +137,7 @@ def test_what_another_main_variant_does_differently_is_shown() -> None:
             made.__dict__["_actions"].append(replace(action, name="lend_again"))
         return made
 
-    made = specification([replace(toy.FAMILY, draft=draft, main=("main", "forgetful"))], [TEXT], {})
+    made = specification([replace(FAMILY, draft=draft, main=("main", "forgetful"))], {})
     assert "## In variant forgetful instead\n\n(toy-forgetful-action-lend-again)=" in made["toy/actions.md"]
     assert made["toy/actions.md"].count("### lend\n") == 1
 

@@ -21,7 +21,7 @@ MAIN = FAMILY.protocol(FAMILY.main[0])
 
 
 def shown(family: Any, run: dict[str, Any] | None = None) -> str:
-    return specification([family], [], {}, {family.id: run} if run else {})[f"{family.id}/diagrams.md"]
+    return specification([family], {}, {family.id: run} if run else {})[f"{family.id}/diagrams.md"]
 
 
 def drawn(page: str) -> list[ElementTree.Element]:

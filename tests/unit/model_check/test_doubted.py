@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_spec.language import Formula, forall, implies
-from carnet_spec.language.layers import departures
+from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.terms import Forall, free_variables
 from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full, one_each_at_one_place

@@ -13,9 +13,9 @@ from carnet_check.engines.explicit.relevance import Relevance
 from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Invariant, Row, Term, Update
+from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.polarity import signed_symbols
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.freshness import told_apart
-from carnet_spec.language.lints.polarity import signed_symbols
 from carnet_spec.language.terms import Var, symbols_of
 
 

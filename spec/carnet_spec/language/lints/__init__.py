@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from carnet_spec.language.analysis.initialisation import early_reads
+from carnet_spec.language.analysis.stratification import stratification
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
@@ -50,7 +51,6 @@ from carnet_spec.language.lints.wording import (
     threats,
 )
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.stratify import stratification
 from carnet_spec.language.terms import BOOL, Apply, Kind, Symbol, conjunction
 
 

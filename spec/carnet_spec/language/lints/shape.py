@@ -15,7 +15,8 @@ from carnet_spec.language.lints.common import (
     repeated,
     strangers,
 )
-from carnet_spec.language.protocol import Axiom, Protocol, terms_of_action
+from carnet_spec.language.protocol import Protocol, terms_of_action
+from carnet_spec.language.statements import Axiom
 from carnet_spec.language.terms import Var, free_variables, sort_of, symbols_of
 
 

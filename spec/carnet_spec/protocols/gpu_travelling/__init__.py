@@ -1,8 +1,8 @@
 """GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
 
-Modules, in reading order: the words (vocabulary, counters, orders), what honest parties do (setup, rotation, handover,
-homecoming, training, schedules), what the adversary does and deduces (adversary, deductions), what holds (claims,
-goals, lemmas), and the whole (design, instances).
+Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary, counters, orders), what
+honest parties do (setup, rotation, handover, returning, training, schedules), what the adversary does and deduces
+(adversary, deductions), what holds (claims, goals, lemmas), and the whole (design, instances).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from carnet_spec.protocols.gpu_travelling.instances import (
     instance,
     judged_under,
 )
+from carnet_spec.protocols.gpu_travelling.text import TEXT
 
 FAMILY = Family(
     id=ID,
@@ -33,4 +34,6 @@ FAMILY = Family(
     options={"holders": ("N", "Data holders."), "rounds": ("R", "Hand-overs and returns.")},
     fresh_sizes=FRESH_SIZES,
     judged_under=judged_under,
+    round_goal="trained",
+    text=TEXT,
 )

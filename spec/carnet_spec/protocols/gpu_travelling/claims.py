@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Custody,
@@ -66,17 +67,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     tampered,
     the_model,
 )
-from carnet_spec.requirements import requirements
 
 ALL = ("outsider", "holder", "hypervisor", "collusion")
 EVERYWHERE = (*ALL, "past-keys")
-
-
-def said(id: str) -> str:
-    """Return the normative sentence with this id; it is written in the text alone."""
-    return requirements()[id].sentence
-
-
 _ANALYSIS = "deck, Security Analysis"
 
 
@@ -116,7 +109,7 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
 def _secrecy(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="confidentiality",
-        sentence=said("CLAIM-CONFIDENTIALITY"),
+        sentence=sentence("CLAIM-CONFIDENTIALITY"),
         requirement="CLAIM-CONFIDENTIALITY",
         source="deck, Threat Model: each data holder's dataset is protected",
         under=made.all,
@@ -128,7 +121,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="key-isolation",
-        sentence=said("CLAIM-KEY-ISOLATION"),
+        sentence=sentence("CLAIM-KEY-ISOLATION"),
         requirement="CLAIM-KEY-ISOLATION",
         source=f"{_ANALYSIS}, Collusion: no way for a holder to intercept the next one's traffic",
         under=made.keys,
@@ -157,7 +150,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
 def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="forward-isolation",
-        sentence=said("CLAIM-FORWARD-ISOLATION"),
+        sentence=sentence("CLAIM-FORWARD-ISOLATION"),
         requirement="CLAIM-FORWARD-ISOLATION",
         source="Carnet: what rotation is for, beyond the deck",
         under=made.past,
@@ -184,7 +177,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
 def _model_secrecy(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="model-confidentiality",
-        sentence=said("CLAIM-MODEL-CONFIDENTIALITY"),
+        sentence=sentence("CLAIM-MODEL-CONFIDENTIALITY"),
         requirement="CLAIM-MODEL-CONFIDENTIALITY",
         source="deck, Threat Model: the model is not protected against a malicious data holder",
         under=made.model,
@@ -197,7 +190,7 @@ def _model_secrecy(draft: Draft, made: Scope) -> None:
 def _freshness(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="iv-unique",
-        sentence=said("CLAIM-IV-UNIQUE"),
+        sentence=sentence("CLAIM-IV-UNIQUE"),
         requirement="CLAIM-IV-UNIQUE",
         source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
         under=made.everywhere,
@@ -218,7 +211,7 @@ def _freshness(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="no-replay",
-        sentence=said("CLAIM-NO-REPLAY"),
+        sentence=sentence("CLAIM-NO-REPLAY"),
         requirement="CLAIM-NO-REPLAY",
         source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV",
         under=made.everywhere,
@@ -230,7 +223,7 @@ def _freshness(draft: Draft, made: Scope) -> None:
 def _memory(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="clean-handoff",
-        sentence=said("CLAIM-CLEAN-HANDOFF"),
+        sentence=sentence("CLAIM-CLEAN-HANDOFF"),
         requirement="CLAIM-CLEAN-HANDOFF",
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
         under=made.everywhere,
@@ -243,7 +236,7 @@ def _memory(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="no-implant",
-        sentence=said("CLAIM-NO-IMPLANT"),
+        sentence=sentence("CLAIM-NO-IMPLANT"),
         requirement="CLAIM-NO-IMPLANT",
         source=f"{_ANALYSIS}: code is reuploaded each time",
         under=made.everywhere,
@@ -253,7 +246,7 @@ def _memory(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="trains-verified",
-        sentence=said("CLAIM-TRAINS-VERIFIED"),
+        sentence=sentence("CLAIM-TRAINS-VERIFIED"),
         requirement="CLAIM-TRAINS-VERIFIED",
         source="deck, System Architecture: verification of the integrity of code and model",
         under=made.everywhere,
@@ -263,7 +256,7 @@ def _memory(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="gpu-genuine",
-        sentence=said("CLAIM-GPU-GENUINE"),
+        sentence=sentence("CLAIM-GPU-GENUINE"),
         requirement="CLAIM-GPU-GENUINE",
         source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
         under=made.everywhere,
@@ -289,7 +282,7 @@ def _memory(draft: Draft, made: Scope) -> None:
 def _agreement(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="data-agreement",
-        sentence=said("CLAIM-DATA-AGREEMENT"),
+        sentence=sentence("CLAIM-DATA-AGREEMENT"),
         requirement="CLAIM-DATA-AGREEMENT",
         source="Carnet (dropped tail, replay, injection)",
         under=made.everywhere,
@@ -301,7 +294,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="handoff-agreement",
-        sentence=said("CLAIM-HANDOFF-AGREEMENT"),
+        sentence=sentence("CLAIM-HANDOFF-AGREEMENT"),
         requirement="CLAIM-HANDOFF-AGREEMENT",
         source="deck, System Architecture; Lowe's injective agreement",
         under=made.everywhere,
@@ -326,7 +319,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="single-custody",
-        sentence=said("CLAIM-SINGLE-CUSTODY"),
+        sentence=sentence("CLAIM-SINGLE-CUSTODY"),
         requirement="CLAIM-SINGLE-CUSTODY",
         source="deck, Enabler: sharing the key is sharing the GPU",
         under=made.everywhere,
@@ -349,7 +342,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
 def _authenticity(draft: Draft, made: Scope) -> None:
     @draft.claim(
         name="orchestrator-genuine",
-        sentence=said("CLAIM-ORCHESTRATOR-GENUINE"),
+        sentence=sentence("CLAIM-ORCHESTRATOR-GENUINE"),
         requirement="CLAIM-ORCHESTRATOR-GENUINE",
         source="deck, Threat Model: a holder trusts the orchestrator",
         under=made.everywhere,
@@ -359,7 +352,7 @@ def _authenticity(draft: Draft, made: Scope) -> None:
 
     @draft.claim(
         name="no-silent-reset",
-        sentence=said("CLAIM-NO-SILENT-RESET"),
+        sentence=sentence("CLAIM-NO-SILENT-RESET"),
         requirement="CLAIM-NO-SILENT-RESET",
         source="Carnet (attest, reset, re-attach)",
         under=made.everywhere,

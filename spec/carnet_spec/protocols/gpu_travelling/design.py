@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
+from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import CONFINED, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
-from carnet_spec.protocols.gpu_travelling.returning import specify_homecoming
+from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
 from carnet_spec.protocols.gpu_travelling.training import specify_training
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -47,7 +49,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     some_holder_corrupt,
     the_model,
 )
-from carnet_spec.requirements import Level, requirements
 
 ID = "gpu-travelling"
 TITLE = "GPU Travelling: one confidential GPU, routed to distrusting data holders in turn"
@@ -126,7 +127,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     specify_rotation_out(draft, schedule)
     specify_handover(draft, schedule)
     specify_rotation_in(draft, schedule)
-    specify_homecoming(draft)
+    specify_return(draft)
     specify_training(draft, schedule)
     specify_adversary(draft, confined=confined)
     specify_deductions(draft, confined=confined, inner_key=inner_key)
@@ -139,7 +140,7 @@ BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8")
 
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
-    for id, requirement in requirements().items():
+    for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in (*BUILT_IN, *also_built_in))
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")

@@ -37,7 +37,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def specify_homecoming(draft: Draft) -> None:
+def specify_return(draft: Draft) -> None:
     """Add the fence and the check to ``draft``."""
     _order_fence(draft)
     _fence_too_early(draft)

@@ -28,6 +28,7 @@ from carnet_spec.language import (
     rigid_relation,
     variable,
 )
+from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ORCHESTRATOR,
     Agent,
@@ -49,7 +50,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     sealed,
     session,
 )
-from carnet_spec.requirements import requirements
 
 AGE, LEASE, LIMIT = "attestation-age", "lease", "key-usage-limit"
 
@@ -206,11 +206,9 @@ def _refuse_past_limit(draft: Draft, name: str, below: Formula) -> None:
 
 
 def _claim(draft: Draft, under: tuple[str, ...]) -> None:
-    said = requirements()
-
     @draft.claim(
         name="key-lifetime",
-        sentence=said["CLAIM-KEY-LIFETIME"].sentence,
+        sentence=sentence("CLAIM-KEY-LIFETIME"),
         requirement="CLAIM-KEY-LIFETIME",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
         under=under,
@@ -222,7 +220,7 @@ def _claim(draft: Draft, under: tuple[str, ...]) -> None:
 
     @draft.claim(
         name="fresh-attestation",
-        sentence=said["CLAIM-FRESH-ATTESTATION"].sentence,
+        sentence=sentence("CLAIM-FRESH-ATTESTATION"),
         requirement="CLAIM-FRESH-ATTESTATION",
         source="RFC 9334 section 10",
         under=under,
@@ -232,7 +230,7 @@ def _claim(draft: Draft, under: tuple[str, ...]) -> None:
 
     @draft.claim(
         name="bounded-custody",
-        sentence=said["CLAIM-BOUNDED-CUSTODY"].sentence,
+        sentence=sentence("CLAIM-BOUNDED-CUSTODY"),
         requirement="CLAIM-BOUNDED-CUSTODY",
         source="Carnet (a holder that keeps the GPU)",
         under=under,

@@ -23,7 +23,7 @@ from carnet_spec.language import (
     rigid_function,
     rigid_relation,
 )
-from carnet_spec.language.stratify import stratification
+from carnet_spec.language.analysis.stratification import stratification
 from tests.fixtures import toy
 
 PARTY = Role("party")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Kind, Step, constant, flag, relation
-from tests.unit.spec.lint_rows import Part, act, claim, given, learn, pass_on, rule, secret
-from tests.unit.spec.vocabulary import (
+from tests.unit.spec.language.lints.pieces import Part, act, claim, given, learn, pass_on, rule, secret
+from tests.unit.spec.language.vocabulary import (
     PARTY,
     Agent,
     Key,

@@ -1,4 +1,4 @@
-"""What each lint complains about, and the like that it lets pass: named rows for its tests."""
+"""What the lints about meaning complain about, and the like that they let pass: named rows for their tests."""
 
 from __future__ import annotations
 
@@ -9,21 +9,39 @@ from typing import Any
 from carnet_spec.language import (
     Draft,
     Formula,
-    Kind,
     Step,
     exists,
     forall,
     implies,
-    relation,
-    rigid_function,
-    rigid_relation,
     true,
     used,
 )
-from tests.unit.spec.vocabulary import (
+from tests.unit.spec.language.lints.pieces import (
+    DECLARED,
+    Body,
+    Part,
+    act,
+    ally,
+    assume,
+    axiom,
+    claim,
+    given,
+    goal,
+    learn,
+    likes,
+    nobodys,
+    pass_on,
+    posted,
+    reads_known,
+    rule,
+    secret,
+    seen_by,
+    tagged,
+    writes_theirs,
+)
+from tests.unit.spec.language.vocabulary import (
     ADVERSARY,
     OTHER,
-    PARTY,
     Agent,
     Key,
     Phase,
@@ -43,73 +61,11 @@ from tests.unit.spec.vocabulary import (
     theirs,
 )
 
-Body = Callable[..., None]
-Part = Callable[[Draft], object]
-
-
-def act(body: Body, **options: Any) -> Part:
-    """An action, in order but for what ``options`` say."""
-    in_order: dict[str, Any] = {
-        "by": PARTY,
-        "says": "it happens",
-        "source": "slide 1",
-        "message": "party -> all: it",
-    } | options
-    return lambda draft: draft.action(**in_order)(body)
-
-
-def rule(body: Body, **options: Any) -> Part:
-    """A rule, in order but for what ``options`` say."""
-    in_order: dict[str, Any] = {"by": ADVERSARY, "says": "it is learned", "source": "slide 2"} | options
-    return lambda draft: draft.rule(**in_order)(body)
-
-
-def claim(body: Callable[..., Formula], **options: Any) -> Part:
-    """A claim, in order but for what ``options`` say."""
-    in_order: dict[str, Any] = {
-        "name": "peace",
-        "sentence": "Nothing happens.",
-        "requirement": "REQ-1",
-        "source": "slide 3",
-        "under": ("any",),
-    } | options
-    return lambda draft: draft.claim(**in_order)(body)
-
-
-def pass_on(step: Step, a: Agent, k: Key) -> None:
-    """An action that breaks no rule."""
-    step.require("known", own(a, k) & enrolled(a))
-    step.insert(sent(a, k))
-
-
-def learn(step: Step, a: Agent, k: Key) -> None:
-    """A rule that breaks no rule."""
-    step.given("sent", sent(a, k))
-    step.insert(knows(a, k))
-
-
-def secret(a: Agent, k: Key) -> Formula:
-    """A claim that breaks no rule."""
-    return implies(knows(a, k), enrolled(a))
-
-
-def _plain(step: Step) -> None:
-    step.require("ready", ready)
-    step.remove(ready)
-
 
 def _requires(formula: Callable[[Agent, Key], Formula]) -> Body:
     def body(step: Step, a: Agent, k: Key) -> None:
         step.require("own", own(a, k))
         step.require("it", formula(a, k))
-
-    return body
-
-
-def given(formula: Callable[[Agent, Key], Formula]) -> Body:
-    def body(step: Step, a: Agent, k: Key) -> None:
-        step.require("own", own(a, k))
-        step.given("it", formula(a, k))
 
     return body
 
@@ -155,23 +111,10 @@ def _ghost_actor(step: Step, a: Agent) -> None:
     step.remove(ready)
 
 
-def writes_theirs(step: Step, a: Agent, k: Key) -> None:
-    step.require("own", own(a, k))
-    step.insert(theirs(a, k))
-
-
 def _writes_neighbours(step: Step, a: Agent, b: Agent, k: Key) -> None:
     step.actor(a, ~corrupt(a))
     step.require("own", own(a, k))
     step.insert(own(b, k))
-
-
-def tagged(defence: str) -> Body:
-    def body(step: Step, a: Agent, k: Key) -> None:
-        step.require("known", own(a, k), defence=defence)
-        step.insert(sent(a, k))
-
-    return body
 
 
 def _unless(step: Step, a: Agent, k: Key) -> None:
@@ -235,11 +178,6 @@ def _known_before(a: Agent, k: Key) -> Formula:
     return implies(sent(a, k), knows(a, k))
 
 
-def _reads_known(step: Step, a: Agent, k: Key) -> None:
-    step.given("known", knows(a, k))
-    step.insert(sent(a, k))
-
-
 def _ready_once_known(step: Step, a: Agent, k: Key) -> None:
     step.given("own", own(a, k))
     step.insert(ready, when=knows(a, k))
@@ -264,44 +202,6 @@ def _costly(draft: Draft) -> None:
     actions[-1] = replace(actions[-1], cost=1)
 
 
-def _declares(*ids: str) -> Part:
-    def declare(draft: Draft) -> None:
-        for id in ids:
-            draft.defence(id, f"a {id}")
-
-    return declare
-
-
-def _axiom(formula: Formula, assumption: str = "") -> Part:
-    return lambda draft: draft.axiom("a law", formula, assumption=assumption)
-
-
-def _assume(draft: Draft) -> None:
-    draft.assumption("A1", "The law holds.")
-
-
-def _goal(sentence: str, formula: Callable[[Agent, Key], Formula] = own) -> Part:
-    def holds(a: Agent, k: Key) -> Formula:
-        return formula(a, k)
-
-    return lambda draft: draft.goal(sentence=sentence)(holds)
-
-
-def _named(name: str) -> Part:
-    def state(a: Agent, k: Key) -> Formula:
-        return implies(own(a, k), used(k))
-
-    state.__name__ = name
-    return lambda draft: draft.lemma(state)
-
-
-def _lemma_under(threat: str) -> Part:
-    def limited(a: Agent, k: Key) -> Formula:
-        return implies(own(a, k), used(k))
-
-    return lambda draft: draft.lemma_under(threat)(limited)
-
-
 def _is_ready(a: Agent) -> Formula:
     return ready
 
@@ -314,37 +214,7 @@ def _always(formula: Formula) -> Part:
     return lambda draft: draft.eventually("live", formula, ready, sentence="It comes.")
 
 
-seen_by = relation("seen_by", Agent, kind=Kind.STATE, of=PARTY)
-nobodys = relation("nobodys", Agent, kind=Kind.STATE)
-posted = relation("posted", Agent, kind=Kind.PUBLIC)
-ally = rigid_function("ally", Agent, to=Agent)
-likes = rigid_relation("likes", Agent, Agent)
-
-DECLARED = _declares("moat")
-
 COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
-    "two claims of a name": ("names", (claim(secret), claim(secret)), "two claims or lemmas are called 'peace'"),
-    "a lemma named like a claim": ("names", (claim(secret), _named("peace")), "two claims or lemmas"),
-    "two axioms of a name": ("names", (_axiom(true), _axiom(true)), "two axioms are called 'a law'"),
-    "two threat models of an id": ("names", (lambda d: d.threat("any", "again"),), "two threat models"),
-    "two defences of an id": ("names", (DECLARED, DECLARED, act(tagged("moat"))), "two defences"),
-    "two assumptions of an id": ("names", (_assume, _assume), "two assumptions are called 'A1'"),
-    "two goals of a name": ("names", (_goal("x"), _goal("y")), "two goals are called 'holds'"),
-    "no sentence": ("sentence", (act(pass_on, says=" "),), "say in 'says' what happens"),
-    "no sentence for a goal": ("sentence", (_goal(""),), "has no sentence"),
-    "a place for no parameter": ("sentence", (act(pass_on, says="{a} sends {it}"),), "place {it}, but the parameters"),
-    "an open place": ("sentence", (act(pass_on, says="{a sends"),), "cannot be filled in"),
-    "no source": ("source", (act(pass_on, source=""),), "has no source"),
-    "no source for a claim": ("source", (claim(secret, source=""),), "has no source"),
-    "a message without an arrow": ("message", (act(pass_on, message=""),), "message='sender -> receiver: text'"),
-    "an arrow without a text": ("message", (act(pass_on, message="a -> b"),), "must read"),
-    "an arrow with a strange place": ("message", (act(pass_on, message="{x} -> b: c"),), "has a place {x}"),
-    "a claim without a sentence": ("claims", (claim(secret, sentence=""),), "has no sentence"),
-    "a claim without a requirement": ("claims", (claim(secret, requirement=""),), "has no requirement"),
-    "a claim under nothing": ("claims", (claim(secret, under=()),), "claimed under no threat model"),
-    "a claim both ways": ("claims", (claim(secret, fails_under=("any",)),), "choose one"),
-    "a claim under an unknown threat": ("threats", (claim(secret, under=("war",)),), "'war' that is not declared"),
-    "a lemma under an unknown threat": ("threats", (_lemma_under("war"),), "write one of any"),
     "a check of the truth": (
         "visibility",
         (act(_requires(lambda a, k: ~corrupt(a))),),
@@ -383,8 +253,8 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a variable of another's": ("scope", (act(_leaking),), "mentions a.1, which is no parameter"),
     "an each inside an argument": ("scope", (act(_nested_each),), "use it as an argument of its own"),
     "an unused parameter": ("unused", (act(_unused),), "parameter b is used by no guard or update"),
-    "an axiom about what changes": ("axioms", (_axiom(ready),), "reads ready, which changes"),
-    "an axiom of no assumption": ("axioms", (_axiom(true, "A9"),), "states assumption 'A9', which is not declared"),
+    "an axiom about what changes": ("axioms", (axiom(ready),), "reads ready, which changes"),
+    "an axiom of no assumption": ("axioms", (axiom(true, "A9"),), "states assumption 'A9', which is not declared"),
     "a threat about what changes": ("axioms", (lambda d: d.threat("t", "T", law=ready),), "axiom t: law: reads ready"),
     "an initial value twice": ("initial", (lambda d: d.initially(phase, Phase.END),), "is given twice"),
     "an initial value that depends on another": (
@@ -423,14 +293,14 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a claim of a deduction": ("monotone", (rule(learn), claim(_known_before)), "claim peace: asks for knows"),
     "a goal against a deduction": (
         "monotone",
-        (rule(learn), _goal("x", lambda a, k: ~knows(a, k))),
+        (rule(learn), goal("x", lambda a, k: ~knows(a, k))),
         "asks that knows",
     ),
     "liveness of a deduction": ("monotone", (rule(learn), _always(knows(boss, chosen))), "liveness live: reads knows"),
-    "a cycle of functions": ("stratified", (_axiom(forall(lambda a: ally(a) != a, Agent)),), "Agent → Agent (function"),
+    "a cycle of functions": ("stratified", (axiom(forall(lambda a: ally(a) != a, Agent)),), "Agent → Agent (function"),
     "a cycle of quantifiers": (
         "stratified",
-        (_axiom(forall(lambda a: exists(lambda b: likes(a, b), Agent), Agent)),),
+        (axiom(forall(lambda a: exists(lambda b: likes(a, b), Agent), Agent)),),
         "Agent → Agent (a Agent for each Agent, in axiom a law)",
     ),
     "read and never written": (
@@ -442,16 +312,6 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
 
 
 PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
-    "names of their own": ("names", (claim(secret), claim(secret, name="quiet"), _named("calm"), _goal("x"))),
-    "sentences with places": ("sentence", (act(pass_on, says="{a} sends {k}, {{really}}"), _goal("A key is kept."))),
-    "sources": ("source", (act(pass_on), claim(secret))),
-    "an arrow": ("message", (act(pass_on, message="{a} -> all: {k}"),)),
-    "an arrow that nobody needs": ("message", (act(_plain),)),
-    "no message, no arrow": ("message", (act(_plain, message=""),)),
-    "an adversary without an arrow": ("message", (act(pass_on, by=ADVERSARY, message=""),)),
-    "a rule without an arrow": ("message", (rule(_reads_known),)),
-    "a claim": ("claims", (claim(secret), claim(secret, name="b", under=(), fails_under=("any",)))),
-    "known threats": ("threats", (claim(secret, fails_under=("any",), under=()), _lemma_under("any"))),
     "evidence and own state": ("visibility", (act(_requires(lambda a, k: sent(a, k) & enrolled(a) & ready)),)),
     "a fact of the world": ("visibility", (act(given(lambda a, k: corrupt(a) & theirs(a, k) & knows(a, k))),)),
     "a fresh value": ("visibility", (act(_fresh),)),
@@ -466,30 +326,30 @@ PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
     "a ghost for a ghost": ("ghosts", (act(_ghost_to_ghost),)),
     "ghosts in claims and goals": (
         "ghosts",
-        (claim(_boss_seen), _goal("x", lambda a, k: seen(a))),
+        (claim(_boss_seen), goal("x", lambda a, k: seen(a))),
     ),
     "a ghost that says what is new": ("ghosts", (act(_fresh),)),
-    "elements that only steps tell apart": ("interchangeable", (act(_fresh), _axiom(enrolled(boss)))),
+    "elements that only steps tell apart": ("interchangeable", (act(_fresh), axiom(enrolled(boss)))),
     "no ghost": ("ghost-worlds", (act(given(lambda a, k: corrupt(a))), act(_fresh))),
     "state of somebody": ("kinds", (act(given(lambda a, k: seen_by(a))),)),
     "an each with a condition": ("scope", (act(_each_in_condition),)),
     "parameters": ("scope", (act(pass_on), rule(learn), claim(secret))),
     "parameters that are used": ("unused", (act(_nothing_unused),)),
-    "an assumption": ("axioms", (_assume, _axiom(~corrupt(boss), "A1"), lambda d: d.threat("t", "T", law=true))),
+    "an assumption": ("axioms", (assume, axiom(~corrupt(boss), "A1"), lambda d: d.threat("t", "T", law=true))),
     "an initial value": ("initial", (lambda d: d.initially(seen, _is_enrolled),)),
     "a free rule": ("insert-only", (rule(learn),)),
     "a known tag": ("defences", (DECLARED, act(tagged("moat")), act(_unless))),
     "a tagged guard": ("idle-defences", (DECLARED, act(tagged("moat")))),
     "a part in its place": ("idle-defences", (DECLARED, act(_unless))),
     "a shortcut": ("idle-defences", (DECLARED, act(pass_on, shortcut_of="moat"))),
-    "deductions that help": ("monotone", (rule(learn), act(_reads_known), claim(secret), _goal("x", knows))),
+    "deductions that help": ("monotone", (rule(learn), act(reads_known), claim(secret), goal("x", knows))),
     "a deduction taken back": ("monotone", (rule(learn), act(_forgets_unless_known))),
     "a lemma of a deduction": ("monotone", (rule(learn), lambda d: d.lemma(_known_before))),
     "functions one way": ("stratified", (act(given(lambda a, k: owner(k) == a)),)),
-    "phases in a circle": ("stratified", (_axiom(forall(lambda p: exists(lambda q: p != q, Phase), Phase)),)),
+    "phases in a circle": ("stratified", (axiom(forall(lambda p: exists(lambda q: p != q, Phase), Phase)),)),
     "an exists under no forall": (
         "stratified",
-        (_axiom(exists(lambda a: forall(lambda b: likes(a, b), Agent), Agent)),),
+        (axiom(exists(lambda a: forall(lambda b: likes(a, b), Agent), Agent)),),
     ),
     "a denied forall-exists of a claim": (
         "stratified",

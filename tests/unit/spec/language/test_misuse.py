@@ -26,7 +26,7 @@ from carnet_spec.language import (
 )
 from carnet_spec.language.expressions import parameters
 from carnet_spec.language.terms import Var
-from tests.unit.spec.vocabulary import (
+from tests.unit.spec.language.vocabulary import (
     ADVERSARY,
     PARTY,
     Agent,

@@ -1,27 +1,18 @@
-"""Drafts become protocols: what defences take away and bring in, and what the digest sees."""
+"""Drafts become protocols: what defences take away and bring in, and what a layer may add."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from carnet_spec.language import (
-    Assumption,
-    Defence,
     Draft,
     Effect,
     Formula,
     GuardKind,
     Instance,
     Protocol,
-    Role,
     SpecificationError,
     Step,
     Variant,
@@ -33,7 +24,7 @@ from carnet_spec.language import (
 )
 from carnet_spec.language.terms import Apply, Exists, Forall, Member, Not, Var, free_variables, subterms
 from tests.fixtures import toy
-from tests.unit.spec.vocabulary import (
+from tests.unit.spec.language.vocabulary import (
     ADVERSARY,
     PARTY,
     Agent,
@@ -52,8 +43,6 @@ from tests.unit.spec.vocabulary import (
     seen,
     sent,
 )
-
-ROOT = Path(__file__).parents[3]
 
 
 def _castle() -> Draft:
@@ -234,94 +223,6 @@ def test_expressions_build_the_terms_they_show() -> None:
     assert used(chosen).term == Apply(used(chosen).term.symbol, (chosen.term,))  # type: ignore[union-attr]
     assert {boss: 1}[boss] == 1
     assert isinstance((~ready).term, Not)
-
-
-# -- the digest -----------------------------------------------------------------------------------
-
-
-def _digest_elsewhere(seed: str) -> str:
-    program = "from tests.fixtures import toy; print(toy.FAMILY.protocol().digest)"
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
-def test_the_digest_is_the_same_in_every_process() -> None:
-    assert {_digest_elsewhere(seed) for seed in ("0", "1", "4711")} == {toy.FAMILY.protocol().digest}
-
-
-def _in_action(**changes: Any) -> Callable[[Protocol], Protocol]:
-    def change(protocol: Protocol) -> Protocol:
-        first, *others = protocol.actions
-        return replace(protocol, actions=(replace(first, **changes), *others))
-
-    return change
-
-
-def _in_guard(**changes: Any) -> Callable[[Protocol], Protocol]:
-    def change(protocol: Protocol) -> Protocol:
-        first, *others = protocol.actions[0].guards
-        return _in_action(guards=(replace(first, **changes), *others))(protocol)
-
-    return change
-
-
-def _in_update(**changes: Any) -> Callable[[Protocol], Protocol]:
-    def change(protocol: Protocol) -> Protocol:
-        first, *others = protocol.actions[0].updates
-        return _in_action(updates=(replace(first, **changes), *others))(protocol)
-
-    return change
-
-
-CHANGES: dict[str, Callable[[Protocol], Protocol]] = {
-    "id": lambda p: replace(p, id="other"),
-    "variant": lambda p: replace(p, variant="other"),
-    "defences removed": lambda p: replace(p, without=("moat",)),
-    "one action fewer": lambda p: replace(p, actions=p.actions[1:]),
-    "actions in another order": lambda p: replace(p, actions=p.actions[::-1]),
-    "an action's name": _in_action(name="other"),
-    "an action's party": _in_action(by=Role("other")),
-    "an action's party's honesty": lambda p: _in_action(by=Role(p.actions[0].by.name, honest=False))(p),
-    "an action's sentence": _in_action(says="other"),
-    "an action's source": _in_action(source="other"),
-    "an action's message": _in_action(message="a -> b: c"),
-    "an action's requirement": _in_action(enforces=("REQ-9",)),
-    "an action's cost": _in_action(cost=7),
-    "an action's eagerness": _in_action(deduction=True),
-    "an action's reason": _in_action(why="other"),
-    "a guard's name": _in_guard(name="other"),
-    "a guard's formula": _in_guard(formula=true.term),
-    "a guard's kind": _in_guard(kind=GuardKind.GIVEN),
-    "a guard's defence": _in_guard(defence="moat"),
-    "an update's name": _in_update(name="other"),
-    "an update's condition": _in_update(when=ready.term),
-    "an update's effect": _in_update(effect=Effect.REMOVE),
-    "an update's defence": _in_update(unless="moat"),
-    "an axiom": lambda p: replace(p, axioms=()),
-    "an initial value": lambda p: replace(p, initial=()),
-    "a claim": lambda p: replace(p, claims=p.claims[1:]),
-    "a claim's threat models": lambda p: replace(p, claims=(replace(p.claims[0], under=()), *p.claims[1:])),
-    "a lemma": lambda p: replace(p, lemmas=p.lemmas[1:]),
-    "a goal": lambda p: replace(p, goals=()),
-    "a threat model": lambda p: replace(p, threats=p.threats[1:]),
-    "an assumption": lambda p: replace(p, assumptions=(*p.assumptions, Assumption("A2", "more"))),
-    "a defence": lambda p: replace(p, defences=(*p.defences, Defence("moat", "a moat"))),
-}
-
-
-def test_the_digest_differs_when_anything_changes() -> None:
-    protocol = toy.FAMILY.protocol()
-    digests = {name: change(protocol).digest for name, change in CHANGES.items()}
-    assert protocol.digest not in digests.values()
-    assert len(set(digests.values())) == len(digests)
-
-
-def test_the_digest_is_that_of_equal_protocols() -> None:
-    assert toy.FAMILY.protocol().digest == replace(toy.FAMILY.protocol(), sorts=(), symbols=()).digest
-    assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
 
 
 # -- layers ---------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from carnet_spec.language import Draft, Instance, Step, used, variable
-from carnet_spec.language.freshness import told_apart
-from tests.unit.spec.vocabulary import PARTY, Agent, Key, drafted, own
+from carnet_spec.language.analysis.freshness import told_apart
+from tests.unit.spec.language.vocabulary import PARTY, Agent, Key, drafted, own
 
 INSTANCE = Instance({"Agent": ("a1", "a2"), "Key": ("k1", "k2")})
 kept = variable("kept", Key, of=PARTY)

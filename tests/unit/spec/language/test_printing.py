@@ -57,7 +57,7 @@ from carnet_spec.language.terms import (
     free_variables,
 )
 from tests.fixtures import toy
-from tests.unit.spec.structures import (
+from tests.unit.spec.language.structures import (
     SORTS,
     SYMBOLS,
     Structure,
@@ -67,7 +67,7 @@ from tests.unit.spec.structures import (
     structures,
     value,
 )
-from tests.unit.spec.vocabulary import (
+from tests.unit.spec.language.vocabulary import (
     PARTY,
     Agent,
     Key,

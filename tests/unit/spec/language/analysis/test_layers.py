@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from carnet_spec.language import Axiom, Draft, Effect, Initial, Protocol, Role, Step, true
-from carnet_spec.language.layers import departures
-from tests.unit.spec.vocabulary import PARTY, Agent, Key, boss, drafted, enrolled, own, peer, ready, seen, sent
+from carnet_spec.language.analysis.layers import departures
+from tests.unit.spec.language.vocabulary import PARTY, Agent, Key, boss, drafted, enrolled, own, peer, ready, seen, sent
 
 
 def give(step: Step, a: Agent, k: Key) -> None:

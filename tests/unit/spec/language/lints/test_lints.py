@@ -24,10 +24,10 @@ from carnet_spec.language import (
     used,
 )
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
-from carnet_spec.protocols.registry import REGISTRY
+from carnet_spec.protocols.registry import OWN
 from tests.fixtures import toy
-from tests.unit.spec import lint_rows, verdict_rows
-from tests.unit.spec.lint_rows import (
+from tests.unit.spec.language.lints import lint_rows, verdict_rows, wording_rows
+from tests.unit.spec.language.lints.pieces import (
     DECLARED,
     Part,
     act,
@@ -38,10 +38,10 @@ from tests.unit.spec.lint_rows import (
     tagged,
     writes_theirs,
 )
-from tests.unit.spec.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
+from tests.unit.spec.language.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
 
-COMPLAINTS = lint_rows.COMPLAINTS | verdict_rows.COMPLAINTS
-PASSES = lint_rows.PASSES | verdict_rows.PASSES
+COMPLAINTS = lint_rows.COMPLAINTS | wording_rows.COMPLAINTS | verdict_rows.COMPLAINTS
+PASSES = lint_rows.PASSES | wording_rows.PASSES | verdict_rows.PASSES
 
 
 @pytest.mark.mends("V5")
@@ -158,9 +158,9 @@ def test_the_toy_is_in_order() -> None:
     assert not lint_family(toy.FAMILY)
 
 
-@pytest.mark.parametrize("id", REGISTRY)
+@pytest.mark.parametrize("id", OWN)
 def test_every_registered_protocol_is_in_order(id: str) -> None:
-    module, _, attribute = REGISTRY[id].partition(":")
+    module, _, attribute = OWN[id].partition(":")
     check(getattr(importlib.import_module(module), attribute))
 
 

@@ -30,7 +30,7 @@ from carnet_spec.language.terms import (
     subterms,
     symbols_of,
 )
-from tests.unit.spec.structures import (
+from tests.unit.spec.language.structures import (
     LIKES,
     THING,
     Structure,

@@ -1,0 +1,48 @@
+"""Under which sign a formula reads a symbol, and which symbols rules add to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from carnet_spec.language.actions import Effect
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.terms import Apply, Equal, IfThenElse, Implies, Not, Symbol, Term, children, symbols_of
+
+
+def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
+    """Return the symbols that rules insert, and those inserted on condition of one of these."""
+    found = {update.symbol for action in protocol.actions if action.deduction for update in action.updates}
+    conditions = [
+        (update.symbol, symbols_of(update.when))
+        for action in protocol.actions
+        for update in action.updates
+        if update.effect is Effect.INSERT
+    ]
+    while more := {symbol for symbol, read in conditions if read & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def signed_symbols(term: Term, positive: bool = True) -> Iterator[tuple[Symbol, bool]]:
+    """Yield each symbol of ``term`` with the sign it occurs under; under an equality, both signs."""
+    match term:
+        case Apply(symbol, args):
+            yield symbol, positive
+            for arg in args:
+                yield from _both_signs(arg)
+        case Not(body):
+            yield from signed_symbols(body, not positive)
+        case Implies(premise, conclusion):
+            yield from signed_symbols(premise, not positive)
+            yield from signed_symbols(conclusion, positive)
+        case Equal() | IfThenElse():
+            yield from _both_signs(term)
+        case _:
+            for child in children(term):
+                yield from signed_symbols(child, positive)
+
+
+def _both_signs(term: Term) -> Iterator[tuple[Symbol, bool]]:
+    for symbol in symbols_of(term):
+        yield symbol, True
+        yield symbol, False

@@ -1,0 +1,142 @@
+"""What a protocol states beside its steps: what is assumed, claimed, hoped for, defended and true at first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.terms import Forall, Symbol, Term, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Something taken for granted, printed with every verdict that uses it.
+
+    ``built_in`` assumptions are in the very shape of the steps, so every verdict rests on them; the others are stated
+    by axioms, and a proof rests on those it used.
+    """
+
+    id: str
+    sentence: str
+    built_in: bool = False
+
+
+UNNAMED = "axiom: "
+"""Begins what is listed for an axiom that names no assumption."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axiom:
+    """A formula over rigid symbols that is assumed, and the assumption it states."""
+
+    name: str
+    formula: Term
+    assumption: str = ""
+    says: str = ""
+
+    @property
+    def states(self) -> str:
+        """The assumption that it states; one that names none is listed by its own name."""
+        return self.assumption or UNNAMED + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """A threat model: axioms about who is corrupt."""
+
+    id: str
+    title: str
+    axioms: tuple[Axiom, ...]
+
+    @property
+    def without_adversary(self) -> bool:
+        """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
+        return self.id == "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Defence:
+    """A named group of guards and updates that can be switched off together."""
+
+    id: str
+    title: str
+    base: str = ""
+    """The variant it is removed from; empty: the protocol's first main variant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """The value of a symbol in the first state; relations without one start empty."""
+
+    symbol: Symbol
+    params: tuple[Var, ...]
+    value: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A formula that holds in every reachable state: a claim, or a lemma that helps to prove one."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Term
+    says: str = ""
+    under: tuple[str, ...] = ()
+    """The threat models a lemma is limited to; empty: all."""
+
+    @property
+    def formula(self) -> Term:
+        """The invariant closed over its parameters."""
+        return Forall(self.params, self.body) if self.params else self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A property of every reachable state, under the threat models it is claimed for.
+
+    ``fails_under`` are the threat models under which it is *expected* to be violated; ``declared`` claims belong to a
+    layer that does not exist yet and are never reported as passed.
+    """
+
+    name: str
+    invariant: Invariant | None
+    sentence: str
+    requirement: str
+    source: str
+    under: tuple[str, ...]
+    fails_under: tuple[str, ...] = ()
+    declared: bool = False
+
+    @property
+    def checked(self) -> Invariant:
+        """The claim's invariant.
+
+        Raises:
+            SpecificationError: the claim is only declared.
+        """
+        if self.invariant is None:
+            raise SpecificationError(f"claim {self.name} is declared but not stated yet")
+        return self.invariant
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Something that must be reachable, or everything proved would be vacuous."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Term
+    sentence: str
+    rounds: int = 1
+    """How many rounds an instance needs before the goal can be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eventually:
+    """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly."""
+
+    name: str
+    trigger: Term
+    response: Term
+    sentence: str
+    fair: tuple[str, ...] = ()

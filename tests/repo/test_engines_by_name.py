@@ -1,0 +1,63 @@
+"""An engine is a folder and one registration: nothing else in the checker imports one, or calls one by its name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from carnet_check.engines.registry import ENGINES
+
+CHECKER = Path(__file__).parents[2] / "model_check" / "carnet_check"
+HOMES = tuple(CHECKER / "engines" / name for name in ENGINES)
+REGISTRY = CHECKER / "engines" / "registry.py"
+FILES = sorted(
+    file for file in CHECKER.rglob("*.py") if file != REGISTRY and not any(home in file.parents for home in HOMES)
+)
+NAMED = re.compile(rf"\b({'|'.join(ENGINES)})\b")
+PROSE = {"explain.py": "a lemma of the induction"}
+"""A sentence about proofs by induction names no engine."""
+
+
+def naming(source: str) -> Iterator[str]:
+    """Yield the imports and texts of a module that name an engine; what documents it is none of them."""
+    tree = ast.parse(source)
+    documenting = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str() as module) if _is_engine(module):
+                yield module
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if _is_engine(alias.name))
+            case ast.Constant(value=str() as text) if id(node) not in documenting and NAMED.search(text):
+                yield text
+
+
+def _is_engine(module: str) -> bool:
+    return any(module == f"carnet_check.engines.{name}" or f".engines.{name}." in module for name in ENGINES)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(CHECKER).as_posix())
+def test_no_engine_is_known_by_name(file: Path) -> None:
+    assert [text for text in naming(file.read_text("utf-8")) if text not in PROSE.get(file.name, "")] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from carnet_check.engines.explicit import explore",
+        "import carnet_check.engines.induction.proof",
+        "if engine == 'induction': pass",
+        "told = f'explicit: {size}'",
+    ],
+)
+def test_a_name_of_an_engine_is_found(source: str) -> None:
+    assert list(naming(source))
+
+
+def test_every_engine_lives_in_a_folder_of_its_name() -> None:
+    assert all((home / "engine.py").is_file() for home in HOMES)
+    assert all(target.startswith(f"carnet_check.engines.{name}.engine:") for name, target in ENGINES.items())
