@@ -12,6 +12,8 @@ import click
 
 from carnet_check.commands.catalogue import attack_command, sizes
 from carnet_check.commands.common import json_option, say
+from carnet_check.engines.interface import ProvesWeakened
+from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.report.closing import rerun_line
@@ -136,7 +138,7 @@ def _statements(source: Source, protocol: Protocol) -> Iterator[Entry]:
     for claim in protocol.claims:
         yield _claim(source, claim)
     for lemma in protocol.lemmas:
-        check = f"carnet verify {reference} --engine induction"
+        check = f"carnet verify {reference} --engine {able(ProvesWeakened).name}"
         yield Entry(lemma.name, "lemma", name, lemma.says, check=check, text="\n".join(show_lines(lemma.formula)))
     for goal in protocol.goals:
         yield Entry(goal.name, "goal", name, goal.sentence, check=f"carnet verify {reference}", text=show_goal(goal))
