@@ -150,7 +150,10 @@ BAD_REPORTS = {
     "nothing to do": ([], "give --html DIR"),
     "a key alone": (["--html", "OUT/html", "--key", "x.pem"], "need --key FILE"),
     "a bundle without a key": (["--bundle", "OUT/evidence.json"], "need --key FILE"),
-    "to sign and to check": (["--bundle", "OUT/a", "--check-bundle", "OUT/b", "--key", "x.pem"], "give only one of them"),
+    "to sign and to check": (
+        ["--bundle", "OUT/a", "--check-bundle", "OUT/b", "--key", "x.pem"],
+        "give only one of them",
+    ),
     "no such key": (["--bundle", "OUT/evidence.json", "--key", "OUT/none.pem"], "cannot read"),
     "no such bundle": (["--check-bundle", "OUT/none.json", "--key", "OUT/none.pem"], "cannot read"),
     "no such table": (["--html", "OUT/html", "--table", "OUT/none.json"], "cannot read"),
