@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
-from carnet_command.interrupts import SIGNALS, stoppable, undisturbed
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
 
@@ -80,41 +79,6 @@ def test_a_command_that_is_stopped_leaves_nothing(
         assert time.monotonic() - told_at < 20
         time.sleep(0.01)
     assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
-
-
-def test_signals_are_as_before_afterwards_and_one_that_was_ignored_stays_so() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stoppable():
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_the_first_signal_is_the_only_one() -> None:
-    ends = []
-    handlers = [signal.getsignal(each) for each in SIGNALS]
-    with pytest.raises(KeyboardInterrupt), stoppable():  # noqa: PT012 # what is put in order is part of the block
-        try:
-            signal.raise_signal(signal.SIGTERM)
-        finally:
-            for each in SIGNALS:
-                signal.raise_signal(each)
-            ends.append("in order")
-    assert ends == ["in order"]
-    assert [signal.getsignal(each) for each in SIGNALS] == handlers
-
-
-def test_a_signal_waits_until_what_is_started_is_known() -> None:
-    known = []
-    with pytest.raises(KeyboardInterrupt), stoppable(), undisturbed():  # noqa: PT012 # the signal comes within
-        signal.raise_signal(signal.SIGHUP)
-        known.append("child")
-    assert known == ["child"]
-    with undisturbed():
-        known.append("another, in what comes afterwards")
 
 
 @pytest.mark.mends("L9")

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from carnet_command.errors import InterruptedRunError
-from carnet_command.interrupts import ENDING, covering, stoppable
 from tests.unit.model_check.command import TOY, carnet
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -134,36 +132,3 @@ def test_a_report_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "at work on: writing pages into" in ran.json["error"]["message"]
     assert ran.err.count("\n") == 1
     assert not (tmp_path / "html").exists()
-
-
-@pytest.mark.mends("L3")
-def test_what_is_ignored_stays_ignored_and_what_was_set_comes_back() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stoppable(ENDING):
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            assert signal.getsignal(signal.SIGTERM) is not before
-            os.kill(os.getpid(), signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, ignored)
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.mends("L3")
-def test_a_second_signal_does_not_disturb_what_the_first_has_begun() -> None:
-    cleaned = []
-
-    def command() -> None:
-        with stoppable(ENDING), covering() as covered:
-            covered.line("one")
-            covered.status("two")
-            try:
-                os.kill(os.getpid(), signal.SIGTERM)
-            finally:
-                os.kill(os.getpid(), signal.SIGHUP)
-                cleaned.append(True)
-
-    with pytest.raises(InterruptedRunError, match=r"interrupted: 1 part of the run had ended, at work on: two; "):
-        command()
-    assert cleaned == [True]

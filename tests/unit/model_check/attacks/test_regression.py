@@ -16,7 +16,7 @@ from carnet_check.errors import UsageError
 from carnet_spec.language import SpecificationError
 from tests.unit.model_check.command import TOY, carnet, carnet_once
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def written(folder: Path) -> Path:

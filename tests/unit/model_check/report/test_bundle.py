@@ -6,28 +6,17 @@ import base64
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_check.errors import UsageError
-from carnet_check.report.bundle import BundleRefusedError, Evidence, checked, sealed
-from carnet_check.report.run_folder import read_run, run_of
-from carnet_check.report.snapshot import snapshot
+from carnet_check.report.bundle import BundleRefusedError, Evidence, checked
+from carnet_check.report.run_folder import read_run
 from tests.unit.model_check.command import TOY, carnet, control
-
-
-def pems(key: Any) -> tuple[bytes, bytes]:
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return private, public
-
-
-PRIVATE, PUBLIC = pems(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+from tests.unit.model_check.report.signing import PRIVATE, PUBLIC, pems, seal
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +24,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundle") / "run"
     carnet("verify", TOY, "--engine", "explicit", "--out", str(folder))
     return folder
-
-
-def seal(folder: Path, private: bytes = PRIVATE) -> bytes:
-    """Return signed evidence of what is in a folder now."""
-    files = snapshot(folder)
-    return sealed(files, run_of(files, folder), private)
 
 
 @pytest.fixture(scope="module")

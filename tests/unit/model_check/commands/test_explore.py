@@ -1,0 +1,42 @@
+"""``carnet explore``: every state of one instance, and what stopped the search if it is not."""
+
+from __future__ import annotations
+
+from tests.unit.model_check.command import TOY, WIDE, carnet, control
+
+
+def test_explore_counts_every_state() -> None:
+    ran = carnet("explore", TOY, "--no-reduction", "--json")
+    assert ran.code == 0
+    promised = {"protocol", "states", "transitions", "depth", "complete", "seconds", "states_per_second"}
+    assert promised | {"peak_memory_bytes", "violations", "reduction"} <= ran.json.keys()
+    assert (ran.json["states"], ran.json["complete"], ran.json["violations"]) == (144, True, [])
+
+
+def test_explore_stops_where_it_is_told_and_says_so() -> None:
+    ran = carnet("explore", WIDE, "--max-states", "100", "--json")
+    assert (ran.code, ran.json["complete"], ran.json["stopped_by"]) == (3, False, "states")
+    assert "UNKNOWN" in ran.json["run"]["verdicts"]
+
+
+def test_explore_reports_violations() -> None:
+    ran = carnet("explore", TOY, "--variant", "forgetful", "--max-states", "2000", "--json")
+    (violation,) = ran.json["violations"]
+    assert (ran.code, violation["claim"], len(violation["steps"])) == (1, "secrecy", 5)
+
+
+def test_sizes_reach_the_instance() -> None:
+    ran = carnet("explore", control("sound"), "--set", "Party=5", "--json")
+    assert ran.json["instance"] == "5 Party"
+    assert ran.json["complete"]
+
+
+def test_a_budget_is_never_called_exhaustive() -> None:
+    ran = carnet("explore", TOY, "--moves", "1", "--json")
+    assert ran.json["run"]["verdicts"] == {"HOLDS-TO": 1}
+
+
+def test_one_move_of_the_adversary_is_counted_as_one() -> None:
+    ran = carnet("explore", TOY, "--moves", "1")
+    assert ran.out.count("at most 1 active adversary move\n") == 2
+    assert "1 active adversary moves" not in ran.out
