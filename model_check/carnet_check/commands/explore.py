@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,9 @@ from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.exploration import Coverage
+    from carnet_check.engines.exploration import Coverage, Search
+    from carnet_check.loading.families import Source
+    from carnet_check.loading.scope import Scope
     from carnet_check.report.closing import Closing
     from carnet_spec.language import Profile
 
@@ -73,26 +75,15 @@ def explore(
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
-    from carnet_check.engines.exploring.searches import search_scope
-    from carnet_check.engines.interface import Explores
-    from carnet_check.engines.registry import able
-    from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
+    from carnet_check.loading.extent import available_memory
     from carnet_check.loading.families import load
-    from carnet_check.loading.scope import scope_of
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
 
-    given = sizes_given(options, sizes)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
-    profile = source.profile(profile_name)
-    profile = replace(profile, scale={**profile.scale, **given}, budget=profile.budget if moves is None else moves)
+    profile = _profile(source, profile_name, sizes_given(options, sizes), moves)
     target = attack_target(source, variant=variant, threat=threat, every_claim=True)
-    refuse_sizes(profile.scale)
-    scope = scope_of(source, target.protocol, target.threat.id, profile, target.claims)
-    for instance, _ in scope.instances:
-        refuse_instance(target.protocol, instance, memory)
-    task = Search(
+    scope = _scope(target, profile, memory)
+    search = Search(
         reference=source.reference,
         variant=target.protocol.variant,
         without=(),
@@ -104,20 +95,56 @@ def explore(
     )
     for line in _intention(target, scope.describes, profile):
         (log if as_json else say)(line)
+    found = _explored(target, search, scope)
+    closing = _closing(context, target, found, max_memory)
+    finish(as_json, _as_json(target, found), [] if as_json else _lines(target, found), closing)
+    return _code(target, found)
+
+
+def _profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
+    """Return a profile with other sizes, and with another budget if one is given."""
+    from carnet_check.loading.extent import refuse_sizes
+
+    profile = source.profile(name)
+    scale = {**profile.scale, **sizes}
+    refuse_sizes(scale)
+    return replace(profile, scale=scale, budget=profile.budget if moves is None else moves)
+
+
+def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
+    """Return the instances to explore, each of which can be laid out."""
+    from carnet_check.loading.extent import refuse_instance
+    from carnet_check.loading.scope import scope_of
+
+    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
+    for instance, _ in scope.instances:
+        refuse_instance(target.protocol, instance, memory)
+    return scope
+
+
+def _explored(target: AttackTarget, search: Search, scope: Scope) -> Coverage:
+    """Run the search, saying how far it is.
+
+    Raises:
+        EngineError: something is wrong with the engine or an instance.
+    """
+    from carnet_check.engines.exploring.searches import search_scope
+    from carnet_check.engines.interface import Explores
+    from carnet_check.engines.registry import able
+    from carnet_check.errors import EngineError
+    from carnet_command.interrupts import covering
+    from carnet_command.progress import progress
+
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
 
         def watch(states: int, depth: int) -> None:
             covered.status(f"{states:,} states, depth {depth}")
 
-        found = search_scope(able(Explores), task, target.protocol, scope, watch)
+        found = search_scope(able(Explores), search, target.protocol, scope, watch)
     if found.problems:
-        from carnet_check.errors import EngineError
-
         raise EngineError("; ".join(found.problems))
-    closing = _closing(context, target, found, max_memory)
-    finish(as_json, _as_json(target, found), [] if as_json else _lines(target, found), closing)
-    return _code(target, found)
+    return found
 
 
 def _intention(target: AttackTarget, size: str, profile: Profile) -> Iterator[str]:

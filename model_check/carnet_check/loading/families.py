@@ -6,15 +6,12 @@ returns one, so that a first file can be checked before anything is registered.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import functools
 import importlib
 import importlib.machinery
 import importlib.util
 import inspect
-import sys
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +20,14 @@ from typing import Any
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading.default_instance import EACH, default_instance
-from carnet_check.loading.time_limit import no_longer_than
+from carnet_check.loading.importing import (
+    blamed_on_the_specification,
+    broken,
+    importing,
+    leaves,
+    module_at,
+    module_named,
+)
 from carnet_spec.language import (
     Draft,
     Family,
@@ -39,8 +43,6 @@ from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
-MOST_SECONDS = 120
-"""How long a specification may take to be imported, and to be built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,12 @@ class Source:
             InvalidSpecificationError: the specification itself is not well formed.
         """
         self.require_variant(variant)
-        with _blamed_on_the_specification(self.reference):
+        with blamed_on_the_specification(self.reference):
             whole = self.family.protocol(variant)
         if not without:
             return whole
         self._require_removable(whole, without)
-        with _blamed_on_the_specification(self.reference):
+        with blamed_on_the_specification(self.reference):
             ablated = self.family.protocol(variant, without)
         if ablated.actions == whole.actions:
             raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
@@ -80,7 +82,7 @@ class Source:
             InvalidSpecificationError: it is not well formed, or breaks a rule that every engine relies on.
         """
         protocol = self.protocol(variant)
-        with _blamed_on_the_specification(self.reference):
+        with blamed_on_the_specification(self.reference):
             broken = [str(complaint) for complaint in unsound(protocol)]
             broken += [f"layer: {why}" for why in self._departures(protocol)]
         if broken:
@@ -120,9 +122,9 @@ class Source:
         except CarnetError:
             raise
         except SystemExit as error:
-            raise _leaves(self.shown, error) from None
+            raise leaves(self.shown, error) from None
         except Exception as error:
-            raise _broken(self.shown, error) from error
+            raise broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
 
     @property
@@ -181,16 +183,16 @@ def load(reference: str) -> Source:
     known = known_protocols()
     if reference in known:
         module, _, attribute = known[reference].partition(":")
-        with _importing(reference):
+        with importing(reference):
             imported = importlib.import_module(module)
         return Source(reference, _family_in(imported, attribute, reference), reference)
     path, _, name = reference.partition(":")
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
         where = f"{file}:{name}" if name else str(file)
-        return Source(where, _family_in(_module_at(file, path), name, reference), reference)
+        return Source(where, _family_in(module_at(file, path), name, reference), reference)
     if path and name:
-        return Source(reference, _family_in(_module_named(path), name, reference), reference)
+        return Source(reference, _family_in(module_named(path), name, reference), reference)
     raise UsageError(
         unknown("protocol", reference, "the registry", known)
         + "; a protocol is a registered id, path.py[:name] or module:name"
@@ -200,113 +202,6 @@ def load(reference: str) -> Source:
 def registered_families() -> list[Family]:
     """Return every registered family."""
     return [load(reference).family for reference in known_protocols()]
-
-
-def _module_at(file: Path, shown: str) -> ModuleType:
-    if file.is_dir():
-        raise UsageError(f"expected a Python file, and '{shown}' is a folder")
-    if not file.is_file():
-        raise UsageError(f"expected a Python file, and '{shown}' does not exist")
-    name = f"carnet_protocol_{file.stem}"
-    spec = importlib.util.spec_from_file_location(
-        name, file, loader=importlib.machinery.SourceFileLoader(name, str(file))
-    )
-    if spec is None or spec.loader is None:
-        raise UsageError(f"expected a Python file, and '{shown}' is none")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and string annotations look their module up
-    with _importing(shown), _beside(str(file.parent)):
-        spec.loader.exec_module(module)
-    return module
-
-
-def _module_named(name: str) -> ModuleType:
-    folder = str(Path.cwd())
-    with _importing(name), _beside(folder):
-        try:
-            _find_first_in(folder, name.partition(".")[0])
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name and (name == error.name or name.startswith(error.name + ".")):
-                raise UsageError(f"expected a module, and there is no module '{name}'") from None
-            raise
-
-
-def _find_first_in(folder: str, name: str) -> None:
-    """Import a top-level module from a folder if it is there, whatever else is installed under its name."""
-    spec = None if name in sys.modules else importlib.machinery.PathFinder.find_spec(name, [folder])
-    if spec is None or spec.loader is None:
-        return
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-
-
-@contextlib.contextmanager
-def _beside(folder: str) -> Iterator[None]:
-    """Let a module import its neighbours, which are looked for last: none stands in for an installed module."""
-    sys.path.append(folder)
-    try:
-        yield
-    finally:
-        if folder in sys.path:
-            del sys.path[-1 - sys.path[::-1].index(folder)]
-
-
-@contextlib.contextmanager
-def _importing(shown: str) -> Iterator[None]:
-    """Run foreign module code off standard output, and tell its errors in one line."""
-    try:
-        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
-            yield
-    except CarnetError:
-        raise
-    except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""
-        raise UsageError(f"expected Python, and '{shown}'{line} is not: {error.msg}") from None
-    except (UnicodeDecodeError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError) or "null bytes" in str(error):
-            raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
-        raise _broken(shown, error) from error
-    except SystemExit as error:
-        raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
-    except Exception as error:
-        raise _broken(shown, error) from error
-
-
-@contextlib.contextmanager
-def _blamed_on_the_specification(shown: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a specification is traced into one line that says where."""
-    try:
-        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"building '{shown}'"):
-            yield
-    except CarnetError:
-        raise
-    except SystemExit as error:
-        raise _leaves(shown, error) from None
-    except Exception as error:
-        raise _broken(shown, error) from error
-
-
-def _leaves(shown: str, error: SystemExit) -> UsageError:
-    """Say that a specification tried to end the command, whose exit code would pass for a verdict."""
-    return UsageError(f"'{shown}' exits when it is built (code {error.code})")
-
-
-def _broken(shown: str, error: Exception) -> InvalidSpecificationError:
-    """Name the line of the specification at which ``error`` was raised, not the library's."""
-    library = str(Path(inspect.getfile(Draft)).parent)
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((library, str(Path(__file__).parent), "<frozen"))
-    ]
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
-    said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"
-    return InvalidSpecificationError(f"{place}: {said}")
 
 
 # -- what a module may name -----------------------------------------------------------------------
@@ -322,7 +217,7 @@ def _family_in(module: ModuleType, name: str, reference: str) -> Family:
 
 def _with_text(family: Family, module: ModuleType, reference: str) -> Family:
     """Give a family that brings no normative text the one that lies beside its module, and refuse a malformed one."""
-    with _blamed_on_the_specification(reference):
+    with blamed_on_the_specification(reference):
         if not family.text.text and module.__file__:
             family = replace(family, text=text_beside(module.__file__))
         family.text.requirements()
@@ -361,7 +256,7 @@ def _as_family(value: object, reference: str) -> Family:
     if callable(value) and not isinstance(value, Family | Draft):
         if not _takes_at_most_a_variant(value):
             raise UsageError(f"expected '{reference}' to take a variant's name or nothing")
-        with _blamed_on_the_specification(reference):
+        with blamed_on_the_specification(reference):
             made = value(DEFAULT_VARIANT) if _takes_a_variant(value) else value()
         if isinstance(made, Draft):
             return _wrapped(value, made)

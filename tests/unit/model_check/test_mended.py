@@ -13,7 +13,7 @@ from carnet_check.engines.induction import prove
 from carnet_check.engines.induction.precondition import after_updates
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.exports.smtlib import text
-from carnet_check.loading import families
+from carnet_check.loading import families, importing
 from carnet_spec.language import (
     Draft,
     Effect,
@@ -212,7 +212,7 @@ def test_a_specification_without_a_goal_says_so() -> None:
 
 @pytest.mark.mends("V7")
 def test_an_import_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(importing, "MOST_SECONDS", 0.2)
     endless = tmp_path / "endless.py"
     endless.write_text("while True:\n    pass\n", "utf-8")
     ran = carnet("verify", str(endless), "--json")
@@ -222,7 +222,7 @@ def test_an_import_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.mends("V7")
 def test_an_import_that_goes_on_whatever_fails_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(importing, "MOST_SECONDS", 0.2)
     endless = tmp_path / "endless.py"
     endless.write_text(
         "import time\nwhile True:\n    try:\n        time.sleep(9)\n    except Exception:\n        pass\n", "utf-8"

@@ -1,0 +1,140 @@
+"""Importing a specification, which is foreign code: within a time limit, off standard output, errors in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
+from carnet_check.loading.time_limit import no_longer_than
+from carnet_spec.language import Draft, SpecificationError
+
+MOST_SECONDS = 120
+"""How long a specification may take to be imported, and to be built."""
+
+
+def module_at(file: Path, shown: str) -> ModuleType:
+    """Import a Python file.
+
+    Raises:
+        UsageError: it is no Python file.
+        InvalidSpecificationError: it raises an error.
+    """
+    if file.is_dir():
+        raise UsageError(f"expected a Python file, and '{shown}' is a folder")
+    if not file.is_file():
+        raise UsageError(f"expected a Python file, and '{shown}' does not exist")
+    name = f"carnet_protocol_{file.stem}"
+    spec = importlib.util.spec_from_file_location(
+        name, file, loader=importlib.machinery.SourceFileLoader(name, str(file))
+    )
+    if spec is None or spec.loader is None:
+        raise UsageError(f"expected a Python file, and '{shown}' is none")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and string annotations look their module up
+    with importing(shown), _beside(str(file.parent)):
+        spec.loader.exec_module(module)
+    return module
+
+
+def module_named(name: str) -> ModuleType:
+    """Import a module by its name, the current folder's first.
+
+    Raises:
+        UsageError: there is none of this name.
+        InvalidSpecificationError: it raises an error.
+    """
+    folder = str(Path.cwd())
+    with importing(name), _beside(folder):
+        try:
+            _find_first_in(folder, name.partition(".")[0])
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name and (name == error.name or name.startswith(error.name + ".")):
+                raise UsageError(f"expected a module, and there is no module '{name}'") from None
+            raise
+
+
+def _find_first_in(folder: str, name: str) -> None:
+    """Import a top-level module from a folder if it is there, whatever else is installed under its name."""
+    spec = None if name in sys.modules else importlib.machinery.PathFinder.find_spec(name, [folder])
+    if spec is None or spec.loader is None:
+        return
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+@contextlib.contextmanager
+def _beside(folder: str) -> Iterator[None]:
+    """Let a module import its neighbours, which are looked for last: none stands in for an installed module."""
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            del sys.path[-1 - sys.path[::-1].index(folder)]
+
+
+@contextlib.contextmanager
+def importing(shown: str) -> Iterator[None]:
+    """Run foreign module code off standard output, and tell its errors in one line."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
+            yield
+    except CarnetError:
+        raise
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise UsageError(f"expected Python, and '{shown}'{line} is not: {error.msg}") from None
+    except (UnicodeDecodeError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError) or "null bytes" in str(error):
+            raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
+        raise broken(shown, error) from error
+    except SystemExit as error:
+        raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
+    except Exception as error:
+        raise broken(shown, error) from error
+
+
+@contextlib.contextmanager
+def blamed_on_the_specification(shown: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a specification is traced into one line that says where."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"building '{shown}'"):
+            yield
+    except CarnetError:
+        raise
+    except SystemExit as error:
+        raise leaves(shown, error) from None
+    except Exception as error:
+        raise broken(shown, error) from error
+
+
+def leaves(shown: str, error: SystemExit) -> UsageError:
+    """Say that a specification tried to end the command, whose exit code would pass for a verdict."""
+    return UsageError(f"'{shown}' exits when it is built (code {error.code})")
+
+
+def broken(shown: str, error: Exception) -> InvalidSpecificationError:
+    """Name the line of the specification at which ``error`` was raised, not the library's."""
+    library = str(Path(inspect.getfile(Draft)).parent)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((library, str(Path(__file__).parent), "<frozen"))
+    ]
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
+    said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"
+    return InvalidSpecificationError(f"{place}: {said}")
