@@ -1,4 +1,4 @@
-"""Coverage adds explorations up: what all claims share once, what one claim needed beside, and the first trace of each."""
+"""Coverage adds explorations up: what claims share once, what one claim needed beside, and the first trace of each."""
 
 from __future__ import annotations
 
