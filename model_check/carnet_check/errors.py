@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from carnet_command.errors import CarnetError, UsageError
 
-__all__ = ["CarnetError", "EngineError", "InvalidSpecificationError", "UsageError"]
+__all__ = ["CarnetError", "EngineDisagreement", "EngineError", "InvalidSpecificationError", "UsageError"]
 
 
 class InvalidSpecificationError(CarnetError):
@@ -19,3 +19,7 @@ class EngineError(CarnetError):
 
     kind = "internal"
     exit_code = 5
+
+
+class EngineDisagreement(EngineError):
+    """The interpreter does not confirm what an engine found: a defect of the engine."""

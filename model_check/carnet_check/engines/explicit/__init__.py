@@ -13,17 +13,14 @@ from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.exploration import Exploration, Paths, Progress, Watch, peak_bytes
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import search
+from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Step, Trace
 
 ENGINES = ("compiled", "interpreter")
 
-__all__ = ["ENGINES", "EngineDisagreement", "Exploration", "Progress", "explore"]
-
-
-class EngineDisagreement(Exception):
-    """The interpreter does not confirm what an engine found: a defect of the engine."""
+__all__ = ["ENGINES", "Exploration", "Progress", "explore"]
 
 
 def explore(
