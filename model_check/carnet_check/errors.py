@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_command.errors import CarnetError, UsageError
 from carnet_command.exit_codes import ExitCode
 
-__all__ = ["CarnetError", "EngineError", "InvalidSpecificationError", "UsageError"]
+__all__ = ["CarnetError", "EngineDisagreement", "EngineError", "InvalidSpecificationError", "UsageError"]
 
 
 class InvalidSpecificationError(CarnetError):
@@ -20,3 +20,7 @@ class EngineError(CarnetError):
 
     kind = "internal"
     exit_code = ExitCode.INTERNAL
+
+
+class EngineDisagreement(EngineError):
+    """The interpreter does not confirm what an engine found: a defect of the engine."""

@@ -24,7 +24,7 @@ PLACES = [
     "conformance/",
     "language/",
     "lints/",
-    "semantics.py",
+    "semantics/",
     "meanings.py",
     "scope.py",
     "searches.py",

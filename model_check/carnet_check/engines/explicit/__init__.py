@@ -15,17 +15,14 @@ from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import search
 from carnet_check.engines.exploration import Exploration
+from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace
 
 SEARCHES = ("compiled", "interpreter")
 
-__all__ = ["SEARCHES", "EngineDisagreement", "explore"]
-
-
-class EngineDisagreement(Exception):
-    """The interpreter does not confirm what an engine found: a defect of the engine."""
+__all__ = ["SEARCHES", "explore"]
 
 
 def explore(

@@ -24,7 +24,7 @@ from carnet_check.engines.induction.precondition import after_updates, at_start,
 from carnet_check.engines.induction.simplify import simplified
 from carnet_check.exports.smtlib import Declarations, Statement, script, statement
 from carnet_check.made import Purpose, stand_in, switch
-from carnet_spec.language import Action, Invariant, Protocol, SpecificationError, Symbol, Term, Threat
+from carnet_spec.language import Action, Axiom, Invariant, Protocol, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.terms import (
     TRUE,
     Equal,
@@ -150,6 +150,11 @@ class System:
         for axiom in self.threat.axioms if self.threat else ():
             found[f"threat:{axiom.name}"] = axiom.formula
         return found
+
+    @property
+    def assumed(self) -> tuple[Axiom, ...]:
+        """The protocol's axioms and those of the threat model."""
+        return (*self.protocol.axioms, *(self.threat.axioms if self.threat else ()))
 
     @cached_property
     def hypotheses(self) -> Mapping[str, Term]:

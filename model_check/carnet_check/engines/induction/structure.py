@@ -1,4 +1,8 @@
-"""Finite structures: one state with the rigid facts around it, and the truth of formulas in it."""
+"""Finite structures: one state with the rigid facts around it, as the solver gave them.
+
+What is true in a structure is for the interpreter to say. The constants that the prover made stand for parameters, so
+they never get there: :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,18 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from carnet_check.engines.induction.precondition import after_updates
-from carnet_spec.language import Sort, Symbol, Update
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-)
-
-Row = tuple[str, ...]
-Environment = Mapping[Var, str]
+from carnet_check.made import Purpose, stand_in
+from carnet_check.semantics import Env, State
+from carnet_spec.language import Instance, Protocol, Row, Sort, Symbol
+from carnet_spec.language.terms import Var
 
 
 @dataclass(frozen=True)
 class Structure:
     """Elements of each sort and a value of each symbol at each row of elements.
+
+    A symbol that is not mentioned may have any value: as a relation it holds nowhere, as a function it is the first
+    element of its sort everywhere.
 
     Attributes:
         elements: names of the elements of each uninterpreted sort, by the sort's name.
@@ -50,72 +41,43 @@ class Structure:
         """Yield every row of arguments of ``symbol``."""
         return itertools.product(*(self.of(sort) for sort in symbol.domain))
 
-    def element(self, term: Term, env: Environment) -> str:
-        """Return the element that ``term`` stands for."""
-        match term:
-            case Var():
-                return env[term]
-            case Member(_, name):
-                return name
-            case Apply(symbol, args):
-                return self.functions[symbol][tuple(self.element(arg, env) for arg in args)]
-            case IfThenElse(test, then, otherwise):
-                return self.element(then if self.holds(test, env) else otherwise, env)
-            case _:
-                raise TypeError(f"{term!r} stands for no element")
+    def table(self, symbol: Symbol) -> Mapping[Row, str]:
+        """Return the value of a function at each row."""
+        found = self.functions.get(symbol)
+        return dict.fromkeys(self.rows(symbol), self.of(symbol.result)[0]) if found is None else found
 
-    def holds(self, term: Term, env: Environment | None = None) -> bool:
-        """Whether the formula ``term`` is true."""
-        env = env or {}
-        match term:
-            case Truth(value):
-                return value
-            case Apply(symbol, args):
-                return tuple(self.element(arg, env) for arg in args) in self.relations[symbol]
-            case Equal(left, right):
-                return self.element(left, env) == self.element(right, env)
-            case Not(body):
-                return not self.holds(body, env)
-            case And(parts):
-                return all(self.holds(part, env) for part in parts)
-            case Or(parts):
-                return any(self.holds(part, env) for part in parts)
-            case Implies(premise, conclusion):
-                return not self.holds(premise, env) or self.holds(conclusion, env)
-            case IfThenElse(test, then, otherwise):
-                return self.holds(then if self.holds(test, env) else otherwise, env)
-            case Forall(bound, body):
-                return all(self.holds(body, inner) for inner in self._assignments(bound, env))
-            case Exists(bound, body):
-                return any(self.holds(body, inner) for inner in self._assignments(bound, env))
-            case _:
-                raise TypeError(f"{term!r} is no formula")
+    def chosen(self, purpose: Purpose, params: Iterable[Var]) -> Env:
+        """Return the elements that the constants made for ``params`` stand for."""
+        return {param.name: self.table(stand_in(purpose, param).symbol)[()] for param in params}
 
-    def _assignments(self, bound: tuple[Var, ...], env: Environment) -> Iterator[Environment]:
-        for row in itertools.product(*(self.of(var.sort) for var in bound)):
-            yield {**env, **dict(zip(bound, row, strict=True))}
+    def instance(self, protocol: Protocol) -> Instance:
+        """Return the elements and rigid facts as an instance; functions without a first value start as they are here.
 
-    def updated(self, updates: Iterable[Update]) -> Structure:
-        """Return the structure after ``updates``, whose terms have no variables but those of ``each``."""
-        listed = tuple(updates)
-        after = after_updates(listed)
-        relations, functions = dict(self.relations), dict(self.functions)
-        for symbol in {update.symbol for update in listed}:
-            places = tuple(Var(f"place {at}", sort) for at, sort in enumerate(symbol.domain))
-            value = after(Apply(symbol, places))
-            cases = [(row, dict(zip(places, row, strict=True))) for row in self.rows(symbol)]
-            if symbol.is_relation:
-                relations[symbol] = frozenset(row for row, env in cases if self.holds(value, env))
-            else:
-                functions[symbol] = {row: self.element(value, env) for row, env in cases}
+        No update is left out and no draw is narrowed: the instance has neither pools nor a budget.
+        """
+        given = {initial.symbol for initial in protocol.initial}
+        functions = [symbol for symbol in protocol.symbols if not symbol.is_relation]
+        return Instance(
+            elements=self.elements,
+            relations={symbol.name: rows for symbol, rows in self.relations.items() if _is_rigid(symbol, protocol)},
+            functions={symbol.name: self.table(symbol) for symbol in functions if not symbol.mutable},
+            first={symbol.name: self.table(symbol) for symbol in functions if symbol.mutable and symbol not in given},
+        )
+
+    def state(self, protocol: Protocol) -> State:
+        """Return the values of everything that changes as a state."""
+        changing = [symbol for symbol in protocol.symbols if symbol.mutable]
+        return State(
+            {symbol.name: self.relations.get(symbol, frozenset()) for symbol in changing if symbol.is_relation},
+            {symbol.name: self.table(symbol) for symbol in changing if not symbol.is_relation},
+        )
+
+    def moved(self, state: State) -> Structure:
+        """Return the structure with the values of what changes taken from ``state``."""
+        relations = {s: state.relations[s.name] if s.mutable else rows for s, rows in self.relations.items()}
+        functions = {s: state.functions[s.name] if s.mutable else table for s, table in self.functions.items()}
         return replace(self, relations=relations, functions=functions)
 
-    def false_parts(self, formula: Term, env: Environment) -> list[Term]:
-        """Return the smallest conjuncts of ``formula`` that make it false."""
-        match formula:
-            case And(parts):
-                return [false for part in parts for false in self.false_parts(part, env)]
-            case Implies(premise, conclusion) if self.holds(premise, env):
-                return self.false_parts(conclusion, env)
-            case _:
-                return [] if self.holds(formula, env) else [formula]
+
+def _is_rigid(symbol: Symbol, protocol: Protocol) -> bool:
+    return not symbol.mutable and symbol in protocol.symbols

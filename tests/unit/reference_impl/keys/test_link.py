@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,29 +96,3 @@ def test_two_writers_with_the_count_handed_over_use_no_iv_twice() -> None:
     second = Sealer(KEY, IvCounter(1, message=first.ivs.message), KeyUsage())
     sealed.append(second.seal(b"three"))
     assert [opener.open(chunk) for chunk in sealed] == [b"one", b"two", b"three"]
-
-
-def seconds(rounds: int, body: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    for _ in range(rounds):
-        body()
-    return time.perf_counter() - start
-
-
-def test_the_link_moves_chunks_at_80_percent_of_a_bare_loop() -> None:
-    plain, wire, back = bytes(CHUNK_BYTES), bytearray(CHUNK_BYTES + 16), bytearray(CHUNK_BYTES)
-    cipher, nonce = AESGCM(KEY), bytes(12)
-    sealer, opener = ends()
-
-    def bare() -> None:
-        cipher.encrypt_into(nonce, plain, None, wire)
-        cipher.decrypt_into(nonce, wire, None, back)
-
-    def link() -> None:
-        sealer.seal_into(plain, wire)
-        opener.open_into(wire, back)
-
-    bare()
-    link()
-    ratios = [seconds(20, bare) / seconds(20, link) for _ in range(7)]
-    assert max(ratios) >= 0.8, ratios

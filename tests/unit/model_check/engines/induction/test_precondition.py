@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from carnet_check.engines.induction import prove
 from carnet_check.engines.induction.precondition import after_updates, at_start
-from carnet_check.engines.induction.structure import Structure
-from carnet_spec.language import Formula, Step
+from carnet_check.semantics import Interpreter, State
+from carnet_spec.language import Formula, Instance, Step
 from carnet_spec.language.printing import show
 from tests.unit.model_check.small import Party, ahead, alice, before, bob, claimed, drafted, first, second
 
@@ -44,10 +44,14 @@ def turn(step: Step) -> None:
 
 
 def test_the_last_update_of_a_symbol_counts_and_all_read_the_state_before() -> None:
-    (action,) = drafted(turn).protocol().actions
-    after = after_updates(action.updates)
+    protocol = drafted(turn).protocol()
+    after = after_updates(protocol.action("turn").updates)
+    judge = Interpreter(protocol, Instance({}))
     for one, other in ((False, False), (False, True), (True, False), (True, True)):
-        held = {first.term.symbol: one, second.term.symbol: other}  # type: ignore[union-attr] # both are flags
-        state = Structure({}, {symbol: frozenset({()} if holds else ()) for symbol, holds in held.items()}, {})
-        assert state.holds(after(first.term)) is (not other)
-        assert state.holds(after(second.term)) is (one or other)
+        state = State({"first": _flag(one), "second": _flag(other)}, {})
+        assert judge.holds(after(first.term), state) is (not other)
+        assert judge.holds(after(second.term), state) is (one or other)
+
+
+def _flag(holds: bool) -> frozenset[tuple[str, ...]]:
+    return frozenset({()} if holds else ())

@@ -15,7 +15,7 @@ from docs._ext.carnet_pages import specification
 from docs._ext.carnet_pages.diagrams import Change, changes, flows
 from tests.fixtures import toy
 
-ROUNDS = Path(__file__).parents[3] / "docs" / "results" / "rounds"
+ROUNDS = Path(__file__).parents[2] / "docs" / "results" / "rounds"
 SVG = "{http://www.w3.org/2000/svg}"
 MAIN = FAMILY.protocol(FAMILY.main[0])
 

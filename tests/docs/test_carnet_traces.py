@@ -12,7 +12,7 @@ import pytest
 from carnet_ref.systems.gpu_travelling.correspondence import DEDUCED, ELEMENTS, ENFORCED, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
 pages = importlib.import_module("carnet_traces")
 MAIN = [FAMILY.protocol(variant) for variant in FAMILY.main]

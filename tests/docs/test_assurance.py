@@ -25,7 +25,7 @@ from docs._ext.carnet_pages.mended import mended
 from docs._ext.carnet_pages.record import commands, recorded
 from tests.fixtures import toy
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TEXT = NormativeText(
     """# Keys
 

@@ -9,7 +9,7 @@ import pytest
 from carnet_spec.language import SpecificationError
 from docs._ext.carnet_pages.mended import FAULTS, Fault, gaps, marks, mended, read_faults
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FAULT = Fault("X1", "high", "it said the wrong thing")
 SMALL = Fault("X2", "low", "it left a file behind")
 

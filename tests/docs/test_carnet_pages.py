@@ -20,7 +20,7 @@ from docs._ext.carnet_pages import api, specification, write
 from docs._ext.carnet_pages.markdown import code, label, prose, table
 from tests.fixtures import toy
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TEXT = NormativeText(
     """# Keys
 

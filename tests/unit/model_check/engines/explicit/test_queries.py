@@ -1,0 +1,165 @@
+"""Queries: generated code finds what the formula says, whichever way it looks for it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from carnet_check.engines.explicit.folding import Folding, conditions_in
+from carnet_check.engines.explicit.layout import Layout
+from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries, unused
+from carnet_check.semantics import Interpreter, State
+from carnet_spec.language import Formula, Instance, Row, Step, exists, forall, implies, used
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.terms import IfThenElse, Var
+from tests.unit.model_check.small import (
+    Key,
+    Party,
+    Phase,
+    ahead,
+    alice,
+    before,
+    corrupt,
+    current,
+    drafted,
+    first,
+    last,
+    phase,
+    seen,
+)
+
+X, Y = Party(Var("x", Party.sort)), Party(Var("y", Party.sort))
+PARTIES = ("p1", "p2", "p3")
+
+
+def touch(step: Step, a: Party, b: Party, k: Key) -> None:
+    step.given("mentioned", before(a, b) | corrupt(a) | (a == alice) | first | (last == a) | (current == k) | used(k))
+    step.insert(seen(a), when=phase == Phase.LATE)
+    step.insert(ahead(a, b))
+
+
+def _ahead_at_first(a: Party, b: Party) -> Formula:
+    return before(a, b)
+
+
+DRAFT = drafted(touch)
+DRAFT.initially(ahead, _ahead_at_first)
+PROTOCOL = DRAFT.protocol()
+INSTANCE = Instance(
+    {"Party": PARTIES, "Key": ("k1", "k2", "k3")},
+    {"corrupt": frozenset({("p3",)}), "before": frozenset({("p1", "p2"), ("p2", "p3")})},
+    {"alice": {(): "p2"}},
+)
+JUDGE = Interpreter(PROTOCOL, INSTANCE)
+"""Ahead holds at first where before does; one of these rows is lost here, and another is new."""
+STATE = JUDGE.start().changed(
+    {"seen": frozenset({("p1",), ("p3",)}), "ahead": frozenset({("p1", "p2"), ("p3", "p3")}), "first": frozenset({()})},
+    {"last": {(): "p3"}, "phase": {(): "LATE"}},
+)
+
+
+def _packed(state: State) -> tuple[Queries, int]:
+    layout = Layout(PROTOCOL, INSTANCE, JUDGE.start())
+    for name, rows in state.relations.items():
+        layout.written([(place, row in rows) for row, place in layout.tables[name].places.items()], lambda: None)
+    for name, table in state.functions.items():
+        layout.written([(layout.tables[name].places[row], value) for row, value in table.items()], lambda: None)
+    return Queries(layout, Folding(INSTANCE)), layout.encode(state)
+
+
+FORMULAS: dict[str, Formula] = {
+    "a fact": seen(X),
+    "a fact that held at first": ahead(X, Y),
+    "a rigid fact": before(X, Y),
+    "a flag": first,
+    "a value": last == X,
+    "a member": phase == Phase.LATE,
+    "an argument that changes": ahead(last, X),
+    "a conjunction": seen(X) & corrupt(X),
+    "a disjunction": seen(X) | (alice == X),
+    "an implication": implies(seen(X), ahead(X, Y)),
+    "for some": exists(lambda a: ahead(X, a) & seen(a), Party),
+    "for all": forall(lambda a: implies(ahead(a, X), seen(a)), Party),
+    "one inside another": forall(lambda a: exists(lambda b: ahead(a, b) | before(b, a), Party), Party),
+    "the only element equal to something": exists(lambda a: (a == last) & seen(a) & ~(a == X), Party),
+    "a choice": Party(IfThenElse(seen(X).term, last.term, Y.term)) == X,
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("state", [JUDGE.start(), STATE], ids=["first state", "later"])
+def test_a_formula_is_true_where_the_interpreter_says_so(name: str, state: State) -> None:
+    queries, s = _packed(state)
+    formula = FORMULAS[name].term
+    holds = queries.function(("x", "y"), lambda names: [f"return bool({queries.formula(formula, names)})"])
+    for x, y in itertools.product(PARTIES, repeat=2):
+        assert holds(s, x, y) is JUDGE.holds(formula, state, {"x": x, "y": y})
+
+
+def _found(formula: Formula, domains: dict[str, Domain], state: State = STATE) -> list[tuple[str, ...]]:
+    """Return the elements that a generated search finds, in the order of the domains' names."""
+    queries, s = _packed(state)
+
+    def body(names: Names) -> Lines:
+        def leaf(names: Names) -> Lines:
+            return [f"found.append(({''.join(names[name] + ', ' for name in domains)}))"]
+
+        tests = conditions_in(formula.term)
+        return ["found = []", *queries.search(domains, tests, names, leaf), "return found"]
+
+    found: list[tuple[str, ...]] = queries.function((), body)(s)
+    return found
+
+
+def test_a_search_finds_each_choice_that_passes_and_each_once() -> None:
+    every: dict[str, Domain] = {"x": PARTIES, "y": PARTIES}
+    for formula in FORMULAS.values():
+        found = _found(formula, every)
+        pairs = [(x, y) for x in PARTIES for y in PARTIES if JUDGE.holds(formula.term, STATE, {"x": x, "y": y})]
+        assert sorted(found) == pairs
+
+
+def test_a_search_stays_inside_its_domains_however_it_looks() -> None:
+    assert _found(seen(X), {"x": ("p1", "p2")}) == [("p1",)]
+    assert _found(last == X, {"x": ("p1", "p2")}) == []
+    assert _found(ahead(X, Y), {"x": ("p3",), "y": PARTIES}) == [("p3", "p3")]
+
+
+def test_a_search_over_one_variable_in_two_places_wants_both() -> None:
+    assert _found(ahead(X, X), {"x": PARTIES}) == [("p3",)]
+
+
+USED = JUDGE.start().changed({"used_key": frozenset({("k1",)})}, {})
+
+
+@pytest.mark.parametrize(
+    ("state", "draw", "drawn"),
+    [
+        (JUDGE.start(), Draw(used_symbol(Key.sort), ("k2", "k1")), [("k2",)]),
+        (USED, Draw(used_symbol(Key.sort), ("k1", "k2", "k3")), [("k2",)]),
+        (USED, Draw(used_symbol(Key.sort), ("k1", "k2", "k3"), each=True), [("k2",), ("k3",)]),
+        (USED, Draw(used_symbol(Key.sort), ("k1",)), []),
+    ],
+)
+def test_a_draw_takes_the_first_unused_element_of_its_pool_or_each(
+    state: State, draw: Draw, drawn: list[tuple[str, ...]]
+) -> None:
+    assert _found(Formula(first.term) | ~first, {"k": draw}, state) == drawn
+
+
+def test_a_draw_after_another_takes_something_else() -> None:
+    keys = ("k1", "k2", "k3")
+    domains: dict[str, Domain] = {
+        "j": Draw(used_symbol(Key.sort), keys, after=("k",)),
+        "k": Draw(used_symbol(Key.sort), keys),
+    }
+    assert _found(first | ~first, domains, USED) == [("k3", "k2")]
+
+
+def test_what_is_unused_says_so_also_of_elements_used_at_first() -> None:
+    masks: dict[Row, int] = {("k1",): 0b1, ("k2",): 0, ("k3",): 0b10}
+    used_at_first = frozenset({("k2",), ("k3",)})
+    assert unused(0b00, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k1",)
+    assert unused(0b11, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k3",), "the bit says that it changed"
+    assert unused(0b10, masks, used_at_first, ("k1", "k3"), ("k1",)) == ("k3",)
