@@ -21,14 +21,8 @@ from carnet_spec.language import (
     Symbol,
     Update,
 )
-from carnet_spec.language.printing import (
-    show,
-    show_guard,
-    show_initial,
-    show_signature,
-    show_symbol,
-    show_update,
-)
+from carnet_spec.language.notation import show
+from carnet_spec.language.printing import show_guard, show_initial, show_signature, show_symbol, show_update
 from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 

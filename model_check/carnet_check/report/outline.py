@@ -8,7 +8,8 @@ from typing import Any
 from carnet_check.loading.families import Source
 from carnet_check.verification.planning import Campaign, Plan
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
-from carnet_spec.language.printing import show_axiom, show_lines
+from carnet_spec.language.notation import show_lines
+from carnet_spec.language.printing import show_axiom
 
 
 def outline(campaign: Campaign) -> dict[str, Any]:

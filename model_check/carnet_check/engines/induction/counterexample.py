@@ -24,7 +24,7 @@ from carnet_check.engines.induction.structure import Row, Structure
 from carnet_check.errors import EngineError
 from carnet_check.exports.smtlib import problem, quoted, sort_name, symbol_name
 from carnet_spec.language import Protocol, Sort, SpecificationError, Symbol, Threat
-from carnet_spec.language.printing import show
+from carnet_spec.language.notation import show
 from carnet_spec.language.terms import Var, symbols_of
 
 
