@@ -20,7 +20,6 @@ ALSO_ENGLISH = {"none", "rounds"}
 """A variant is called by the one; by the other every goal says how long it takes to reach it."""
 
 
-@functools.cache
 def _family(id: str) -> Family:
     module, _, attribute = OWN[id].partition(":")
     found = getattr(importlib.import_module(module), attribute)
@@ -29,13 +28,14 @@ def _family(id: str) -> Family:
 
 
 @functools.cache
-def _names_of(family: Family) -> set[str]:
+def _names_of(id: str) -> frozenset[str]:
     """Collect the names that a protocol gives to its sorts, sizes, threat models, variants and to itself."""
+    family = _family(id)
     protocols = [family.draft(name).whole() for name in family.variants]
     sizes = {size for profile in (*family.profiles.values(), *family.hunts) for size in profile.scale}
     sorts = {sort.name for protocol in protocols for sort in protocol.sorts}
     threats = {threat.id for protocol in protocols for threat in protocol.threats}
-    return {family.id, *family.variants, *sizes, *sorts, *threats} - ALSO_ENGLISH
+    return frozenset({family.id, *family.variants, *sizes, *sorts, *threats} - ALSO_ENGLISH)
 
 
 def _words(path: Path) -> Iterator[tuple[int, str]]:
@@ -54,7 +54,7 @@ def _words(path: Path) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("id", OWN)
 def test_generic_code_names_nothing_of_a_protocol(id: str) -> None:
-    names = _names_of(_family(id))
+    names = _names_of(id)
     assert len(names) > 20
     found = [
         f"{path}:{line}: {word}"
@@ -70,5 +70,5 @@ def test_a_name_of_a_protocol_would_be_seen(tmp_path: Path) -> None:
     """Else the test above could not fail."""
     file = tmp_path / "generic.py"
     file.write_text('"""Gpu"""\nSIZES = {"holders": 1}\ndef lend(Session: int) -> None:\n    """Key"""\n')
-    names = _names_of(_family("gpu-travelling"))
+    names = _names_of("gpu-travelling")
     assert {word for _, word in _words(file)} & names == {"holders", "Session"}
