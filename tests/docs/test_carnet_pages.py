@@ -74,8 +74,8 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a sort": ("toy/index.md", "| `Key` | any number, drawn fresh |"),
     "an enumeration": ("toy/index.md", "| `Phase` | `HOME`, `AWAY` |"),
     "a threat model": ("toy/index.md", "none\n: nobody is corrupt\n\n  `∀x: Agent. ¬corrupt(x)`"),
-    "an assumption": ("toy/index.md", "| {ref}`A1 <toy-a1>` | The lender is never corrupt. |"),
-    "an axiom": ("toy/index.md", "| lender honest | `¬corrupt(lender)` | {ref}`A1 <toy-a1>` |"),
+    "an assumption": ("toy/index.md", "| {ref}`A1 <toy-requirement-a1>` | The lender is never corrupt. |"),
+    "an axiom": ("toy/index.md", "| lender honest | `¬corrupt(lender)` | {ref}`A1 <toy-requirement-a1>` |"),
     "a defence": ("toy/index.md", "| `fresh-key` | Every loan has a key of its own. | {ref}`lend"),
     "a shortcut": ("toy/index.md", "{ref}`take_back <toy-action-take-back>`: the right key<br>no {ref}`forget"),
     "a variant": ("toy/index.md", "| `forgetful` | one key for all loans |  | fresh-key |"),
@@ -93,7 +93,7 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a message": ("toy/actions.md", r"*Message:* lender -\> `to`: `key`"),
     "a source and a requirement": (
         "toy/actions.md",
-        "(source: folklore, 1; enforces {ref}`REQ-TOY-1 <toy-req-toy-1>`)",
+        "(source: folklore, 1; enforces {ref}`REQ-TOY-1 <toy-requirement-req-toy-1>`)",
     ),
     "what is a shortcut": ("toy/actions.md", "exists only without `return-checked`"),
     "a cost": ("toy/actions.md", "counts 1 against an adversary's budget"),
@@ -106,12 +106,15 @@ SHOWN: dict[str, tuple[str, str]] = {
         "toy/claims.md",
         "```text\n∀x: Agent, k: Key. knows(x, k) ∧ ¬corrupt(owner(k)) →",
     ),
-    "a claim's requirement": ("toy/claims.md", "(states {ref}`REQ-TOY-2 <toy-req-toy-2>`; source: folklore, 9)"),
+    "a claim's requirement": (
+        "toy/claims.md",
+        "(states {ref}`REQ-TOY-2 <toy-requirement-req-toy-2>`; source: folklore, 9)",
+    ),
     "a requirement without a text": ("toy/claims.md", "(states REQ-TOY-3; source: folklore, 10)"),
     "a goal": ("toy/claims.md", "### loan-ends\n\nA loan ends.\n\n```text\n∃a: Agent"),
     "a lemma": ("toy/claims.md", "### known\\_keys\\_are\\_used\n\nNobody knows a key before it is made."),
-    "a normative sentence": ("toy/requirements.md", "(toy-req-toy-1)=\n**REQ-TOY-1** The lender MUST"),
-    "a normative item": ("toy/requirements.md", "\n\n(toy-req-toy-2)=\n**REQ-TOY-2** A key MUST"),
+    "a normative sentence": ("toy/requirements.md", "(toy-requirement-req-toy-1)=\n**REQ-TOY-1** The lender MUST"),
+    "a normative item": ("toy/requirements.md", "\n\n(toy-requirement-req-toy-2)=\n**REQ-TOY-2** A key MUST"),
     "no run": ("verdicts.md", "No long run is recorded."),
 }
 

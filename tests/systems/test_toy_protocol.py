@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -97,8 +98,10 @@ def test_it_has_its_pages(installed: Path) -> None:
     others = {path.removeprefix("gpu-travelling/") for path in pages if path.startswith("gpu-travelling/")}
     assert {path.removeprefix(f"{TOY}/") for path in mine} == others
     assert f"{TOY}/index" in pages["index.md"]
-    assert "(sealed-letter-req-key-01)=\n**REQ-KEY-01** The post MUST" in mine[f"{TOY}/requirements.md"]
-    assert "enforces {ref}`REQ-KEY-01 <sealed-letter-req-key-01>`" in mine[f"{TOY}/actions.md"]
+    targets = re.findall(r"^\(([a-z0-9-]+)\)=$", "\n".join(pages.values()), re.MULTILINE)
+    assert len(targets) == len(set(targets)), "a claim, its sentence and another protocol's are told apart"
+    assert "(sealed-letter-requirement-req-key-01)=\n**REQ-KEY-01** The post MUST" in mine[f"{TOY}/requirements.md"]
+    assert "enforces {ref}`REQ-KEY-01 <sealed-letter-requirement-req-key-01>`" in mine[f"{TOY}/actions.md"]
 
 
 def _copied(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from carnet_spec.language.printing import show_lines
+from carnet_spec.language.notation import show_lines
 from carnet_spec.language.terms import Term
 
 Lines = Iterator[str]

@@ -21,14 +21,8 @@ from carnet_spec.language import (
     Symbol,
     Update,
 )
-from carnet_spec.language.printing import (
-    show,
-    show_guard,
-    show_initial,
-    show_signature,
-    show_symbol,
-    show_update,
-)
+from carnet_spec.language.notation import show
+from carnet_spec.language.printing import show_guard, show_initial, show_signature, show_symbol, show_update
 from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 
@@ -80,7 +74,7 @@ class ProtocolPages:
         """Return the normative text, with a name for every sentence that references find."""
 
         def named(found: re.Match[str]) -> str:
-            return f"\n({label(self.family.id, found['id'])})=\n**{found['id']}**{found['rest']}"
+            return f"\n({self._sentence(found['id'])})=\n**{found['id']}**{found['rest']}"
 
         return re.sub(r"\n{3,}", "\n\n", OPENING.sub(named, self.family.text.text))
 
@@ -360,7 +354,11 @@ class ProtocolPages:
         yield from (f"### {prose(lemma.name)}{under}", "", prose(lemma.says), "", *formula(lemma.formula))
 
     def _cite(self, id: str) -> str:
-        return f"{{ref}}`{id} <{label(self.family.id, id)}>`" if id in self.known else prose(id)
+        return f"{{ref}}`{id} <{self._sentence(id)}>`" if id in self.known else prose(id)
+
+    def _sentence(self, id: str) -> str:
+        """Return the label of a normative sentence: a claim and its sentence may have one name."""
+        return label(self.family.id, "requirement", id)
 
     def _action_link(self, action: Action, variant: str = "") -> str:
         of_variant = "" if variant == self.family.main[0] else variant

@@ -20,7 +20,8 @@ from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
-from carnet_spec.language.printing import show_action, show_axiom, show_goal, show_lines
+from carnet_spec.language.notation import show_lines
+from carnet_spec.language.printing import show_action, show_axiom, show_goal
 from carnet_spec.language.requirements import cited
 
 _PLACE = re.compile(r"\{(\w+)\}")

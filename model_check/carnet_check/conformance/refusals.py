@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from carnet_check.conformance.formulas import Compiler, Frame
 from carnet_spec.language import Action, Guard, GuardKind
-from carnet_spec.language.printing import show
+from carnet_spec.language.notation import show
 from carnet_spec.language.terms import Apply, Exists, Forall, Term, Var, children, free_variables
 
 _REASONS = {

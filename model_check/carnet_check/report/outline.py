@@ -9,7 +9,8 @@ from carnet_check.engines.interface import Plan
 from carnet_check.loading.families import Source
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
-from carnet_spec.language.printing import show_axiom, show_lines
+from carnet_spec.language.notation import show_lines
+from carnet_spec.language.printing import show_axiom
 
 
 def outline(campaign: Campaign) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from carnet_check.semantics import Env, Interpreter, State
 from carnet_check.wording.changes import changes
 from carnet_check.wording.sentences import filled, known, listed
 from carnet_spec.language import Action, Invariant, Protocol
-from carnet_spec.language.printing import show
+from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Var
 from carnet_spec.trace import Trace
 

@@ -1,6 +1,6 @@
 """The specification language: many-sorted first-order transition systems, written as traced Python.
 
-One import gives an author all there is: sorts (:class:`Individual`), symbols (:func:`relation`, :func:`function`,
+One import gives an author the whole language: sorts (:class:`Individual`), symbols (:func:`relation`, :func:`function`,
 :func:`variable` and their rigid kin), formulas, and :class:`Draft`, which collects actions, rules, claims, lemmas,
 goals, threat models and defences into a :class:`Protocol`.
 """

@@ -134,7 +134,7 @@ class Step:
         self._guard(name, formula, GuardKind.REQUIRE, defence, unless)
 
     def given(self, name: str, formula: Formula, *, defence: str | None = None, unless: str | None = None) -> None:
-        """Make the step possible only if ``formula`` is true of the world, whoever may see it."""
+        """Make the step possible only if ``formula`` is true of the world; no party needs to see it."""
         self._guard(name, formula, GuardKind.GIVEN, defence, unless)
 
     def fresh(self, element: Individual, *, defence: str | None = None, name: str = "") -> None:

@@ -160,7 +160,7 @@ class Draft:
             clashes = sorted(var.name for var in added if var.name in every | {param.name for param in base.params})
             if clashes:
                 raise SpecificationError(
-                    f"{name}: there is a {listed(clashes)} already: call the new parameter otherwise"
+                    f"{name}: a parameter or 'each' is called {listed(clashes)} already: give the new one another name"
                 )
             taken = every | {param.name for param in base.params}
             step = traced(function, params, lambda: Step(name, params, base.by, base.deduction, taken=taken))
@@ -200,7 +200,9 @@ class Draft:
     def _refuse_below(self, name: str, updates: tuple[Update, ...]) -> None:
         for update in updates:
             if update.symbol in self._below:
-                raise SpecificationError(f"{name}: a layer cannot change {update.symbol.name}, which is below it")
+                raise SpecificationError(
+                    f"{name}: a layer cannot change {update.symbol.name}, which belongs to the design below"
+                )
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -303,7 +305,9 @@ class Draft:
         if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
             raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {given!r}")
         if symbol in self._below:
-            raise SpecificationError(f"a layer cannot say how {symbol.name} begins, which is below it")
+            raise SpecificationError(
+                f"a layer cannot give {symbol.name}, which belongs to the design below, a first value"
+            )
         self._initial.append(Initial(symbol, tuple(_variable(param) for param in params), given.term))
 
     # -- the protocol ---------------------------------------------------------------------------------------------

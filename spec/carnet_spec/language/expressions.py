@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from carnet_spec.language.errors import MisuseError
+from carnet_spec.language.notation import show
 from carnet_spec.language.terms import (
     BOOL,
     FALSE,
@@ -70,7 +71,8 @@ class Expression:
         return Formula(negation(Equal(*_comparable(self, other, "!="))))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.term!r})"
+        sort = sort_of(self.term)
+        return f"the {'formula' if sort == BOOL else sort.name} '{show(self.term)}'"
 
 
 class Formula(Expression):

@@ -80,7 +80,9 @@ class Instance:
         free = {s.name: s for s in protocol.symbols if s.mutable and not s.is_relation and s.name not in given}
         for name, table in self.first.items():
             if name not in free:
-                raise SpecificationError(f"the instance gives a first value to {name}, which is not free to have one")
+                raise SpecificationError(
+                    f"the instance gives a first value to {name}, which has one in the protocol or never changes"
+                )
             self._check_rows(name, table, free[name].domain)
             self._check_rows(name, ((value,) for value in table.values()), (free[name].result,))
 
@@ -98,7 +100,7 @@ class Instance:
             if not isinstance(row, tuple):
                 raise SpecificationError(f"{name}: a row is a tuple of element names, as ('a',), not {row!r}")
             if len(row) != len(sorts):
-                raise SpecificationError(f"{name} takes {len(sorts)} arguments, the instance gives {row}")
+                raise SpecificationError(f"{name} takes {len(sorts)} arguments, and the instance gives {row}")
             members = members or {sort: frozenset(self.of(sort)) for sort in sorts}
             for element, sort in zip(row, sorts, strict=True):
                 if element not in members[sort]:

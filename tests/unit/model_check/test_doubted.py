@@ -82,7 +82,7 @@ def test_an_axiom_about_sizes_alone_is_judged_beside_first_values() -> None:
 def test_nobody_asks_a_thief_to_be_fair() -> None:
     ran = verified("fairness_of_a_thief")
     assert ran.code == 2
-    assert "'bring_back', which thief takes" in ran.json["error"]["message"]
+    assert "'bring_back', taken by thief" in ran.json["error"]["message"]
 
 
 @pytest.mark.mends("S8")

@@ -18,7 +18,7 @@ from carnet_check.errors import EngineDisagreement
 from carnet_check.made import Made, Purpose
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Action, Protocol, Row, SpecificationError, Symbol, Term, Threat
-from carnet_spec.language.printing import show
+from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Implies, Var, symbols_of
 
 

@@ -1,18 +1,17 @@
 """Nothing is read before it is written.
 
-A variable or function without an initial value holds anything at first, so an action that reads it
-too early means nothing. This is checked on an abstraction that keeps every behaviour of the protocol
-and two things about it: the values of enumerations (phases), and, for each relation, whether anything
-was ever inserted into it. On that small graph a greatest fixpoint finds what must have been written
+A variable or function without an initial value holds anything at first, so an action that reads it too early means
+nothing. This is checked on an abstraction that keeps every behaviour of the protocol and two things about it: the
+values of enumerations (phases), and, for each relation, whether anything was ever inserted into it. On that small graph
+a greatest fixpoint finds what must have been written
 
 * whenever the enumerations have given values, and
 * whenever a relation holds of anything,
 
-and an action may read what must have been written where its guards can hold. What a variable or function has as its
-value says something only once it is known by itself to be written before it is read; else two that vouch for each other
-would both be believed. Functions are followed
-for one fixed but arbitrary argument, together with the relations that hold of it and the variables
-that name it: that covers what each agent keeps, and what is recorded about each key.
+and an action may read what must have been written where its guards can hold. The value of a variable or function says
+something only once it is known by itself to be written before it is read; otherwise two that vouch for each other would
+both be believed. Functions are followed for one fixed but arbitrary argument, together with the relations that hold of
+it and the variables that name it: that covers what each agent keeps, and what is recorded about each key.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from carnet_spec.language.terms import Symbol
 
 
 def departures(layer: Protocol, design: Protocol) -> Iterator[str]:
-    """Yield each way in which ``layer`` is more than a layer over ``design``; nothing, if it is one."""
+    """Yield each reason why ``layer`` is not a layer over ``design``; none, if it is one."""
     known = frozenset(design.symbols)
     plain = {action.name: action for action in design.actions}
     for action in layer.actions:
@@ -29,7 +29,7 @@ def departures(layer: Protocol, design: Protocol) -> Iterator[str]:
     yield from (f"{name} is gone" for name in plain if name not in kept)
     ours = {initial for initial in layer.initial if initial.symbol in known}
     for initial in ours.symmetric_difference(design.initial):
-        yield f"{initial.symbol.name} begins otherwise"
+        yield f"{initial.symbol.name} has another initial value"
     yield from (f"axiom '{axiom.name}' is gone" for axiom in design.axioms if axiom not in layer.axioms)
     assumed = {threat.id: threat.axioms for threat in layer.threats}
     for threat in design.threats:

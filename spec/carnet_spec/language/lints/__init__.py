@@ -1,7 +1,7 @@
 """What a specification must look like to mean what it says: every rule of :data:`RULES`, as a lint.
 
 :func:`lint` looks at one protocol, :func:`lint_draft` at everything a draft may contain and at what is
-left of it without each defence, :func:`lint_family` at all variants; :func:`check` refuses whatever
+left of it without each defence, :func:`lint_family` at all variants; :func:`check` refuses what
 they complain about. A complaint says where it is and what to do. Those at level ``note`` are for a
 reviewer's eye and refuse nothing; those of :data:`SOUNDNESS` mean that no engine may be believed.
 """
@@ -100,7 +100,7 @@ def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
 
 
 def _unreliable(whole: Protocol) -> Protocol:
-    """Return ``whole`` with all that depends on a defence left to chance: it does whatever any choice may do."""
+    """Return ``whole`` with all that depends on a defence left to chance: it allows what any choice allows."""
     chance = Apply(Symbol("chance", (), BOOL, Kind.TRUTH, mutable=False), ())
     actions = tuple(
         replace(
@@ -240,7 +240,7 @@ SOUNDNESS = frozenset(
         "conflicts",
     }
 )
-"""The rules without which a verdict may be wrong, or about nothing that parties could do, so that there is none.
+"""The rules without which a verdict may be wrong, or may speak of steps that no party could take.
 
 Engines rely on most of them. The others say what a verdict would be about: a claim that somebody judges, fairness of
 actions that exist, and honest parties that decide by what they can see.

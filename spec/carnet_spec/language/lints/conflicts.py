@@ -34,9 +34,9 @@ def conflicts(protocol: Protocol) -> Found:
 
 
 def _at_one_place(first: Update, second: Update) -> tuple[Update, Update]:
-    """Return the two as they are where they meet: an 'each' is whatever the other update has at its argument.
+    """Return the two as they are where they meet: an 'each' becomes the other update's argument.
 
-    Two updates may share an 'each', which stands for one element only where it is the same argument of both.
+    Two updates may share an 'each'; it is one element only where it is the same argument of both.
     """
     ours: dict[Var, Term] = {}
     theirs: dict[Var, Term] = {}

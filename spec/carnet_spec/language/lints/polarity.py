@@ -1,7 +1,7 @@
 """Whether deducing early is exact: what rules add may only help guards and only hurt claims.
 
 Rules are deductions, and engines apply them as early as they can. That loses no behaviour if a state
-with more deduced facts can do whatever one with fewer can, and violates whatever that one violates:
+with more deduced facts allows every step that one with fewer allows, and violates every claim that one violates:
 
 * guards, and the conditions under which deduced facts are inserted, read them positively only;
 * the conditions under which deduced facts are removed read them negatively only;

@@ -134,7 +134,7 @@ def fairness(protocol: Protocol) -> Found:
             elif not known[name].honest:
                 yield (
                     f"liveness {live.name}",
-                    f"asks for fairness of '{name}', which {known[name].name} takes, whom nobody can hold to anything: "
+                    f"asks for fairness of '{name}', taken by {known[name].name}, who need not follow the protocol: "
                     "name steps of honest parties",
                 )
 

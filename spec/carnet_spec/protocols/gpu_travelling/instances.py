@@ -168,7 +168,7 @@ def _chunks(holder: str, count: int) -> Row:
 
 
 def _named(names: Row, what: str, count: int) -> Row:
-    """Take the first names, and number whoever is left without one."""
+    """Take the first names, and number the agents for whom no name is left."""
     return (*names[:count], *_numbered(what, 1 + len(names), max(0, count - len(names))))
 
 
@@ -208,7 +208,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
 
 
 def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> str:
-    """Name the sizes, leaving out what there is none of."""
+    """Name the sizes, without those that are zero."""
     counted = (
         (size["holders"], "honest holder"),
         (size["corrupt"], "corrupt holder" if enrolled_corrupt else "outsider"),

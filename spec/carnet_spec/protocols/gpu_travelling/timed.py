@@ -3,10 +3,10 @@
 Every step of the untimed design keeps all it requires and does; the layer adds guards, and updates of symbols of its
 own. So every run with a clock is a run without one, and what is proved of the untimed design holds here too.
 
-Time is whatever is linearly ordered: integers, rationals and reals all are. Nothing is ever added up. Where a system
-computes *now plus the time to live*, the layer takes any instant that is not past, so what is proved holds for every
-time to live and every lease, be they constant or not. The clock moves when the orchestrator reads it, which it does
-whenever a decision depends on time; between two readings any time may pass, be it because the platform stalled it.
+Time is any linear order, such as integers, rationals or reals. Nothing is ever added. Where a system computes *now
+plus the time to live*, the layer takes any instant that is not past, so proofs hold for every time to live and every
+lease, constant or not. The clock moves when the orchestrator reads it, which it does whenever a decision depends on
+time. Any time may pass between two readings, for instance because the platform stalled the orchestrator.
 """
 
 from __future__ import annotations

@@ -293,13 +293,13 @@ def test_a_new_parameter_has_a_name_of_its_own() -> None:
     def share(step: Step, k: Key) -> None:
         step.insert(own(step.each(Agent), k))
 
-    with pytest.raises(SpecificationError, match="share: there is a each_agent already"):
+    with pytest.raises(SpecificationError, match=r"share: a parameter or .each. is called each_agent already"):
 
         @draft.superpose("share")
         def _(step: Step, each_agent: Agent) -> None:
             step.insert(seen(each_agent))
 
-    with pytest.raises(SpecificationError, match="share: there is a k already"):
+    with pytest.raises(SpecificationError, match=r"share: a parameter or .each. is called k already"):
 
         @draft.superpose("share")
         def _(step: Step, k: Agent) -> None:

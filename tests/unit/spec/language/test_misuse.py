@@ -303,10 +303,10 @@ DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
         lambda d: d.initially(sent, anything_of(boss)),
         "initially takes a variable and its value, or a relation or function and a Python one",
     ),
-    "initial value of another sort": (lambda d: d.initially(phase, boss), "phase holds a Phase, not Agent("),
+    "initial value of another sort": (lambda d: d.initially(phase, boss), "phase holds a Phase, not the Agent 'boss'"),
     "initial value of another sort, computed": (
         lambda d: d.initially(owner, _its_phase),
-        "owner holds a Agent, not Phase(",
+        "owner holds a Agent, not the Phase 'phase'",
     ),
     "initial value of Python's": (lambda d: d.initially(seen, _no), "seen holds a Bool, not False"),
 }

@@ -24,10 +24,8 @@ from carnet_spec.language import (
     implies,
     true,
 )
+from carnet_spec.language.notation import ASCII, MATH, show, show_lines
 from carnet_spec.language.printing import (
-    ASCII,
-    MATH,
-    show,
     show_action,
     show_axiom,
     show_claim,
@@ -35,7 +33,6 @@ from carnet_spec.language.printing import (
     show_guard,
     show_initial,
     show_invariant,
-    show_lines,
     show_signature,
     show_symbol,
     show_update,

@@ -20,7 +20,7 @@ from carnet_spec.language import (
     forall,
     relation,
 )
-from carnet_spec.language.printing import show
+from carnet_spec.language.notation import show
 from carnet_spec.language.terms import BOOL
 from tests.unit.model_check.engines.induction.lessons import blamed, draft, knows, teacher
 from tests.unit.model_check.small import Key, claimed, drafted, paired

@@ -6,7 +6,7 @@ from carnet_check.engines.induction import prove
 from carnet_check.engines.induction.precondition import after_updates, at_start
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Formula, Instance, Step
-from carnet_spec.language.printing import show
+from carnet_spec.language.notation import show
 from tests.unit.model_check.small import Party, ahead, alice, before, bob, claimed, drafted, first, second
 
 

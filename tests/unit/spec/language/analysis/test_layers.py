@@ -67,9 +67,9 @@ LAYERS: dict[str, tuple[Callable[[], Protocol], list[str]]] = {
     "other parameters": (lambda: _with("look", params=()), ["look has other parameters"]),
     "a first value more": (
         lambda: replace(DESIGN, initial=(*DESIGN.initial, Initial(ready.term.symbol, (), true.term))),  # type: ignore[union-attr]
-        ["ready begins otherwise"],
+        ["ready has another initial value"],
     ),
-    "a first value less": (lambda: replace(DESIGN, initial=()), ["phase begins otherwise"]),
+    "a first value less": (lambda: replace(DESIGN, initial=()), ["phase has another initial value"]),
     "an axiom less": (lambda: replace(DESIGN, axioms=()), ["axiom 'the boss is enrolled' is gone"]),
     "an axiom more": (
         lambda: replace(DESIGN, axioms=(*DESIGN.axioms, Axiom("more", enrolled(boss).term))),
