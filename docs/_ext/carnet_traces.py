@@ -35,11 +35,16 @@ see are left out.
 A trace is input to be judged, so it cannot say which code to run: `protocol` is the id of a registered protocol. For
 any other, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
 
-Sizes have bounds, so that no header asks for an instance that takes minutes to build: 100,000 rounds and sessions,
-1,000 of anything else, and 4,000 when those others are multiplied.
+An empty `threat` leaves the threat model to the judge: the protocol says which one fits the actions of the trace. For
+GPU Travelling that is `outsider`, or `hypervisor` if a GPU was reset, since nobody but a corrupt platform resets one.
+Steps that a corrupt party reports of itself are no evidence, so they are then ignored.
+
+Sizes have bounds, so that no header asks for an instance that takes minutes to build: 100,000 where the protocol says
+that a size only counts values that are drawn fresh, as rounds and sessions do here, and 1,000 of anything else; those
+others, multiplied, the largest twice, make at most 1,000,000.
 
 `carnet conform TRACE` follows the events one after another. Each has to be a step that the specification allows there;
-the first that is not is named, with the guard that refuses it. Whatever anybody can deduce is deduced after every step.
+the first that is not is named, with the guard that refuses it. All that anybody can deduce is deduced after every step.
 Arguments that are missing are searched for. An event costs the same however long the trace: sessions and keys are new
 when they are first named, and of what holds of every key up to some epoch only the number is kept.
 """

@@ -1,7 +1,7 @@
 """Symbols that proof obligations need beside those of a specification, which cannot write one of them.
 
 A symbol of a specification is a :class:`~carnet_spec.language.terms.Symbol`. What stands for a parameter or switches an
-update is a :class:`Made`, which equals no symbol of a specification whatever that one is called, and which is written
+update is a :class:`Made`, which equals no symbol of a specification, even one of the same name, and which is written
 out under a name of a space of its own. It is shown with a ``$`` in front, which no name in a specification has. The
 prover makes them and the text of an obligation names them, so they lie below both.
 """

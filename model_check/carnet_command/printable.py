@@ -1,4 +1,4 @@
-"""Text that somebody else wrote, made fit to be shown: a terminal would act on some characters instead."""
+"""Text from outside, made fit to be shown: a terminal would act on some characters instead."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from __future__ import annotations
 def printable(text: str) -> str:
     """Return ``text`` with every character that is not for printing written as an escape, as in Python source.
 
-    Those are control characters, marks that turn the direction of text, and whatever else Unicode calls no graphic
-    character or a space other than the usual one.
+    Those are control characters, marks that turn the direction of text, and everything else that Unicode calls no
+    graphic character, or a space other than the usual one.
 
     Source: Unicode 15.0, section 4.5, general categories Other and Separator, as `str.isprintable` reads them.
     """

@@ -15,7 +15,7 @@ def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_
 
 
 def hanging(text: str, indent: int = 2, width: int = RULE_WIDTH) -> list[str]:
-    """Write ``text`` from where it stands, and whatever the width leaves over under it, ``indent`` columns further."""
+    """Wrap ``text``, with every line after the first ``indent`` columns further to the right."""
     said = text.lstrip()
     margin = " " * (len(text) - len(said))
     return [margin + line for line in _broken(said, width - len(margin), " " * indent)] or [""]

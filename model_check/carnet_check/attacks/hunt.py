@@ -128,7 +128,7 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
 def not_attacked(target: AttackTarget) -> tuple[str, ...]:
     """Return the stated claims that a hunt for any claim leaves out: those not made under the threat model."""
     if target.claims != _claims(target.protocol, target.threat, ""):
-        return ()  # one claim was asked for, and nobody takes it for all of them
+        return ()  # one claim was asked for
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
 
 

@@ -1,7 +1,7 @@
 """The fewest steps that still break the same claim.
 
 A search reports honest and adversary steps and leaves deductions to saturation. Here every deduction is written out,
-and then whatever the violation does not need is deleted, larger pieces first, until no single step can go.
+and then every piece that the violation does not need is deleted, larger pieces first, until no single step can go.
 """
 
 from __future__ import annotations

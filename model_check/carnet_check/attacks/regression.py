@@ -33,7 +33,7 @@ def stands(
     scale: Mapping[str, int] | None = None,
     budget: int | None = None,
 ) -> None:
-    """Replay an attack and return if it no longer breaks ``claim``: a step became impossible, or the claim holds.
+    """Replay an attack; return if it no longer breaks ``claim``, because a step became impossible or the claim holds.
 
     Args:
         protocol: a registered id, ``path.py[:name]`` or ``module:name``.
@@ -41,7 +41,7 @@ def stands(
         steps: what was done, deductions included.
         threat: the threat model it was done under.
         variant: the design that was attacked.
-        without: defences that were removed from it; a defence that is gone from the design altogether is an error.
+        without: defences that were removed from it; a defence that the design no longer has is an error.
         scale: the sizes of the instance.
         budget: the most active moves that the adversary has.
 

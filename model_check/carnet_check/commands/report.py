@@ -56,18 +56,10 @@ def report(
     1), and so is a link. If the bundle is accepted, the exit code is that of the run: 0 if all was as expected.
     """
     from carnet_check.report.artefacts import claimed
-    from carnet_command.files import require_writable_file
     from carnet_command.interrupts import covering
 
-    if html is None and bundle is None and check_bundle is None:
-        raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")
-    if (bundle is not None or check_bundle is not None) != (key_file is not None):
-        raise UsageError("--bundle and --check-bundle need --key FILE, and --key FILE needs one of them")
-    if bundle is not None and check_bundle is not None:
-        raise UsageError("--bundle takes a private key and --check-bundle a public one: give only one of them")
-    if bundle is not None:
-        require_writable_file(bundle)
-    asked = _Asked(run_folder, bundle, check_bundle, key_file)
+    asked = _Asked(run_folder, html, bundle, check_bundle, key_file)
+    asked.check()
     if html is not None:
         context.with_resource(claimed(html))
     value: dict[str, Any] = {"run_folder": str(run_folder)}
@@ -85,12 +77,30 @@ def report(
 
 
 class _Asked(NamedTuple):
-    """Which run is meant, and whether its evidence is to be written or checked."""
+    """What the options ask for."""
 
     folder: Path
+    html: Path | None
     bundle: Path | None
     check_bundle: Path | None
     key_file: Path | None
+
+    def check(self) -> None:
+        """Insist that the options go together, and that the bundle can be written.
+
+        Raises:
+            UsageError: they do not, or it cannot.
+        """
+        from carnet_command.files import require_writable_file
+
+        if self.html is None and self.bundle is None and self.check_bundle is None:
+            raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")
+        if (self.bundle is not None or self.check_bundle is not None) != (self.key_file is not None):
+            raise UsageError("--bundle and --check-bundle need --key FILE, and --key FILE needs one of them")
+        if self.bundle is not None and self.check_bundle is not None:
+            raise UsageError("--bundle takes a private key and --check-bundle a public one: give only one of them")
+        if self.bundle is not None:
+            require_writable_file(self.bundle)
 
 
 def _read(asked: _Asked, value: dict[str, Any], lines: list[str]) -> Run:

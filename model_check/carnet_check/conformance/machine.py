@@ -82,7 +82,7 @@ class Machine:
         self._rules = [rule for action in protocol.actions if (rule := self._compile_rule(action)) is not None]
         self._triggers = triggers(protocol, self._rules)
         self.journal: deque[Undo] | None = None
-        """What takes back the changes since somebody began to keep it, in order."""
+        """What takes back the changes since a follower began to keep it, in order."""
         for rule in self._rules:
             self._make(self._derived(rule, self._frame(), 0))
 
@@ -246,7 +246,7 @@ class Machine:
         return [change for change in changes if self._keep(change.apply())]
 
     def _keep(self, undo: Undo | None) -> bool:
-        """Remember how to take a change back, if anything changed and somebody asked for it."""
+        """Remember how to take a change back, if anything changed and a follower keeps a journal."""
         if undo is not None and self.journal is not None:
             self.journal.append(undo)
         return undo is not None

@@ -43,7 +43,7 @@ def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Fol
 
     All of these hold of such a relation: every insertion for all elements is conditioned on nothing but the base, or
     another such relation with the same base; the base never loses a row; where the relation loses one, it does so
-    whatever the element is; and it is only ever asked of one row at a time.
+    for every element; and guards only ask about one row at a time.
     """
     updates = [update for action in protocol.actions for update in action.updates if update.symbol in kept]
     found: dict[Symbol, Followed] = {}

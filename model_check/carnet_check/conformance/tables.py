@@ -1,4 +1,4 @@
-"""Tables: the state of a running protocol, changed in place and indexed by whatever is asked of it."""
+"""Tables: the state of a running protocol, changed in place, with an index for every kind of look-up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Column(Collection[str]):
 
 
 class Relation:
-    """A relation: its rows, with indexes on the positions that somebody looks rows up by.
+    """A relation: its rows, with indexes on the positions by which rows are looked up.
 
     ``following`` names a relation that never loses a row. Where it is set, "every row of the followed relation up to
     now" can be inserted at once: only how many rows there were is kept (:meth:`extend`).
