@@ -3,8 +3,9 @@
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type; about half an hour.
 * ``verdicts``: each protocol is verified, about a minute and a half.
-* ``rounds``: a run to the first goal that takes a whole round is looked for; seconds.
+* ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
 * ``tests``: the tests that verify requirements are run, about two minutes.
+* ``shown``: every command that a page shows is typed again, about three minutes.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from carnet_spec.language import Family
 
+from . import round_picture, shown
 from .junit import VERIFIES, kept
 
 if TYPE_CHECKING:
     from carnet_check.attacks.sequence import Event
+    from carnet_check.semantics import Interpreter
+    from carnet_spec.trace import Step, Trace
 
 DRAWN = {"gpu-travelling": "trained"}
 """By protocol, the goal that a whole round leads to."""
@@ -88,13 +93,40 @@ def rounds(family: Family) -> None:
     source, variant, threat, goal = load(family.id), family.main[0], "outsider", DRAWN[family.id]
     sizes = source.profile("tiny")
     asked = Search(source.reference, variant, (), threat, sizes, claims=(), goals=(goal,))
-    trace = search(asked).goals[goal]
     protocol = source.protocol(variant)
-    states = Interpreter(protocol, source.instance(protocol, threat, sizes)).replay(trace)
-    told = sequence(protocol, states, trace)
+    judge = Interpreter(protocol, source.instance(protocol, threat, sizes))
+    trace = without_delay(judge, search(asked).goals[goal])
+    told = sequence(protocol, judge.replay(trace), trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
     kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": told.parties}
-    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(event) for event in told.events]})
+    run = {**kept, "events": [_event(event) for event in told.events]}
+    _write(RESULTS / "rounds" / f"{family.id}.json", run)
+    if family.id in round_picture.STORY:
+        picture = round_picture.picture(family.id, json.loads(json.dumps(run)))
+        (RESULTS / "rounds" / f"{family.id}.svg").write_text(picture, "utf-8")
+
+
+def without_delay(judge: Interpreter, trace: Trace) -> Trace:
+    """Return a run to the same state with each step taken as soon as it can be; each role keeps the order of its steps.
+
+    A search may let a message wait while others are sent. Then a diagram would show it received long after.
+    """
+    steps: list[Step] = []
+    for place, step in enumerate(trace.steps):
+        own = max((at for at, each in enumerate(steps, 1) if each.by == step.by), default=0)
+        rest = trace.steps[place + 1 :]
+        early = ([*steps[:at], step, *steps[at:]] for at in range(own, place + 1))
+        steps = next(each for each in early if _leads_there(judge, trace, (*each, *rest)))
+    return replace(trace, steps=tuple(steps))
+
+
+def _leads_there(judge: Interpreter, trace: Trace, steps: tuple[Step, ...]) -> bool:
+    from carnet_check.semantics import NotEnabled
+
+    try:
+        return judge.replay(replace(trace, steps=steps))[-1] == judge.replay(trace)[-1]
+    except NotEnabled:
+        return False
 
 
 def _event(event: Event) -> dict[str, Any]:
@@ -141,9 +173,12 @@ def _write(path: Path, value: Any) -> None:
 
 
 def main(what: str) -> None:
-    """Record one kind of run of every registered family."""
+    """Record what the pages show, or one kind of run of every registered family."""
     from . import registered
 
+    if what == "shown":
+        shown.record()
+        return
     for family in registered():
         RECORDERS[what](family)
 
