@@ -26,7 +26,10 @@ STORY: Mapping[str, Sequence[tuple[str, Sequence[str]]]] = {
 """By protocol, the chapters of a round and the steps of each; a step is the first of its name after the one before."""
 LANE, ROW, LEFT, LONG = 216, 24, 96, 32
 """Pixels from lane to lane, from row to row and left of the lanes; the letters that fit between two lanes or more."""
-STYLE = "text{font-size:13px;font-family:sans-serif;fill:#24292f;stroke:#fff;stroke-width:4px;paint-order:stroke}line{stroke:#24292f}"
+STYLE = (
+    "text{font-size:13px;font-family:sans-serif;fill:#24292f;stroke:#fff;stroke-width:4px;paint-order:stroke}"
+    "line{stroke:#24292f}"
+)
 
 
 def told(protocol: str, events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:

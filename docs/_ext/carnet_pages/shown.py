@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -80,13 +81,11 @@ class Block:
 
 def pages(root: Path = ROOT) -> list[Path]:
     """Return the pages that people wrote: those that the build makes have a folder that git ignores."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "*.md"], cwd=root, check=True, capture_output=True, text=True
-    ).stdout.split("\0")
-    told = (Path(name) for name in listed if name)
-    return [
-        root / path for path in told if (len(path.parts) == 1 or path.parts[0] == "docs") and (root / path).exists()
-    ]
+    command = ["git", "ls-files", "-z", "*.md"]
+    listed = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
+    named = [Path(name) for name in listed.split("\0") if name]
+    written = [path for path in named if len(path.parts) == 1 or path.parts[0] == "docs"]
+    return [root / path for path in written if (root / path).exists()]
 
 
 def blocks(page: str) -> Iterator[Block]:
@@ -166,10 +165,8 @@ def differences(page: str, folder: Path) -> Iterator[str]:
 
 
 def _diff(shown: str, printed: str) -> str:
-    try:
+    with suppress(StaleError):  # where what is left out cannot be placed, the whole is compared
         printed = refreshed(shown, printed)
-    except StaleError:
-        pass  # the lines that are left out cannot be placed, so the whole of it is compared
     lines = difflib.unified_diff(
         _stable(shown).splitlines(), _stable(printed).splitlines(), "shown", "printed", lineterm=""
     )
