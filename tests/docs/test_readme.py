@@ -17,8 +17,7 @@ from docs._ext.carnet_pages.shown import ROOT
 RESULTS = ROOT / "docs" / "results"
 README = (ROOT / "README.md").read_text("utf-8")
 FIRST = " ".join(README.partition("## Try it")[0].split())
-WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-WORDS += ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen")
+WORDS = {1: "one", 2: "two", 11: "eleven", 12: "twelve", 13: "thirteen", 14: "fourteen", 15: "fifteen"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
