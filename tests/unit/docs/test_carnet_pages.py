@@ -151,7 +151,7 @@ def test_recorded_verdicts_are_shown_with_their_command_and_digest() -> None:
     )
     shown = _pages(review=run)["verdicts.md"]
     assert "## review\n\n```sh\ncarnet verify toy\n```\n\n### toy, main\n" in shown
-    assert f"Of the specification as it stands, digest `{toy.FAMILY.protocol().digest[:12]}`." in shown
+    assert f"About the current specification, digest `{toy.FAMILY.protocol().digest[:12]}`." in shown
     assert "| claim | none | collusion | assumptions |" in shown
     assert (
         "| `secrecy` | EXHAUSTED(1,234), explicit<br>PROVED, induction | VIOLATED, explicit, as expected | A1 |"
