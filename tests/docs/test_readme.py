@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from carnet_spec.protocols.gpu_travelling import FAMILY
-from docs._ext.carnet_pages.record import commands
+from docs._ext.carnet_pages.record import commands, found_round
 from docs._ext.carnet_pages.round_picture import picture, short
 from docs._ext.carnet_pages.shown import ROOT
 
@@ -119,6 +119,11 @@ def test_a_round_is_told_in_the_order_that_security_rests_on() -> None:
 def test_the_picture_is_drawn_from_the_recorded_round() -> None:
     kept = (RESULTS / "rounds" / f"{FAMILY.id}.svg").read_text("utf-8")
     assert kept == picture(FAMILY.id, ROUND), "python -m docs._ext.carnet_pages.record rounds draws it anew"
+
+
+def test_the_recorded_round_is_the_one_that_is_found() -> None:
+    """Each message is received as soon as it can be: the search alone routes the GPU after it was given back."""
+    assert found_round(FAMILY) == ROUND, "python -m docs._ext.carnet_pages.record rounds looks for it again"
 
 
 def test_a_step_out_of_order_is_not_drawn() -> None:

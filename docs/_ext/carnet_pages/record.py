@@ -84,7 +84,16 @@ def verdicts(family: Family) -> None:
 
 
 def rounds(family: Family) -> None:
-    """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
+    """Keep who says what to whom in a round, and draw it."""
+    run = found_round(family)
+    _write(RESULTS / "rounds" / f"{family.id}.json", run)
+    if family.id in round_picture.STORY:
+        picture = round_picture.picture(family.id, run)
+        (RESULTS / "rounds" / f"{family.id}.svg").write_text(picture, "utf-8")
+
+
+def found_round(family: Family) -> dict[str, Any]:
+    """Look for a run of honest parties in which a round is trained; return who says what to whom."""
     from carnet_check.attacks.sequence import sequence
     from carnet_check.engines.explicit.searches import Search, search
     from carnet_check.loading.families import load
@@ -98,12 +107,8 @@ def rounds(family: Family) -> None:
     trace = without_delay(judge, search(asked).goals[goal])
     told = sequence(protocol, judge.replay(trace), trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
-    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": told.parties}
-    run = {**kept, "events": [_event(event) for event in told.events]}
-    _write(RESULTS / "rounds" / f"{family.id}.json", run)
-    if family.id in round_picture.STORY:
-        picture = round_picture.picture(family.id, json.loads(json.dumps(run)))
-        (RESULTS / "rounds" / f"{family.id}.svg").write_text(picture, "utf-8")
+    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest}
+    return {**kept, "parties": list(told.parties), "events": [_event(event) for event in told.events]}
 
 
 def without_delay(judge: Interpreter, trace: Trace) -> Trace:

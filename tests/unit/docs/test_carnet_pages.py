@@ -168,13 +168,19 @@ def test_an_unexpected_verdict_stands_out() -> None:
 
 
 STALE: dict[str, tuple[dict[str, Any], str]] = {
-    "another digest": (_run(_result("secrecy", "none", "PROVED"), digest="0" * 64), "digest `000000000000`, the"),
+    "another digest": (_run(_result("secrecy", "none", "PROVED"), digest="0" * 64), "digest `000000000000`; the"),
     "no digest": (
         {**_run(_result("secrecy", "none", "PROVED")), "run": {"rerun": "x", "spec_digests": {}}},
         "the run was about digest unknown",
     ),
-    "an unknown variant": (_run(_result("secrecy", "none", "PROVED", variant="gone")), "no such protocol or variant"),
-    "an unknown protocol": (_run(_result("secrecy", "none", "PROVED", protocol="gone")), "no such protocol or variant"),
+    "an unknown variant": (
+        _run(_result("secrecy", "none", "PROVED", variant="gone")),
+        "no longer has this protocol or variant",
+    ),
+    "an unknown protocol": (
+        _run(_result("secrecy", "none", "PROVED", protocol="gone")),
+        "no longer has this protocol or variant",
+    ),
 }
 
 
