@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from carnet_spec.protocols.gpu_travelling import FAMILY
-from docs._ext.carnet_pages.record import commands, found_round
-from docs._ext.carnet_pages.round_picture import picture, short
+from docs._ext.carnet_pages import record
+from docs._ext.carnet_pages.round_picture import draw, picture, short
 from docs._ext.carnet_pages.shown import ROOT
 
 RESULTS = ROOT / "docs" / "results"
@@ -71,7 +73,7 @@ def test_the_two_designs_are_proved_where_a_claim_is_made() -> None:
 def test_the_findings_page_says_how_to_find_each_again() -> None:
     page = (ROOT / "docs" / "findings.md").read_text("utf-8")
     assert f"{WORDS[len(FOUND)].capitalize()} attacks" in page
-    told = {finding: " ".join(command) for finding, command in commands(FAMILY) if finding}
+    told = {finding: " ".join(command) for finding, command in record.commands(FAMILY) if finding}
     assert [finding for finding, command in told.items() if f"*{finding}*: `{command}`" not in page] == []
 
 
@@ -116,17 +118,23 @@ def test_a_round_is_told_in_the_order_that_security_rests_on() -> None:
     assert order.index("route back") < order.index("rotated, under KEY", max(data)) < order.index("FENCE, IV 0")
 
 
-def test_the_picture_is_drawn_from_the_recorded_round() -> None:
-    kept = (RESULTS / "rounds" / f"{FAMILY.id}.svg").read_text("utf-8")
-    assert kept == picture(FAMILY.id, ROUND), "python -m docs._ext.carnet_pages.record rounds draws it anew"
-
-
-def test_the_recorded_round_is_the_one_that_is_found() -> None:
+def test_the_recorded_round_is_found_and_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message is received as soon as it can be: the search alone routes the GPU after it was given back."""
-    assert found_round(FAMILY) == ROUND, "python -m docs._ext.carnet_pages.record rounds looks for it again"
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    (tmp_path / "rounds").mkdir()
+    shutil.copy(RESULTS / "rounds" / f"{FAMILY.id}.toml", tmp_path / "rounds")
+    record.rounds(FAMILY)
+    for kind in ("json", "svg"):
+        kept, found = ((folder / "rounds" / f"{FAMILY.id}.{kind}").read_text("utf-8") for folder in (RESULTS, tmp_path))
+        assert found == kept, "python -m docs._ext.carnet_pages.record rounds looks for it again"
+
+
+def test_a_protocol_without_chapters_has_no_picture(tmp_path: Path) -> None:
+    draw(tmp_path, "toy")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_step_out_of_order_is_not_drawn() -> None:
     turned = {**ROUND, "events": ROUND["events"][::-1]}
     with pytest.raises(LookupError, match="has no open_session in chapter 'once'"):
-        picture(FAMILY.id, turned)
+        picture(FAMILY.id, turned, [{"title": "once", "steps": ["attest_orchestrator", "open_session"]}])

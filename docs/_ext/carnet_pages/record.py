@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -24,11 +23,10 @@ from carnet_spec.language import Family
 
 from . import round_picture, shown
 from .junit import VERIFIES, kept
+from .without_delay import without_delay
 
 if TYPE_CHECKING:
     from carnet_check.attacks.sequence import Event
-    from carnet_check.semantics import Interpreter
-    from carnet_spec.trace import Step, Trace
 
 DRAWN = {"gpu-travelling": "trained"}
 """By protocol, the goal that a whole round leads to."""
@@ -84,16 +82,7 @@ def verdicts(family: Family) -> None:
 
 
 def rounds(family: Family) -> None:
-    """Keep who says what to whom in a round, and draw it."""
-    run = found_round(family)
-    _write(RESULTS / "rounds" / f"{family.id}.json", run)
-    if family.id in round_picture.STORY:
-        picture = round_picture.picture(family.id, run)
-        (RESULTS / "rounds" / f"{family.id}.svg").write_text(picture, "utf-8")
-
-
-def found_round(family: Family) -> dict[str, Any]:
-    """Look for a run of honest parties in which a round is trained; return who says what to whom."""
+    """Look for a run of honest parties in which a round is trained, and keep who says what to whom."""
     from carnet_check.attacks.sequence import sequence
     from carnet_check.engines.explicit.searches import Search, search
     from carnet_check.loading.families import load
@@ -102,36 +91,16 @@ def found_round(family: Family) -> dict[str, Any]:
     source, variant, threat, goal = load(family.id), family.main[0], "outsider", DRAWN[family.id]
     sizes = source.profile("tiny")
     asked = Search(source.reference, variant, (), threat, sizes, claims=(), goals=(goal,))
+    trace = search(asked).goals[goal]
     protocol = source.protocol(variant)
     judge = Interpreter(protocol, source.instance(protocol, threat, sizes))
-    trace = without_delay(judge, search(asked).goals[goal])
-    told = sequence(protocol, judge.replay(trace), trace)
+    trace = without_delay(judge, trace)
+    states = judge.replay(trace)
+    told = sequence(protocol, states, trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
-    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest}
-    return {**kept, "parties": list(told.parties), "events": [_event(event) for event in told.events]}
-
-
-def without_delay(judge: Interpreter, trace: Trace) -> Trace:
-    """Return a run to the same state with each step taken as soon as it can be; each role keeps the order of its steps.
-
-    A search may let a message wait while others are sent. Then a diagram would show it received long after.
-    """
-    steps: list[Step] = []
-    for place, step in enumerate(trace.steps):
-        own = max((at for at, each in enumerate(steps, 1) if each.by == step.by), default=0)
-        rest = trace.steps[place + 1 :]
-        early = ([*steps[:at], step, *steps[at:]] for at in range(own, place + 1))
-        steps = next(each for each in early if _leads_there(judge, trace, (*each, *rest)))
-    return replace(trace, steps=tuple(steps))
-
-
-def _leads_there(judge: Interpreter, trace: Trace, steps: tuple[Step, ...]) -> bool:
-    from carnet_check.semantics import NotEnabled
-
-    try:
-        return judge.replay(replace(trace, steps=steps))[-1] == judge.replay(trace)[-1]
-    except NotEnabled:
-        return False
+    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": told.parties}
+    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(event) for event in told.events]})
+    round_picture.draw(RESULTS / "rounds", family.id)
 
 
 def _event(event: Event) -> dict[str, Any]:
@@ -178,7 +147,7 @@ def _write(path: Path, value: Any) -> None:
 
 
 def main(what: str) -> None:
-    """Record what the pages show, or one kind of run of every registered family."""
+    """Record one kind of run of every registered family."""
     from . import registered
 
     if what == "shown":

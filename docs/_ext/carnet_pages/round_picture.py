@@ -1,29 +1,19 @@
 """One picture of a round: the messages of a recorded run that tell the story, in the order in which they were found.
 
-The README and the guide show it, so it is a file of its own: ``results/rounds/<protocol>.svg``, which
-``python -m docs._ext.carnet_pages.record rounds`` draws from ``results/rounds/<protocol>.json``.
+The README and the guide show it, so it is a file of its own. Below ``results/rounds``, ``<protocol>.svg`` is drawn from
+the run in ``<protocol>.json`` by the chapters in ``<protocol>.toml``, by ``record rounds``.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
-STORY: Mapping[str, Sequence[tuple[str, Sequence[str]]]] = {
-    "gpu-travelling": (
-        ("once", ("attest_orchestrator", "open_session", "give_report")),
-        ("scrub", ("send_scrub", "exec_scrub")),
-        ("rotate out", ("rotate_out", "gpu_rotate_out")),
-        ("grant", ("grant", "switch_mux")),
-        ("away", ("provision", "gpu_receive", "give_back")),
-        ("rotate in", ("take_back", "rotate_in", "gpu_rotate_in")),
-        ("verify", ("send_fence", "exec_fence", "send_read_back", "exec_read_back")),
-        ("train", ("send_train", "exec_train")),
-    )
-}
-"""By protocol, the chapters of a round and the steps of each; a step is the first of its name after the one before."""
 LANE, ROW, LEFT, LONG = 216, 24, 96, 32
 """Pixels from lane to lane, from row to row and left of the lanes; the letters that fit between two lanes or more."""
 STYLE = (
@@ -32,24 +22,35 @@ STYLE = (
 )
 
 
-def told(protocol: str, events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def draw(rounds: Path, protocol: str) -> None:
+    """Draw the recorded round of a protocol, if somebody wrote its chapters."""
+    story = rounds / f"{protocol}.toml"
+    if story.is_file():
+        run = json.loads((rounds / f"{protocol}.json").read_text("utf-8"))
+        chapters = tomllib.loads(story.read_text("utf-8"))["chapters"]
+        (rounds / f"{protocol}.svg").write_text(picture(protocol, run, chapters), "utf-8")
+
+
+def told(
+    events: Sequence[Mapping[str, Any]], chapters: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the events of the story, each with the title of its chapter where one begins.
 
     Raises:
         LookupError: a step of the story does not come after the one before it in the run.
     """
     left = iter(events)
-    for title, actions in STORY[protocol]:
-        for number, action in enumerate(actions):
+    for chapter in chapters:
+        for number, action in enumerate(chapter["steps"]):
             event = next((event for event in left if event["action"] == action), None)
             if event is None:
-                raise LookupError(f"the recorded round of {protocol} has no {action} in chapter '{title}'")
-            yield (title if number == 0 else ""), event
+                raise LookupError(f"the recorded round has no {action} in chapter '{chapter['title']}'")
+            yield (chapter["title"] if number == 0 else ""), event
 
 
-def picture(protocol: str, run: Mapping[str, Any]) -> str:
+def picture(protocol: str, run: Mapping[str, Any], chapters: Sequence[Mapping[str, Any]]) -> str:
     """Return the picture as an SVG file that reads on light and dark pages alike, and needs no script."""
-    events = list(told(protocol, run["events"]))
+    events = list(told(run["events"], chapters))
     width, height = LEFT + LANE * len(run["parties"]), ROW * (len(events) + 3)
     title = f"One round of {protocol}: the messages between {', '.join(run['parties'])}"
     lines = [
