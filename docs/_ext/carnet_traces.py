@@ -18,56 +18,58 @@ FOLDER = "conformance"
 RECORD = "results/replays/gpu-travelling.json"
 
 _TRACES = """
-Roles record the steps they take, in the words of the specification, one JSON value a line. The first line is a header:
+Roles record the steps that they take in the vocabulary of the specification, one JSON value on each line. The first
+line is a header:
 
 ```json
 {"carnet_trace": 1, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
  "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}}
 ```
 
-Every other line is an event: the logical clock of the role that recorded it, and a step. Arguments that the role cannot
-see are left out.
+Each other line is an event: the logical clock of the role that recorded it, and a step. Arguments that the role
+cannot see are missing.
 
 ```json
 {"clock": 12, "action": "rotate_out", "by": "orchestrator", "args": {"a": "alice", "k": "s5b2b4935/1"}}
 ```
 
-A trace is input to be judged, so it cannot say which code to run: `protocol` is the id of a registered protocol. For
-any other, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
+A trace is untrusted input, so it cannot say which code to run: `protocol` is the id of a registered protocol. For any
+other protocol, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
 
-An empty `threat` leaves the threat model to the judge: the protocol says which one fits the actions of the trace. For
-GPU Travelling that is `outsider`, or `hypervisor` if a GPU was reset, since nobody but a corrupt platform resets one.
-Steps that a corrupt party reports of itself are no evidence, so they are then ignored.
+An empty `threat` leaves the threat model to the judge: the protocol names the one that fits the actions of the trace. For
+GPU Travelling that is `outsider`, or `hypervisor` if a GPU was reset, since only a corrupt platform resets one. The
+judge ignores steps that a corrupt party reports of itself: they are no evidence.
 
-Sizes have bounds, so that no header asks for an instance that takes minutes to build: 100,000 where the protocol says
-that a size only counts values that are drawn fresh, as rounds and sessions do here, and 1,000 of anything else; those
-others, multiplied, the largest twice, make at most 1,000,000.
+Sizes are bounded, so that no header can ask for an instance that takes minutes to build: 100,000 where a size only
+counts values that are drawn fresh, such as rounds and sessions here, and 1,000 of anything else. Those others,
+multiplied, the largest twice, may make at most 1,000,000.
 
-`carnet conform TRACE` follows the events one after another. Each has to be a step that the specification allows there;
-the first that is not is named, with the guard that refuses it. All that anybody can deduce is deduced after every step.
-Arguments that are missing are searched for. An event costs the same however long the trace: sessions and keys are new
-when they are first named, and of what holds of every key up to some epoch only the number is kept.
+`carnet conform TRACE` checks the events in order. Each must be a step that the specification allows in the current
+state. The command names the first one that is not, with the guard that refuses it. After each step it takes every
+deduction that is possible. It searches for missing arguments. An event costs the same at any point of a trace:
+sessions and keys are new when they are first named, and where something holds of all keys up to an epoch, only that
+epoch's number is kept.
 """
 _REPLAYS = """
-Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. Its steps
-are carried out on the reference implementation: an honest step by the role that takes it in a run, a step of the
-adversary by one operation on the keys, frames and devices that the attacker really has. Nothing is written for one
-attack. *Reproduced* means that every step was taken and that the claim is then seen to be broken, in bytes; the next
-column says in which. The last column says where the same script stops once every defence is on. That is the step at
-which the specification with that defence refuses the script, too, with two exceptions: the GPU's certificate is checked
-here when the session opens, and not only with the report; and a device whose IVs are implicit stops a repeated chunk,
-where the shortest attack of the specification also skipped an upload. A defence that erases or rotates does not refuse
-a step: if the claim is about what is left, all of the script can be taken, and the claim holds.
+Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. The
+reference implementation carries out its steps. The role that takes an honest step in a run takes it here; an
+adversary's step is one operation on the keys, frames and devices that the attacker really has. No code is written for
+a single attack. *Reproduced* means that every step was taken and that the bytes then show the claim to be broken; the
+column says in which bytes. The last column says where the same script stops when every defence is on. The
+specification with that defence refuses the script at the same step, with two exceptions: the implementation checks
+the GPU's certificate already when the session opens, and not only with the report; and a device with implicit IVs
+stops a repeated chunk, where the shortest attack of the specification also skipped an upload. A defence that erases
+or rotates refuses no step: if the claim is about what is left, the whole script can be taken, and the claim holds.
 
-What is not reproduced stops earlier here than in the specification. Sometimes another layer is in the way, which the
-specification does not count on: a session's records cannot be replayed, a report's signature covers the nonce it was
-asked for, a session is not opened with a chain that does not verify, a channel's records are opened once, orders to
-rotate go through the session. Sometimes the implementation has nothing to do the step to. Where the shortest attack has
-such a step, `carnet attack --replay` looks for another one on the same claim.
+An attack that is not reproduced stops earlier in the implementation than in the specification. Sometimes another
+layer prevents it on which the specification does not rely: a session's records cannot be replayed, a report's
+signature covers the requested nonce, a session does not open with a chain that does not verify, a channel's records
+open only once, and orders to rotate go through the session. Sometimes the implementation has no object for the step.
+If the shortest attack has such a step, `carnet attack --replay` looks for another attack on the same claim.
 """
 _KNOWN = """
-Attacks that others described, or that follow at once from what they describe; each is carried out by the row of the
-record that is named beside it.
+Others described these attacks, or they follow directly from such descriptions. The named row of the record carries
+each of them out.
 """
 _AGAIN = (
     "```sh\npython -m carnet_ref.systems.gpu_travelling.exploits.record docs/results/replays/gpu-travelling.json\n```"
@@ -123,7 +125,7 @@ def _steps(actions: Mapping[str, Action]) -> Iterator[Sequence[str]]:
 
 
 def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page that lists attacks, and what came of carrying each of them out."""
+    """Return the page that lists attacks and the outcome of carrying out each of them."""
     done = [attack for attack in attacks if attack["replay"]["reproduced"]]
     thefts = [attack for attack in done if attack["claim"] == "confidentiality"]
     summary = (
@@ -144,8 +146,8 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
                 for place, known in enumerate(CATALOGUE, 1)
             ),
         ),
-        "## Again",
-        "All of it comes out again with",
+        "## Reproduce it",
+        "This command carries out all attacks again:",
         _AGAIN,
     )
 

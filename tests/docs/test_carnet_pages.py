@@ -157,7 +157,7 @@ def test_recorded_verdicts_are_shown_with_their_command_and_digest() -> None:
     )
     shown = _pages(review=run)["verdicts.md"]
     assert "## review\n\n```sh\ncarnet verify toy\n```\n\n### toy, main\n" in shown
-    assert f"Of the specification as it stands, digest `{toy.FAMILY.protocol().digest[:12]}`." in shown
+    assert f"About the current specification, digest `{toy.FAMILY.protocol().digest[:12]}`." in shown
     assert "| claim | none | collusion | assumptions |" in shown
     assert (
         "| `secrecy` | EXHAUSTED(1,234), explicit<br>PROVED, induction | VIOLATED, explicit, as expected | A1 |"
@@ -174,13 +174,19 @@ def test_an_unexpected_verdict_stands_out() -> None:
 
 
 STALE: dict[str, tuple[dict[str, Any], str]] = {
-    "another digest": (_run(_result("secrecy", "none", "PROVED"), digest="0" * 64), "digest `000000000000`, the"),
+    "another digest": (_run(_result("secrecy", "none", "PROVED"), digest="0" * 64), "digest `000000000000`; the"),
     "no digest": (
         {**_run(_result("secrecy", "none", "PROVED")), "run": {"rerun": "x", "spec_digests": {}}},
         "the run was about digest unknown",
     ),
-    "an unknown variant": (_run(_result("secrecy", "none", "PROVED", variant="gone")), "no such protocol or variant"),
-    "an unknown protocol": (_run(_result("secrecy", "none", "PROVED", protocol="gone")), "no such protocol or variant"),
+    "an unknown variant": (
+        _run(_result("secrecy", "none", "PROVED", variant="gone")),
+        "no longer has this protocol or variant",
+    ),
+    "an unknown protocol": (
+        _run(_result("secrecy", "none", "PROVED", protocol="gone")),
+        "no longer has this protocol or variant",
+    ),
 }
 
 

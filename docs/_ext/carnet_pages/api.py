@@ -12,7 +12,8 @@ ROOTS = ("spec", "model_check", "reference_impl")
 _INTRODUCED = {
     "carnet_spec": "What is claimed. Write a protocol with `carnet_spec.language`; "
     "{doc}`../tutorial` shows how, and {doc}`../how-to/verify-in-ci` how to test it.",
-    "carnet_check": "Whether it is true: engines, reports and the `carnet` command.",
+    "carnet_check": "Whether it is true: engines, reports and the `carnet` command; "
+    "{doc}`../architecture` says where things are.",
     "carnet_ref": "That it can be built: roles, keys, sessions, evidence, and what transfers cost.",
 }
 

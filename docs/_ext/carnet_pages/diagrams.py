@@ -179,7 +179,7 @@ def _course(parties: Sequence[str], events: Sequence[Mapping[str, Any]], across:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A rule by which whoever knows one secret learns another."""
+    """A rule by which a party that knows one secret learns another."""
 
     source: str
     target: str

@@ -93,8 +93,8 @@ def mended(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered:
         for fault in faults
     ]
     return page(
-        "# Faults found in Carnet, and mended",
-        "Readers and attackers made Carnet say what is wrong, or opened what should be shut. Each fault is a test that "
-        "failed before it was mended and passes now; this table is made from the marks of the tests.",
-        table(("id", "class", "what was wrong", "tests that hold it mended"), rows),
+        "# Faults found and fixed in Carnet",
+        "Readers and attackers made Carnet give wrong answers or opened what should be closed. Each fault has a "
+        "test that failed before the fix and passes now. The marks of the tests make this table.",
+        table(("id", "class", "what was wrong", "tests that would notice it again"), rows),
     )

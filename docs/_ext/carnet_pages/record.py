@@ -3,8 +3,9 @@
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type; about half an hour.
 * ``verdicts``: each protocol is verified, about a minute and a half.
-* ``rounds``: a run to the first goal that takes a whole round is looked for; seconds.
+* ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
 * ``tests``: the tests that verify requirements are run, about two minutes.
+* ``shown``: every command that a page shows is typed again, about three minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from xml.etree import ElementTree
 
 from carnet_spec.language import Family
 
+from . import round_picture, shown
 from .junit import VERIFIES, kept
+from .without_delay import without_delay
 
 if TYPE_CHECKING:
     from carnet_check.attacks.sequence import ShownStep
@@ -93,11 +96,13 @@ def rounds(family: Family) -> None:
     asked = Search(source.reference, variant, (), threat, sizes, claims=(), goals=(goal,))
     trace = search(able(Explores), asked).goals[goal]
     protocol = source.protocol(variant)
-    states = Interpreter(protocol, source.instance(protocol, threat, sizes)).replay(trace)
-    chart = sequence_chart(protocol, states, trace)
+    judge = Interpreter(protocol, source.instance(protocol, threat, sizes))
+    trace = without_delay(judge, trace)
+    chart = sequence_chart(protocol, judge.replay(trace), trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
     kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": chart.parties}
     _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(shown) for shown in chart.steps]})
+    round_picture.draw(RESULTS / "rounds", family.id)
 
 
 def _event(shown: ShownStep) -> dict[str, Any]:
@@ -148,7 +153,9 @@ def main(what: str) -> None:
     from . import registered_families
 
     families = registered_families()
-    if what == "tests":
+    if what == "shown":
+        shown.record()
+    elif what == "tests":
         tests(families)
     else:
         for family in families:

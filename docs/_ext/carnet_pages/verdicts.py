@@ -13,14 +13,14 @@ from .markdown import Lines, code, page, prose, table
 def verdicts(families: Sequence[Family], results: Mapping[str, Any]) -> str:
     """Return the page of what long runs found, with what is stale marked as such."""
     if not results:
-        return page("# Verdicts", "No long run is recorded. `carnet verify` makes the verdicts afresh.")
+        return page("# Verdicts", "No long run is recorded. `carnet verify` establishes the verdicts.")
     by_id = {family.id: family for family in families}
 
     def current(protocol: str, variant: str) -> str | None:
         family = by_id.get(protocol)
         return family.protocol(variant).digest if family and variant in family.variants else None
 
-    explained = "What long runs found. A verdict is stale when the specification has changed since the run."
+    explained = "Verdicts of long runs. A verdict is stale if the specification has changed since its run."
     runs = (line for name, run in results.items() for line in _run(name, run, current))
     return page("# Verdicts", explained, runs)
 
@@ -49,13 +49,13 @@ def _run(name: str, run: Any, current: Callable[[str, str], str | None]) -> Line
 
 
 def freshness(then: str | None, now: str | None) -> str:
-    """Return what to think of a run about the specification ``then``, where it is ``now``."""
+    """Say whether a run about digest ``then`` is about the specification whose digest is ``now``."""
     if now is None:
-        return ":::{warning}\nStale: the specification has no such protocol or variant any more.\n:::"
+        return ":::{warning}\nStale: the specification no longer has this protocol or variant.\n:::"
     if then != now:
         was = f"`{then[:12]}`" if then else "unknown"
-        return f":::{{warning}}\nStale: the run was about digest {was}, the specification is now `{now[:12]}`.\n:::"
-    return f"Of the specification as it stands, digest `{now[:12]}`."
+        return f":::{{warning}}\nStale: the run was about digest {was}; the specification now has `{now[:12]}`.\n:::"
+    return f"About the current specification, digest `{now[:12]}`."
 
 
 def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
@@ -77,7 +77,7 @@ def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
 
 
 def _liveness(rows: Sequence[Mapping[str, Any]]) -> Lines:
-    """Yield what happens in the end, and how that is known."""
+    """Yield the verdicts on liveness, and how each was established."""
     yield from table(
         ["liveness", "verdict", "how"], ([code(row["claim"]), _verdict(row), row["detail"]] for row in rows)
     )

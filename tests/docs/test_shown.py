@@ -1,0 +1,220 @@
+"""What the documentation shows of a command is what the command prints; nothing is shown that no command printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from carnet_check.loading.families import load
+from docs._ext.carnet_pages import shown
+from docs._ext.carnet_pages.shown import (
+    KEPT,
+    ROOT,
+    VERIFY,
+    Block,
+    StaleError,
+    agrees,
+    blocks,
+    compare,
+    differences,
+    filled,
+    pages,
+    patched,
+    played,
+    refreshed,
+)
+
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
+PLAYED = [name for name, text in PAGES.items() if "```console" in text]
+
+
+@pytest.mark.timeout(400)  # four attacks on GPU Travelling on one page, on a machine that may be busy
+@pytest.mark.parametrize("page", PLAYED)
+def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
+    stale = [f"{page} is stale\n{difference}" for difference in differences(PAGES[page], tmp_path)]
+    assert not stale, "\n\n".join(stale)
+
+
+def test_the_readme_the_tutorial_and_the_guides_are_looked_at() -> None:
+    assert {"README.md", "docs/tutorial.md", "docs/guide/getting-started.md"} < set(PAGES)
+    assert {"README.md", "docs/tutorial.md", "docs/how-to/read-a-counterexample.md"} <= set(PLAYED)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_rule_covers_every_block(page: str) -> None:
+    assert [block.text for block in blocks(PAGES[page]) if not block.covered] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_block_escapes_the_rules(page: str) -> None:
+    """Every fence of a page is one that ``blocks`` sees; other ways to show code are not used."""
+    fences = re.findall(r"^ *(?:```|~~~)", PAGES[page], re.MULTILINE)
+    assert len(fences) == 2 * len(list(blocks(PAGES[page])))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_digests_are_shown_where_they_are_compared_and_nowhere_else(page: str) -> None:
+    prose = PAGES[page]
+    for block in blocks(prose):
+        if block.language == "console":
+            prose = prose.replace(block.text, "")
+    assert re.findall(r"\b[0-9a-f]{16,}\b", prose) == []
+
+
+# -- the command that is kept ---------------------------------------------------------------------
+
+TEXT = KEPT[VERIFY].read_text("utf-8")
+RECORDED = json.loads((ROOT / "docs" / "results" / "gpu-travelling.json").read_text("utf-8"))
+
+
+def test_the_kept_digests_are_those_of_the_specification() -> None:
+    source = load("gpu-travelling")
+    now = {name: source.protocol(name).digest[:16] for name in source.family.with_layers(source.family.main)}
+    assert dict(re.findall(r"(\S+) ([0-9a-f]{16})\b", " ".join(TEXT.split()))) == now
+
+
+def cells(variant: str) -> dict[tuple[str, str], list[str]]:
+    """Return the verdicts of a variant in the kept text, by claim and threat model, from top to bottom."""
+    _, _, text = TEXT.partition(f"\ngpu-travelling · {variant}")
+    head, _, *rows = text[text.index("\nclaim ") + 1 :].partition("\n\n")[0].splitlines()
+    columns = {threat[0]: threat.start() for threat in re.finditer(r"\S+", head)}
+    found: dict[tuple[str, str], list[str]] = {}
+    claim = ""
+    for row in (row for row in rows if not row.startswith("*")):
+        claim = claim if row.startswith(" ") else row.split()[0]
+        for threat, at in list(columns.items())[1:]:
+            found.setdefault((claim, threat), []).extend(re.findall(r"^[A-Z]+", row[at:]))
+    return {cell: words for cell, words in found.items() if words}
+
+
+@pytest.mark.parametrize("variant", RECORDED["run"]["spec_digests"])
+def test_the_kept_verdicts_are_the_recorded_ones(variant: str) -> None:
+    recorded: dict[tuple[str, str], list[str]] = {}
+    rows = [row for row in RECORDED["results"] if row["variant"] == variant and row["kind"] == "claim"]
+    for row in sorted(rows, key=lambda row: row["engine"] != "induction"):
+        recorded.setdefault((row["claim"], row["threat"]), []).append(row["verdict"])
+    assert cells(variant) == recorded
+
+
+def test_ci_compares_the_kept_text_with_what_the_newcomer_sees(tmp_path: Path) -> None:
+    printed = tmp_path / "printed"
+    printed.write_text(f"Collecting click\n{TEXT}", "utf-8")
+    compare(printed)
+    printed.write_text(f"Collecting click\n{TEXT.replace('PROVED', 'UNKNOWN', 1)}", "utf-8")
+    with pytest.raises(SystemExit, match="record shown"):
+        compare(printed)
+
+
+def test_what_the_script_of_ci_keeps_is_compared() -> None:
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert 'tee "$scratch/verify"' in script
+    assert 'python -m docs._ext.carnet_pages.shown "$scratch/verify"' in script
+
+
+# -- the tutorial ---------------------------------------------------------------------------------
+
+TUTORIAL = tuple(blocks(PAGES["docs/tutorial.md"]))
+
+
+def console(number: int) -> Block:
+    return [block for block in TUTORIAL if block.language == "console"][number]
+
+
+def test_a_toy_protocol_takes_under_60_lines() -> None:
+    (written,) = [block for block in TUTORIAL if block.what == "file handoff.py"]
+    assert len(written.text.splitlines()) < 60
+
+
+def test_its_planted_flaw_is_found_and_explained() -> None:
+    printed = console(0).shown
+    assert "secrecy  UNKNOWN!·VIOLATED!" in printed
+    assert ">>> holder2 learns holder1" in printed
+    assert "secrecy fails for x = holder2, y = holder1" in printed
+
+
+def test_its_repair_is_proved_and_breaks_without_it() -> None:
+    assert "secrecy  PROVED·EXHAUSTED" in console(2).shown
+    assert "VIOLATED: secrecy under theft" in console(3).shown
+
+
+# -- how pages are played, compared and mended ----------------------------------------------------
+
+
+def test_lines_may_be_left_out_and_times_differ() -> None:
+    assert agrees("first\n⋮\nlast\n", "first\nsecond\nthird\nlast\n")
+    assert agrees("first\n⋮  (one line more)\nlast\n", "first\nsecond\nlast\n")
+    assert agrees("time 1 s\n", "time 2 s\n")
+    assert agrees("versions carnet 1 · python 3.11\n", "versions carnet 1 · python 3.12\n")
+    assert agrees("first\n⋮\n", "first\n")
+
+
+@pytest.mark.parametrize(
+    ("told", "printed"),
+    {
+        "a line too few": ("first\nlast\n", "first\nsecond\nlast\n"),
+        "the end is missing": ("first\n⋮\nlast\n", "first\nsecond\n"),
+        "another line": ("first\n", "second\n"),
+        "another digest": ("spec digest  main dbecc98ef7b6b54d\n", "spec digest  main 0becc98ef7b6b54d\n"),
+        "another solver": ("versions z3 5.4 · python 3.11\n", "versions z3 5.5 · python 3.11\n"),
+    }.values(),
+)
+def test_what_is_shown_has_to_be_printed(told: str, printed: str) -> None:
+    assert not agrees(told, printed)
+
+
+def test_a_stale_block_names_the_command_that_mends_it(tmp_path: Path) -> None:
+    (told,) = differences("```console\n$ echo 2 states\n1 state\n```\n", tmp_path)
+    assert "-1 state\n+2 states" in told
+    assert told.endswith("python -m docs._ext.carnet_pages.record shown writes it anew")
+
+
+def test_a_stale_block_is_mended_and_leaves_out_what_it_left_out(tmp_path: Path) -> None:
+    page = "```console\n$ printf 'a\\nb\\nc 12 d\\ne\\nf\\n'\n⋮\nc 3 d\n⋮  (more)\nf\n```\n"
+    assert filled(page, tmp_path).endswith("⋮\nc 12 d\n⋮  (more)\nf\n```\n")
+    assert list(differences(filled(page, tmp_path), tmp_path)) == []
+
+
+def test_lines_that_come_in_between_are_taken_up() -> None:
+    assert refreshed("⋮\na\nc\n⋮\n", "x\na\nb\nc\ny\n") == "⋮\na\nb\nc\n⋮\n"
+
+
+def test_lines_that_cannot_be_placed_are_left_to_a_person() -> None:
+    with pytest.raises(StaleError, match="by hand"):
+        refreshed("⋮\nverdicts PROVED 3\n", "nothing of the kind\n⋮\n")
+    with pytest.raises(StaleError, match="by hand"):
+        refreshed("⋮\nverdicts PROVED 3\n⋮\n", "nothing of the kind\n")
+
+
+def test_a_kept_command_is_not_typed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "typed", None)
+    ((_, printed),) = played(f"```console\n$ {VERIFY}\n⋮\n```\n", tmp_path)
+    assert printed == TEXT
+
+
+def test_a_diff_replaces_what_occurs_once() -> None:
+    assert patched("a\nb\nc\n", " a\n-b\n+x\n") == "a\nx\nc\n"
+    with pytest.raises(ValueError, match="occurs 0 times"):
+        patched("a\n", "-b\n")
+
+
+@pytest.mark.parametrize(
+    "page",
+    {
+        "output that no command printed": "```text\nPROVED\n```\n",
+        "output that is called an excerpt": "% shown\n```text\nPROVED\n```\n",
+        "a console without a command": "```console\nPROVED\n```\n",
+        "code that nobody writes anywhere": "```python\nx = 1\n```\n",
+        "a directive that shows code": "```{code-block} text\nPROVED\n```\n",
+        "a file that no command wrote": "```{literalinclude} notes.txt\n```\n",
+    }.values(),
+)
+def test_a_block_that_no_rule_covers_is_noticed(page: str) -> None:
+    assert [block.covered for block in blocks(page)] == [False]
+
+
+def test_a_block_of_which_nothing_is_said_is_not_played(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="% file NAME is missing"):
+        list(played("```python\nx = 1\n```\n", tmp_path))
