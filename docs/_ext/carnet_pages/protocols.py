@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from carnet_ref.keys.schedules import SCHEDULES
+from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES
 from carnet_spec.language import (
     Action,
     Claim,

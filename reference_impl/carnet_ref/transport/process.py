@@ -22,7 +22,7 @@ from carnet_ref.journal.store import Journal
 from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, resumed
 from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import trainer_named
 from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM
@@ -43,17 +43,20 @@ class Assignment:
 
     name: str
     port: int
-    cast: Mapping[str, Any]
+    deployment: Mapping[str, Any]
     folder: str
     trainer: str
     journal: str = ""
     key: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
 
-    def made(self) -> Cast:
-        """Return the cast."""
-        named = {"holders": tuple(self.cast["holders"]), "defences": Defences(frozenset(self.cast["defences"]))}
-        return Cast(**{**self.cast, **named}, trainer=trainer_named(self.trainer))
+    def made(self) -> Deployment:
+        """Return the deployment."""
+        named = {
+            "holders": tuple(self.deployment["holders"]),
+            "defences": Defences(frozenset(self.deployment["defences"])),
+        }
+        return Deployment(**{**self.deployment, **named}, trainer=trainer_named(self.trainer))
 
 
 def main() -> None:
@@ -84,16 +87,16 @@ def _failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 async def _platform(assignment: Assignment) -> dict[str, Any]:
     asyncio.get_running_loop().set_exception_handler(_failed)
-    cast, folder = assignment.made(), Path(assignment.folder)
-    token, names = bytes.fromhex(assignment.token), (ORCHESTRATOR, *cast.holders)
+    deployment, folder = assignment.made(), Path(assignment.folder)
+    token, names = bytes.fromhex(assignment.token), (ORCHESTRATOR, *deployment.holders)
     clock = resumed(_trace(folder, PLATFORM))
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
         recorder = Recorder(sink, max(clock, tally.clock))
         platform = Platform(messages=tally.messages, octets=tally.octets)
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock)
-        gpu = Node(GPU, cast.gpu(secrets.token_bytes), recorder, remark=_remark)
+        gpu = Node(GPU, deployment.gpu(secrets.token_bytes), recorder, remark=_remark)
         keys = {name: key_of_party(token, name) for name in names}
-        hub = Hub(platform, gpu, recorder, keys, secrets.token_bytes, _remark, cast.largest_frame)
+        hub = Hub(platform, gpu, recorder, keys, secrets.token_bytes, _remark, deployment.largest_frame)
         with listen(assignment.port) as listening:
             _say({"port": listening.getsockname()[1]})
             await hub.serve(listening)
@@ -101,19 +104,21 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
 
 
 async def _party(assignment: Assignment) -> dict[str, Any]:
-    cast, name = assignment.made(), assignment.name
-    journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), cast.owner(name), secrets.token_bytes)
+    deployment, name = assignment.made(), assignment.name
+    journal = Journal(
+        Path(assignment.journal), bytes.fromhex(assignment.key), deployment.owner(name), secrets.token_bytes
+    )
     path = _trace(Path(assignment.folder), name)
     clock = resumed(path)
-    way = Way(assignment.port, bytes.fromhex(assignment.token), secrets.token_bytes, cast.largest_frame)
+    way = Way(assignment.port, bytes.fromhex(assignment.token), secrets.token_bytes, deployment.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
         recorder = Recorder(sink, clock)
         if name == ORCHESTRATOR:
-            role = cast.orchestrator_from(journal, secrets.token_bytes)
+            role = deployment.orchestrator_from(journal, secrets.token_bytes)
             node = Node(name, role, recorder, journal, _remark)
             ended = await take_part(node, node.perform(role.begin(time.monotonic())), way)
             return {**_outcome(role), "failure": ended.failure}
-        holder = cast.holder_from(journal, name, secrets.token_bytes)
+        holder = deployment.holder_from(journal, name, secrets.token_bytes)
         node = Node(name, holder, recorder, journal, _remark)
         ended = await take_part(node, node.perform(holder.begin(time.monotonic())), way)
         return {"failure": ended.failure}

@@ -1,4 +1,4 @@
-"""Runs a cast as separate processes, and starts again those that are killed."""
+"""Runs a deployment as separate processes, and starts again those that are killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.stopping import undisturbed
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
 from carnet_ref.training.choice import TRAINERS
 from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
 from carnet_ref.transport.greeting import key_of_party
@@ -70,7 +70,7 @@ class Supervisor:
     from ``token`` come the keys by which platform and parties know each other.
     """
 
-    cast: Cast
+    deployment: Deployment
     folder: Path
     journals: Callable[[str], Path]
     key: bytes = field(repr=False)
@@ -106,7 +106,7 @@ class Supervisor:
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""
         self._start(PLATFORM)
-        for name in (ORCHESTRATOR, *self.cast.holders):
+        for name in (ORCHESTRATOR, *self.deployment.holders):
             self._start(name)
 
     def wait(self) -> None:
@@ -184,21 +184,23 @@ class Supervisor:
         return listening(name, process, said, self.remark)
 
     def _assignment(self, name: str) -> Assignment:
-        cast = {
-            "holders": self.cast.holders,
-            "rounds": self.cast.rounds,
-            "schedule": self.cast.schedule,
-            "chunks": self.cast.chunks,
-            "chunk_bytes": self.cast.chunk_bytes,
-            "lease": self.cast.lease,
-            "patience": self.cast.patience,
-            "key_messages": self.cast.key_messages,
-            "defences": sorted(self.cast.defences.off),
+        deployment = {
+            "holders": self.deployment.holders,
+            "rounds": self.deployment.rounds,
+            "schedule": self.deployment.schedule,
+            "chunks": self.deployment.chunks,
+            "chunk_bytes": self.deployment.chunk_bytes,
+            "lease": self.deployment.lease,
+            "patience": self.deployment.patience,
+            "key_messages": self.deployment.key_messages,
+            "defences": sorted(self.deployment.defences.off),
         }
         if name == PLATFORM:
-            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token.hex())
+            return Assignment(name, self.port, deployment, str(self.folder), self.trainer, token=self.token.hex())
         journal, greeting = str(self.journals(name)), key_of_party(self.token, name).hex()
-        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), greeting)
+        return Assignment(
+            name, self.port, deployment, str(self.folder), self.trainer, journal, self.key.hex(), greeting
+        )
 
 
 def listening(

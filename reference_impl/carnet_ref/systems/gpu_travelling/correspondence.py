@@ -23,16 +23,22 @@ class Named:
 ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
     {
         "Agent": Named(
-            "the holder's name, `orchestrator` or `platform`", "carnet_ref.systems.gpu_travelling.roles.holder.Stake"
+            "the holder's name, `orchestrator` or `platform`",
+            "carnet_ref.systems.gpu_travelling.roles.holder.HolderSetup",
         ),
         "Custody": Named(
             "not named: a state of the orchestrator", "carnet_ref.systems.gpu_travelling.roles.job.Custody"
         ),
-        "Data": Named("`alice's chunk 2`: the second chunk of a hand-over", "carnet_ref.device.commands.Write"),
+        "Data": Named(
+            "`alice's chunk 2`: the second chunk of a hand-over",
+            "carnet_ref.systems.gpu_travelling.device.commands.Write",
+        ),
         "Gpu": Named("the GPU's name", "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu"),
         "Key": Named("`session/epoch`: epochs of a session are counted from 0", "carnet_ref.keys.LinkKeys"),
-        "Mode": Named("`CONFIDENTIAL` or `OPEN`", "carnet_ref.device.gpu.Mode"),
-        "Order": Named("not named: the kind of step says it", "carnet_ref.device.commands.Command"),
+        "Mode": Named("`CONFIDENTIAL` or `OPEN`", "carnet_ref.device.mode.Mode"),
+        "Order": Named(
+            "not named: the kind of step says it", "carnet_ref.systems.gpu_travelling.device.commands.Command"
+        ),
         "Phase": Named("not named: the orchestrator's state", "carnet_ref.systems.gpu_travelling.roles.job.State"),
         "Session": Named(
             "a digest of the key exchange, which both ends see",
@@ -134,9 +140,9 @@ ENFORCED: Final[Mapping[str, str]] = MappingProxyType(
         "REQ-HOME-05": "carnet_ref.systems.gpu_travelling.roles.facts.verified",
         "REQ-HOME-06": "carnet_ref.systems.gpu_travelling.roles.facts.verified",
         "REQ-TRAIN-01": "carnet_ref.systems.gpu_travelling.roles.returning._at_home",
-        "REQ-TRAIN-02": "carnet_ref.device.gpu.Device._train",
+        "REQ-TRAIN-02": "carnet_ref.systems.gpu_travelling.device.device.Device._train",
         "REQ-SCRUB-01": "carnet_ref.systems.gpu_travelling.roles.returning._at_home",
-        "REQ-SCRUB-02": "carnet_ref.device.gpu.Device.scrub",
+        "REQ-SCRUB-02": "carnet_ref.systems.gpu_travelling.device.device.Device.scrub",
         "REQ-SCRUB-03": "carnet_ref.systems.gpu_travelling.roles.facts.scrubbed",
         "REQ-STOP-01": "carnet_ref.systems.gpu_travelling.roles.setup.restart",
         "CLAIM-NO-SILENT-RESET": "carnet_ref.systems.gpu_travelling.roles.setup.restart",

@@ -180,8 +180,8 @@ def test_the_running_parties_ask_with_a_nonce_of_the_session_too() -> None:
     ours, others = (requester.report_nonce(DRAWN) for requester in requesters)
     assert ours != others
     evidence = GpuEvidence(GPU.report(gpu_request(others)), GPU.chain_pem)
-    assert verifier.appraise(evidence, ours, frozenset()).failed_step == "nonce"
-    assert verifier.appraise(evidence, others, frozenset()).accepted
+    assert verifier.appraise(evidence, ours).failed_step == "nonce"
+    assert verifier.appraise(evidence, others).accepted
 
 
 # Impersonation: somebody else sits at the orchestrator's end of the channel.

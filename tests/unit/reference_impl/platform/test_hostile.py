@@ -9,14 +9,15 @@ import pytest
 from carnet_ref.platform.bus import Platform
 from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from carnet_ref.transport.frames import PLATFORM, Frame, Kind
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, world_of
 
 TRAINER: Trainer = ChainTrainer()
-CAST = FastCast(holder_names(2), 3, "engine-per-holder", chunks=2, chunk_bytes=64, trainer=TRAINER)
+DEPLOYMENT = FastDeployment(holder_names(2), 3, "engine-per-holder", chunks=2, chunk_bytes=64, trainer=TRAINER)
 TEXT = {Move.REROUTE: "mallory", Move.RESET: "CONFIDENTIAL", Move.FORGE_SEMAPHORE: "Scrubbed"}
 PATHS = (
     Cue(Kind.SESSION, ORCHESTRATOR),
@@ -32,14 +33,14 @@ PATHS = (
 
 def expected() -> bytes:
     model = TRAINER.first_model()
-    for number in range(CAST.rounds):
-        model = TRAINER.train(model, b"".join(CAST.dataset(CAST.holders[number % 2]))).model
+    for number in range(DEPLOYMENT.rounds):
+        model = TRAINER.train(model, b"".join(DEPLOYMENT.dataset(DEPLOYMENT.holders[number % 2]))).model
     return model
 
 
 def run(*script: Act) -> tuple[TestWorld, HostilePlatform, list[str]]:
     platform = HostilePlatform(script=script)
-    world, told = world_of(CAST, platform)
+    world, told = world_of(DEPLOYMENT, platform)
     world.run(50_000)
     return world, platform, told
 
@@ -110,7 +111,7 @@ def test_who_wants_the_frames_gets_them() -> None:
 def test_an_honest_platform_keeps_no_frame() -> None:
     sizes = []
     for rounds in (1, 6):
-        world, _ = world_of(Cast(holder_names(2), rounds, chunk_bytes=256))
+        world, _ = world_of(Deployment(holder_names(2), rounds, chunk_bytes=256))
         world.run(20_000)
         assert world.platform.octets > rounds * 100_000
         sizes.append(len(pickle.dumps(world.platform)))

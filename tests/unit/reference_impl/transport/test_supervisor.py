@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.process import Assignment
 from carnet_ref.transport.supervisor import ProcessError, RefusedStartError, Supervisor
 
-CAST = Cast(holder_names(2), 1)
+DEPLOYMENT = Deployment(holder_names(2), 1)
 KEY = bytes(range(32))
 
 PROCESS = """
@@ -55,7 +55,7 @@ if name == "alice":
 def supervised(folder: Path, behaviour: str, **options: Any) -> tuple[Supervisor, list[str]]:
     """Return a supervisor of processes that behave like this, and the list that remarks go to."""
     remarks: list[str] = []
-    supervisor = Supervisor(CAST, folder, lambda name: folder / name, KEY, remark=remarks.append, **options)
+    supervisor = Supervisor(DEPLOYMENT, folder, lambda name: folder / name, KEY, remark=remarks.append, **options)
     supervisor.program = (sys.executable, "-c", PROCESS.replace("{behaviour}", behaviour))
     return supervisor, remarks
 

@@ -6,6 +6,7 @@ Keys of sessions, channels and epochs are drawn at random by whoever makes them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,22 +18,25 @@ from carnet_ref.attestation.simulated.authority import derived, derived_key
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import Random
-from carnet_ref.device.gpu import Mode
+from carnet_ref.device.mode import Mode
 from carnet_ref.journal.store import Journal
 from carnet_ref.keys import UsageLimits
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.parties.evidence import (
     OPEN_MODE,
     GpuVerifier,
     TdQuoter,
-    TdVerifier,
     gpu_responder,
 )
-from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu
-from carnet_ref.systems.gpu_travelling.roles.holder import Holder, Stake
+from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
+from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.roles.ports import Responder
+from carnet_ref.systems.gpu_travelling.weakened import design
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.texts import text_of
@@ -53,7 +57,7 @@ def holder_names(count: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Cast:
+class Deployment:
     """Makes the roles of a run.
 
     ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
@@ -75,28 +79,35 @@ class Cast:
     def orchestrator(self, random: Random, progress: Progress | None = None, resumed: bool = False) -> Orchestrator:
         """Return the orchestrator, from the start or from where an earlier one was."""
         verifier = self._gpu_verifier
-        tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
+        tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer, self.link)
         return Orchestrator(self.terms, tools, progress, resumed)
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
-        stake = Stake(
+        machine, verifier = self._machine, design.quote_verifier(self.defences.off)
+        appraiser = verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
+        return Holder(self.holder_setup(name), random, appraiser, accepted)
+
+    def holder_setup(self, name: str) -> HolderSetup:
+        """Return what a holder brings."""
+        return HolderSetup(
             name,
             self.enrolment_key(name),
             lambda _: self.dataset(name),
             self.terms.manifest(self.trainer).encode(),
             self.patience,
-            defences=self.defences,
+            checks=Checks(self.defences.off),
+            link=design.borrowed_link(self.defences.off),
         )
-        measured = TdVerifier(self._machine.anchors, self._machine.collateral, self._measurement, lambda: MADE)
-        return Holder(stake, random, measured, accepted)
 
     def gpu(self, random: Random, mode: Mode = Mode.CONFIDENTIAL, name: str = GPU_NAME) -> Gpu:
         """Return a GPU that was just switched on."""
         silicon = self.silicon(name, mode)
-        return Gpu(
-            name, self.schedule, lambda: gpu_responder(silicon, random), self.trainer, self.defences, mode, self.limits
-        )
+        return self.gpu_with(name, lambda: gpu_responder(silicon, random), mode)
+
+    def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
+        """Return a GPU that was just switched on, with these ends of its sessions."""
+        return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.hardware)
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
         """Return what makes a GPU's certificates and reports."""
@@ -164,9 +175,19 @@ class Cast:
     @property
     def limits(self) -> UsageLimits:
         """How much a link key may protect."""
-        if self.key_messages is None:
-            return UsageLimits.for_advantage()
-        return UsageLimits.for_messages(self.key_messages)
+        messages = self.key_messages
+        asked = UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
+        return design.limits(asked, self.defences.off)
+
+    @property
+    def hardware(self) -> Hardware:
+        """What its GPUs are made of."""
+        return design.hardware(self.defences.off)
+
+    @property
+    def link(self) -> type[Link]:
+        """The orchestrator's end of the link."""
+        return design.link(self._all_defences.off)
 
     @property
     def _all_defences(self) -> Defences:
@@ -177,9 +198,8 @@ class Cast:
     @cached_property
     def _gpu_verifier(self) -> GpuVerifier:
         silicon = self.silicon()
-        waived = not self.defences.stands("gpu-certificate")
         names = {key_bytes(silicon.key.public_key()): GPU_NAME}
-        return GpuVerifier(silicon.anchors, lambda: MADE, names, waived)
+        return design.gpu_verifier(self.defences.off)(silicon.anchors, lambda: MADE, names)
 
     @cached_property
     def _machine(self) -> SimulatedPlatform:

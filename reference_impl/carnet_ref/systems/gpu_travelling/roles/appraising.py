@@ -14,16 +14,7 @@ from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnr
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, QuoteAppraiser, Requester
 from carnet_ref.transport.frames import ProtocolError
 
-GPU_CHECKS: Final = frozenset({"gpu-certificate", "report-nonce", "mode-check"})
-"""The defences that are steps of the appraisal of a GPU's report."""
-QUOTE_CHECKS: Final = frozenset({"orchestrator-quote", "quote-bound-to-channel", "manifest-check"})
-"""The defences that are steps of the appraisal of the orchestrator's quote."""
 _PROOF: Final = b"carnet enrolment 1 "
-
-
-def waived(checks: frozenset[str], defences: Defences) -> frozenset[str]:
-    """Return those of ``checks`` that are not to be made."""
-    return frozenset(name for name in checks if not defences.stands(name))
 
 
 def accept_report(
@@ -34,7 +25,7 @@ def accept_report(
     Raises:
         ProtocolError: the report is refused, or another GPU than the session's responder signed it.
     """
-    appraisal = appraiser.appraise(evidence, nonce, waived(GPU_CHECKS, defences))
+    appraisal = appraiser.appraise(evidence, nonce)
     _accepted(appraisal, "the GPU's report")
     if defences.stands("signer-is-responder") and appraisal.claims.get("key") != session.responder_key:
         raise ProtocolError("the GPU's report is signed by another GPU than the session's responder")
@@ -42,14 +33,14 @@ def accept_report(
 
 
 def accept_orchestrator(
-    evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, appraiser: QuoteAppraiser, defences: Defences
+    evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, appraiser: QuoteAppraiser
 ) -> None:
     """Check that the far end of a channel is the orchestrator, with the job that the holder expects.
 
     Raises:
         ProtocolError: the quote is refused.
     """
-    appraisal = appraiser.appraise(evidence, exporter, nonce, manifest, waived(QUOTE_CHECKS, defences))
+    appraisal = appraiser.appraise(evidence, exporter, nonce, manifest)
     _accepted(appraisal, "the orchestrator's quote")
 
 

@@ -6,23 +6,13 @@ from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.keys import Budget, Direction, KeysError
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, State, Transition
 from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
-from carnet_ref.transport.frames import (
-    ORCHESTRATOR,
-    PLATFORM,
-    Ended,
-    Kind,
-    Note,
-    Persist,
-    Proceed,
-    ProtocolError,
-    Remark,
-    Send,
-)
+from carnet_ref.transport.frames import PLATFORM, Ended, Kind, Note, Persist, Proceed, ProtocolError, Remark, Send
 
 
 class NeedsSession(State):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
-from carnet_ref.device.commands import Fenced, MemoryRead, Rotated, Scrubbed
 from carnet_ref.systems.gpu_travelling.defences import Defences
+from carnet_ref.systems.gpu_travelling.device.commands import Fenced, MemoryRead, Rotated, Scrubbed
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.transport.frames import ProtocolError
 
@@ -94,7 +94,7 @@ def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Defences) 
             raise ProtocolError(f"{reply.live} copy engines take traffic after a rotation, not one")
     else:
         link.disregard(Rotated)
-    link.take(inward)
+    link.take()
     return KeyRotated(_MINT, link.name(link.keys))
 
 

@@ -11,17 +11,18 @@ from enum import Enum
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.crypto.primitives import Random, sha384
-from carnet_ref.device.commands import Command
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.device.commands import Command
+from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.roles.admission import Reception
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Manifest, Return
 from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Quoter, Requester
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import GPU, Effect, Kind, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import Effect, Kind, ProtocolError, Remark, Send
 from carnet_ref.wire.fields import join, split
 from carnet_ref.wire.reader import MalformedError
 
@@ -89,13 +90,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the orchestrator cannot make itself: randomness, sessions, appraisals, quotes, and the first model."""
+    """What the orchestrator cannot make itself: randomness, sessions, appraisals, quotes, a first model, the link."""
 
     random: Random
     requester: Callable[[], Requester]
     appraiser: GpuAppraiser
     quoter: Quoter
     trainer: Trainer
+    link: type[Link] = Link
 
 
 class Custody(Enum):

@@ -5,26 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.commands import Fence, ReadBack, Scrub, Scrubbed, Train, Trained, Upload
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.device.commands import Fence, ReadBack, Scrub, Scrubbed, Train, Trained, Upload
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.custody import lend
 from carnet_ref.systems.gpu_travelling.roles.facts import ContextsFenced, Expected, KeyRotated, MemoryVerified
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, State, Transition
 from carnet_ref.systems.gpu_travelling.roles.return_order import Stage, stages
-from carnet_ref.transport.frames import (
-    ORCHESTRATOR,
-    PLATFORM,
-    Effect,
-    Kind,
-    Note,
-    Persist,
-    Proceed,
-    ProtocolError,
-    Remark,
-    Send,
-)
+from carnet_ref.transport.frames import PLATFORM, Effect, Kind, Note, Persist, Proceed, ProtocolError, Remark, Send
 
 
 @dataclass(frozen=True, slots=True)

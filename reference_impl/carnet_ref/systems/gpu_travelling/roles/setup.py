@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from carnet_ref.device.gpu import Mode
-from carnet_ref.keys import H100KeySchedule, key_schedule
+from carnet_ref.device.mode import Mode
+from carnet_ref.keys import H100KeySchedule
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.appraising import accept_report
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Evidence
 from carnet_ref.systems.gpu_travelling.roles.job import ATTEMPTS, LAUNCH_LABEL, Custody, Job, State, Transition
-from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence, Requester
 from carnet_ref.systems.gpu_travelling.roles.returning import begin_home
-from carnet_ref.transport.frames import (
-    FOR_JOURNEY,
-    ORCHESTRATOR,
-    PLATFORM,
-    Effect,
-    Ended,
-    Kind,
-    Note,
-    Persist,
-    ProtocolError,
-    Remark,
-    Send,
-)
+from carnet_ref.transport.frames import PLATFORM, Effect, Ended, Kind, Note, Persist, ProtocolError, Remark, Send
 from carnet_ref.wire.fields import number, split
 
 _NONCE_BYTES = 32
@@ -73,7 +62,7 @@ class AwaitsSession(State):
         keys = H100KeySchedule.of_session(self.session.secret())
         schedule = key_schedule(job.terms.schedule, keys, ORCHESTRATOR)
         job.session = self.session
-        job.link = Link(self.session.label, schedule, keys.key(LAUNCH_LABEL), job.terms.defences, job.terms.limits)
+        job.link = job.tools.link(self.session.label, schedule, keys.key(LAUNCH_LABEL), job.terms.limits)
         job.lendings = 0
         if not self.resumes:
             job.lent = schedule.keys

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
 from carnet_ref.keys import (
     Budget,
     Direction,
@@ -18,9 +17,10 @@ from carnet_ref.keys import (
     LinkKeys,
     Sealer,
     UsageLimits,
-    key_schedule,
 )
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.defences import ALL
+from carnet_ref.systems.gpu_travelling.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
@@ -42,9 +42,10 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
 from carnet_ref.systems.gpu_travelling.roles.facts import Fact, ForgedFactError
 from carnet_ref.systems.gpu_travelling.roles.job import Progress
 from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.weakened import design
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import draws, world_of
 
 KINDS = Fact.__subclasses__()
@@ -52,10 +53,10 @@ GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
 
 
-def link(defences: Defences = ALL, limits: UsageLimits = LIMITS) -> tuple[Link, KeySchedule]:
+def link(off: frozenset[str] = frozenset(), limits: UsageLimits = LIMITS) -> tuple[Link, KeySchedule]:
     """Return the orchestrator's link, and the schedule at the other end."""
     ends = [key_schedule("sealed-under-master", H100KeySchedule(bytes(range(32)))) for _ in range(2)]
-    return Link("s1", ends[0], b"launch", defences, limits), ends[1]
+    return design.link(off)("s1", ends[0], b"launch", design.limits(limits, off)), ends[1]
 
 
 def device(keys: LinkKeys) -> Sealer:
@@ -128,7 +129,7 @@ def test_a_key_is_used_to_its_limit_and_no_further() -> None:
     ours.seal(Fence())
     with pytest.raises(KeyExhaustedError):
         ours.seal(Fence())
-    free, _ = link(Defences(frozenset({"key-usage-limit"})), UsageLimits(2, 2))
+    free, _ = link(frozenset({"key-usage-limit"}), UsageLimits(2, 2))
     for _ in range(9):
         free.seal(Fence())
 
@@ -146,8 +147,8 @@ def test_a_count_never_goes_back_and_an_iv_is_never_used_again() -> None:
 
 
 def test_old_evidence_opens_no_hand_over() -> None:
-    cast = FastCast(holder_names(1), 2, chunks=1, trainer=ChainTrainer())
-    world, told = world_of(cast)
+    deployment = FastDeployment(holder_names(1), 2, chunks=1, trainer=ChainTrainer())
+    world, told = world_of(deployment)
     job = world.orchestrator.job
     job.terms = replace(job.terms, evidence_lasts=10.0)
     while job.progress.rounds < 1:

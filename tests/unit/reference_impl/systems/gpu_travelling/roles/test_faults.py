@@ -12,12 +12,13 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.device.engines import CopyEngines
-from carnet_ref.device.gpu import Device
 from carnet_ref.device.memory import Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
 from carnet_ref.recorder import believed, write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
-from carnet_ref.systems.gpu_travelling.roles import appraising, custody, facts, setup
+from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier
+from carnet_ref.systems.gpu_travelling.roles import custody, facts, setup
 from carnet_ref.systems.gpu_travelling.roles import returning as round
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
@@ -28,7 +29,7 @@ from carnet_ref.systems.gpu_travelling.roles.return_order import Stage, stages
 from carnet_ref.transport.frames import Note, Proceed
 from tests.fixtures.worlds import TestWorld, world_of
 
-CAST = Cast(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
+DEPLOYMENT = Deployment(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
 SHOWN = Path(__file__).parents[6] / "docs" / "results" / "faults.csv"
 Fault = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Fault] = {}
@@ -69,8 +70,8 @@ def scrub_is_not_ordered(patch: pytest.MonkeyPatch) -> None:
 @fault
 def the_old_engine_stays_alive(patch: pytest.MonkeyPatch) -> None:
     def install(self: CopyEngines, keys: LinkKeys) -> None:
-        self._receive_under(keys)
-        self._send_under(keys)
+        self._load(keys)
+        self.send_under(keys)
 
     patch.setattr(CopyEngines, "install", install)
 
@@ -78,8 +79,7 @@ def the_old_engine_stays_alive(patch: pytest.MonkeyPatch) -> None:
 @fault
 def the_gpu_keeps_the_old_reply_key(patch: pytest.MonkeyPatch) -> None:
     def install(self: CopyEngines, keys: LinkKeys) -> None:
-        self._receiving.clear()
-        self._receive_under(keys)
+        self.receive_under(keys)
 
     patch.setattr(CopyEngines, "install", install)
 
@@ -98,7 +98,7 @@ def the_gpu_restarts_its_counter(patch: pytest.MonkeyPatch) -> None:
 @fault
 def a_holder_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
     def on_proceed(self: Provides) -> Transition:
-        self.sealer = self._sealer_from_start()
+        self.link.count_from_start()
         return original(self)  # type: ignore[return-value]
 
     original = Provides.on_proceed
@@ -190,7 +190,7 @@ def an_acknowledgement_of_a_rotation_is_not_awaited(patch: pytest.MonkeyPatch) -
         return state, [*effects, Proceed()]
 
     def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Any) -> KeyRotated:
-        link.take(inward)
+        link.take()
         return KeyRotated(facts._MINT, link.name(link.keys))
 
     original = custody.order_rotation
@@ -200,15 +200,11 @@ def an_acknowledgement_of_a_rotation_is_not_awaited(patch: pytest.MonkeyPatch) -
 
 @fault
 def the_report_answers_another_nonce(patch: pytest.MonkeyPatch) -> None:
-    def accept(session: Any, evidence: Any, nonce: bytes, appraiser: Any, defences: Any) -> Any:
-        waived = replace(defences, off=frozenset({"report-nonce"}))
-        return original(session, evidence, nonce, appraiser, waived)
-
     def begun(self: setup.AwaitsReport, job: Job, nonce: bytes) -> None:
         waits(self, job, bytes(32))
 
-    original, waits = appraising.accept_report, setup.AwaitsReport.__init__
-    patch.setattr("carnet_ref.systems.gpu_travelling.roles.setup.accept_report", accept)
+    waits = setup.AwaitsReport.__init__
+    patch.setattr(GpuVerifier, "expected", lambda self, nonce: None)
     patch.setattr(setup.AwaitsReport, "__init__", begun)
 
 
@@ -307,7 +303,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
     if complaints:
         return f"noticed: {complaints[0]}"
     steps, threat = believed(world.recorder.lines)
-    write_trace(folder / "trace", CAST.header(1, threat), steps)
+    write_trace(folder / "trace", DEPLOYMENT.header(1, threat), steps)
     divergence = conform(folder / "trace").divergence
     return "" if divergence is None else f"does not conform: {divergence}"
 
@@ -315,7 +311,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
 @pytest.fixture
 def judged(tmp_path: Path) -> Callable[[], str]:
     def judge() -> str:
-        world, told = world_of(CAST)
+        world, told = world_of(DEPLOYMENT)
         return verdict(world, told, tmp_path)
 
     return judge

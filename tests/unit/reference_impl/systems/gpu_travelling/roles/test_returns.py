@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Return
 from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, Back
 from carnet_ref.transport.frames import Remark
@@ -16,7 +16,7 @@ from tests.fixtures.worlds import world_of
 
 def lent(defences: Defences) -> tuple[AwaitsReturn, Return]:
     """Return the orchestrator's state while alice has the GPU, and the return that is due."""
-    world, _ = world_of(Cast(holder_names(2), 1, chunk_bytes=256, defences=defences))
+    world, _ = world_of(Deployment(holder_names(2), 1, chunk_bytes=256, defences=defences))
     while not isinstance(world.orchestrator.state, AwaitsReturn):
         assert world.step()
     state = world.orchestrator.state

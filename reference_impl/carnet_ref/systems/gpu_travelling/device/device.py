@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 
-from carnet_ref.device.commands import Fence, Fenced, MemoryRead, Scrub, Scrubbed, Start, Train, Trained, Upload, Write
 from carnet_ref.device.memory import Memory, Region
+from carnet_ref.device.mode import Mode
 from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
-from carnet_ref.systems.gpu_travelling.defences import Defences
+from carnet_ref.systems.gpu_travelling.device.commands import (
+    Fence,
+    Fenced,
+    MemoryRead,
+    Scrub,
+    Scrubbed,
+    Start,
+    Train,
+    Trained,
+    Upload,
+    Write,
+)
+from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.training import Trainer
 from carnet_ref.wire.reader import MalformedError
-
-
-class Mode(Enum):
-    """Whether the device was booted with confidential computing on."""
-
-    CONFIDENTIAL = "CONFIDENTIAL"
-    OPEN = "OPEN"
 
 
 class Device:
     """Memory, code and resident contexts of one GPU, from one boot to the next."""
 
-    __slots__ = ("_contexts", "_defences", "_trainer", "_write_out", "memory", "mode")
+    __slots__ = ("_contexts", "_trainer", "_write_out", "memory", "mode")
 
-    def __init__(self, mode: Mode, trainer: Trainer, defences: Defences, write_out: Callable[[bytes], None]) -> None:
+    def __init__(self, mode: Mode, trainer: Trainer, write_out: Callable[[bytes], None]) -> None:
         self.memory = Memory()
         self.mode = mode
         self._trainer = trainer
-        self._defences = defences
         self._write_out = write_out
         self._contexts: list[Program] = []
 
@@ -65,17 +68,27 @@ class Device:
 
     def upload(self, command: Upload) -> None:
         """Overwrite the code; write the model only where there is none."""
-        if self._defences.stands("code-reupload") or not self.memory.content(Region.CODE):
-            self.memory.replace(Region.CODE, command.code)
+        self.replace_code(command.code)
         if command.model and not self.memory.content(Region.MODEL):
             self.memory.replace(Region.MODEL, command.model)
 
+    def replace_code(self, code: bytes) -> None:
+        """Overwrite the code, whatever code is there."""
+        self.memory.replace(Region.CODE, code)
+
+    @enforces("REQ-SCRUB-02")
     def scrub(self) -> None:
         """Clear the buffer and everything that was derived from it; model and code stay."""
-        if self._defences.stands("scrub-buffer"):
-            self.memory.clear(Region.BUFFER)
-        if self._defences.stands("scrub-workspace"):
-            self.memory.clear(Region.WORKSPACE)
+        self.clear_buffer()
+        self.clear_workspace()
+
+    def clear_buffer(self) -> None:
+        """Clear the dataset buffer."""
+        self.memory.clear(Region.BUFFER)
+
+    def clear_workspace(self) -> None:
+        """Clear what training derived from the dataset."""
+        self.memory.clear(Region.WORKSPACE)
 
     def read_back(self, received: int) -> MemoryRead:
         """Return memory as it is now, read by the copy engine and not by code on the device."""
@@ -95,7 +108,9 @@ class Device:
         except MalformedError:
             return ()
 
+    @enforces("REQ-TRAIN-02")
     def _train(self) -> Trained:
+        """Train; what is derived from the data, the model excepted, goes where every scrub reaches it."""
         if all(instruction.verb is not Verb.TRAIN for instruction in parse(self.memory.content(Region.CODE))):
             raise MalformedError("code memory", "code that trains", "none that does")
         outcome = self._trainer.train(self.memory.content(Region.MODEL), self.memory.content(Region.BUFFER))

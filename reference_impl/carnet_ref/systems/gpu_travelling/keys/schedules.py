@@ -18,9 +18,9 @@ the keys are rotated).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from carnet_ref.crypto.primitives import (
     KEY_BYTES,
@@ -33,68 +33,13 @@ from carnet_ref.crypto.primitives import (
 )
 from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError
 from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.schedule import KeySchedule, LinkKeys
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.wire.reader import MalformedError, Reader
 
 HOME_ENGINE: Final = 0
 """The copy engine that the orchestrator keeps to itself."""
-CHECKS: Final = frozenset({"epochs-increase", "wrapped-key-once"})
-"""What an end insists on before it follows an order; named as the specification names its defences."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkKeys:
-    """Both halves of a link key, whose epoch it is, and where its IVs start."""
-
-    epoch: int
-    owner: str
-    engine: int
-    channel: int
-    h2d: bytes = field(repr=False)
-    d2h: bytes = field(repr=False)
-    h2d_mask: bytes = bytes(NONCE_BYTES)
-    d2h_mask: bytes = bytes(NONCE_BYTES)
-
-    def half(self, direction: Direction) -> bytes:
-        """Return the key of one direction."""
-        return self.h2d if direction is Direction.H2D else self.d2h
-
-    def mask(self, direction: Direction) -> bytes:
-        """Return the IV mask of one direction."""
-        return self.h2d_mask if direction is Direction.H2D else self.d2h_mask
-
-    def ivs(self, direction: Direction, message: int = 0) -> IvCounter:
-        """Return the IVs of one direction, after the first ``message`` of them."""
-        return IvCounter(self.channel, message, self.mask(direction))
-
-
-class KeySchedule(Protocol):
-    """What orchestrator and GPU ask of a schedule."""
-
-    name: ClassVar[str]
-
-    @property
-    def keys(self) -> LinkKeys:
-        """The keys of the current epoch."""
-
-    def used_again(self, owner: str) -> LinkKeys | None:
-        """Return the keys that the next epoch of ``owner`` goes on with, or nothing if a rotation makes new ones."""
-
-    def order(self, owner: str, random: Random) -> bytes:
-        """Return the order to rotate to a key that ``owner`` owns; nothing changes until it is followed.
-
-        Raises:
-            EnginesExhaustedError: there is no engine left for a new holder.
-            ResetNeededError: the session was lent before and the schedule needs a new one.
-        """
-
-    def follow(self, order: bytes) -> LinkKeys:
-        """Rotate as ordered and return the new keys.
-
-        Raises:
-            MalformedError: it is no order of this schedule.
-            OrderRefusedError: it is an order to refuse.
-        """
+ALL_CHECKS: Final = Checks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +84,7 @@ class _Rotating:
 
     name: ClassVar[str]
 
-    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+    def __init__(self, session: H100KeySchedule, owner: str, checks: Checks = ALL_CHECKS) -> None:
         self._session = session
         self._checks = checks
         self._accepted: set[bytes] = set()
@@ -174,10 +119,7 @@ class _Rotating:
     def follow(self, order: bytes) -> LinkKeys:
         """Rotate as ordered and return the new keys."""
         parsed = _Order.parse(order)
-        if "epochs-increase" in self._checks and parsed.epoch <= self._keys.epoch:
-            raise OrderRefusedError("epochs-increase", f"epoch {parsed.epoch} does not follow {self._keys.epoch}")
-        if "wrapped-key-once" in self._checks and order in self._accepted:
-            raise OrderRefusedError("wrapped-key-once", f"the order for epoch {parsed.epoch} was followed before")
+        self._require_next(order, parsed.epoch)
         h2d, d2h = self._next(parsed)
         keys = LinkKeys(
             parsed.epoch, parsed.owner, parsed.engine, parsed.channel, h2d, d2h, parsed.h2d_mask, parsed.d2h_mask
@@ -188,6 +130,12 @@ class _Rotating:
         self._followed(parsed)
         return self._keys
 
+    def _require_next(self, order: bytes, epoch: int) -> None:
+        last, new = self._keys.epoch, order not in self._accepted
+        stale, repeated = f"epoch {epoch} does not follow {last}", f"the order for epoch {epoch} was followed before"
+        self._checks.require("epochs-increase", "REQ-KEY-04", epoch > last, otherwise=stale)
+        self._checks.require("wrapped-key-once", "REQ-KEY-04", new, otherwise=repeated)
+
     def _keep_ivs_apart(self, keys: LinkKeys) -> None:
         """Refuse keys whose IVs may be those of an earlier epoch under the same key."""
         before = self._last.get(keys.engine)
@@ -195,8 +143,8 @@ class _Rotating:
             return
         if any(before.mask(way) != keys.mask(way) for way in Direction):
             raise OrderRefusedError("iv-mask", f"the key of engine {keys.engine} has another mask")
-        if "epochs-increase" in self._checks and keys.channel <= before.channel:
-            raise OrderRefusedError("epochs-increase", f"channel {keys.channel} of engine {keys.engine} was used")
+        used = f"channel {keys.channel} of engine {keys.engine} was used"
+        self._checks.require("epochs-increase", "REQ-KEY-04", keys.channel > before.channel, otherwise=used)
 
     def _place(self, owner: str) -> tuple[int, int]:
         """Return engine and channel of the next epoch; after a rotation the channel counter is kept."""
@@ -224,7 +172,7 @@ class Unchanged:
 
     name: ClassVar[str] = "none"
 
-    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+    def __init__(self, session: H100KeySchedule, owner: str, checks: Checks = ALL_CHECKS) -> None:
         self._keys = Ratchet(session, owner, checks).keys
 
     @property
@@ -269,7 +217,7 @@ class Reset(Ratchet):
 
     name: ClassVar[str] = "reset"
 
-    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+    def __init__(self, session: H100KeySchedule, owner: str, checks: Checks = ALL_CHECKS) -> None:
         super().__init__(session, owner, checks)
         self._home = owner
         self._lent = False
@@ -284,7 +232,7 @@ class Reset(Ratchet):
 
 
 class InnerKeyOverRatchet(Ratchet):
-    """The stock ratchet beneath, and data sealed once more under an inner key (`carnet_ref.keys.inner`)."""
+    """The stock ratchet beneath, and data sealed once more under an inner key (`keys.inner`)."""
 
     name: ClassVar[str] = "inner-key"
 
@@ -298,7 +246,7 @@ class EnginePerHolder(_Rotating):
 
     name: ClassVar[str] = "engine-per-holder"
 
-    def __init__(self, session: H100KeySchedule, owner: str, checks: frozenset[str] = CHECKS) -> None:
+    def __init__(self, session: H100KeySchedule, owner: str, checks: Checks = ALL_CHECKS) -> None:
         super().__init__(session, owner, checks)
         self._engines = {owner: HOME_ENGINE}
 
@@ -396,7 +344,7 @@ SCHEDULES: Final[Mapping[str, Schedule]] = MappingProxyType(
 
 
 def key_schedule(
-    name: str, session: H100KeySchedule, owner: str = "orchestrator", checks: frozenset[str] = CHECKS
+    name: str, session: H100KeySchedule, owner: str = "orchestrator", checks: Checks = ALL_CHECKS
 ) -> KeySchedule:
     """Return one end's schedule over a session that starts with keys of ``owner``."""
     return SCHEDULES[name](session, owner, checks)
