@@ -102,17 +102,6 @@ def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], 
         yield (json.loads(line)["clock"], process), line
 
 
-def believed(lines: Iterable[str]) -> tuple[list[str], str]:
-    """Return the lines of a whole run, and the threat model that they are judged under.
-
-    A GPU that was reset is the work of a platform that nobody trusts, and then its routing means nothing either.
-    """
-    kept = list(lines)
-    if not any(json.loads(line)["action"] == "reset" for line in kept):
-        return kept, "outsider"
-    return [line for line in kept if json.loads(line)["action"] != "switch_mux"], "hypervisor"
-
-
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
     """Write a trace file: the header, then the steps. What was there before stays until all of it is written.
 

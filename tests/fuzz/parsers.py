@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from carnet_ref.attestation.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.formats import decode, decode_pem, device_evidence
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
@@ -32,6 +31,7 @@ from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_polic
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.device.programs import parse as parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError

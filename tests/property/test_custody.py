@@ -24,7 +24,6 @@ from carnet_ref.crypto.primitives import AesGcm
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
-from carnet_ref.platform.bus import Carried, Platform
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Write, encode
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
@@ -34,6 +33,7 @@ from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
 from carnet_ref.transport.frames import PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.platform import Carried, Platform
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
@@ -68,7 +68,7 @@ class Memory:
         return len(self.entries)
 
 
-class MarkedCast(FastDeployment):
+class MarkedDeployment(FastDeployment):
     """A deployment whose honest holders' chunks can be recognised wherever they turn up."""
 
     def dataset(self, holder: str) -> tuple[bytes, ...]:
@@ -108,7 +108,7 @@ class Custody(RuleBasedStateMachine):
     def begin(self, seed: int) -> None:
         """Start everybody."""
         self._watch_nonces()
-        self.deployment = MarkedCast(
+        self.deployment = MarkedDeployment(
             (HONEST[0], CORRUPT, HONEST[1]),
             ROUNDS,
             self.schedule,
@@ -117,7 +117,7 @@ class Custody(RuleBasedStateMachine):
             trainer=ChainTrainer(),
         )
         self.seen: list[Frame] = []
-        self.platform = Watched(keep=self.seen.append)
+        self.platform = Watched(ORCHESTRATOR, GPU, keep=self.seen.append)
         self.world: TestWorld
         self.world, _ = world_of(self.deployment, self.platform, f"seed {seed}")
         self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.deployment.holders)}

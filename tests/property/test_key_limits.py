@@ -15,10 +15,11 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.keys import Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
-from carnet_ref.recorder import believed, write_trace
+from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.traces import with_threat_model
 from carnet_ref.transport.frames import PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
 from tests.fixtures.aead_watch import Watch, watching
@@ -280,7 +281,7 @@ def test_a_run_that_comes_up_against_its_limit_conforms(
     schedule: str, messages: int, chunks: int, opened: int, tmp_path: Path
 ) -> None:
     world = limited(schedule, UsageLimits.for_messages(messages), chunks=chunks)
-    steps, threat = believed(world.recorder.lines)
+    steps, threat = with_threat_model(world.recorder.lines)
     deployment = FastDeployment(holder_names(2), 4, schedule, chunks=chunks)
     write_trace(tmp_path / "trace", deployment.header(sessions(world), threat), steps)
     result = conform(tmp_path / "trace")

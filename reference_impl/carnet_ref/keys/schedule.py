@@ -52,7 +52,7 @@ class KeySchedule(Protocol):
         """Return the order to rotate to a key that ``owner`` owns; nothing changes until it is followed.
 
         Raises:
-            EnginesExhaustedError: there is no engine left for a new holder.
+            EnginesExhaustedError: there is no engine left for a new owner.
             ResetNeededError: the session was lent before and the schedule needs a new one.
         """
 

@@ -1,4 +1,4 @@
-"""The requester: the orchestrator's end, which opens the session and decides whether the device is to be trusted.
+"""The requester: the end that opens the session and decides whether the device is to be trusted.
 
 Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange; DSP0277 1.2.0.
 """

@@ -1,4 +1,4 @@
-"""Runs a deployment as separate processes, and starts again those that are killed."""
+"""Runs the roles of a system as separate processes, and starts again those that are killed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from carnet_command.errors import CarnetError
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.stopping import undisturbed
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
-from carnet_ref.training.choice import TRAINERS
-from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
+from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
+from carnet_ref.transport.roles import RoleFactory
 from carnet_ref.transport.tally import Tally
 
 _POLL_SECONDS = 0.05
@@ -63,20 +62,19 @@ class _Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Starts platform, orchestrator and holders, waits for the orchestrator, and ends the others.
+    """Starts the platform and all parties, waits for the party that leads, and ends the others.
 
     A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
     the run. ``folder`` takes traces and what the platform counts, ``journals`` says where each party's journal is, and
     from ``token`` come the keys by which platform and parties know each other.
     """
 
-    deployment: Deployment
+    roles: RoleFactory
     folder: Path
     journals: Callable[[str], Path]
     key: bytes = field(repr=False)
     port: int = 0
     restarts: int = 5
-    trainer: str = TRAINERS[0]
     remark: Callable[[str], None] = lambda _: None
     program: tuple[str, ...] = _PROGRAM
     children: dict[str, _Child] = field(default_factory=dict)
@@ -84,10 +82,10 @@ class Supervisor:
     token: bytes = field(default_factory=lambda: secrets.token_bytes(KEY_BYTES), repr=False)
 
     def run(self) -> dict[str, Any]:
-        """Return what the orchestrator says in the end.
+        """Return what the leader says in the end.
 
         Raises:
-            ProcessError: it gave up or a holder did, or a process died too often.
+            ProcessError: a party gave up, or a process died too often.
             RefusedStartError: a process refused to start.
         """
         try:
@@ -106,18 +104,18 @@ class Supervisor:
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""
         self._start(PLATFORM)
-        for name in (ORCHESTRATOR, *self.deployment.holders):
+        for name in self.roles.parties:
             self._start(name)
 
     def wait(self) -> None:
-        """Wait for a moment, or until the orchestrator ends."""
+        """Wait for a moment, or until the leader ends."""
         try:
-            self.children[ORCHESTRATOR].process.wait(_POLL_SECONDS)
+            self.children[self.roles.leader].process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             return
 
     def poll(self) -> dict[str, Any] | None:
-        """Start again whoever died, and return the orchestrator's last words once it has spoken them.
+        """Start again whoever died, and return the leader's last words once it has spoken them.
 
         Raises:
             ProcessError: somebody gave up, or died too often.
@@ -129,7 +127,7 @@ class Supervisor:
                 continue
             if code == _REFUSED:
                 raise RefusedStartError(_reason(child))
-            if child.name == ORCHESTRATOR and code in {_DONE, _GAVE_UP}:
+            if child.name == self.roles.leader and code in {_DONE, _GAVE_UP}:
                 return _finished(child)
             if code == _GAVE_UP:
                 raise ProcessError(f"{child.name}: {_reason(child)}")
@@ -184,23 +182,11 @@ class Supervisor:
         return listening(name, process, said, self.remark)
 
     def _assignment(self, name: str) -> Assignment:
-        deployment = {
-            "holders": self.deployment.holders,
-            "rounds": self.deployment.rounds,
-            "schedule": self.deployment.schedule,
-            "chunks": self.deployment.chunks,
-            "chunk_bytes": self.deployment.chunk_bytes,
-            "lease": self.deployment.lease,
-            "patience": self.deployment.patience,
-            "key_messages": self.deployment.key_messages,
-            "defences": sorted(self.deployment.defences.off),
-        }
+        given = (name, self.port, self.roles.maker, self.roles.settings, str(self.folder))
         if name == PLATFORM:
-            return Assignment(name, self.port, deployment, str(self.folder), self.trainer, token=self.token.hex())
+            return Assignment(*given, token=self.token.hex())
         journal, greeting = str(self.journals(name)), key_of_party(self.token, name).hex()
-        return Assignment(
-            name, self.port, deployment, str(self.folder), self.trainer, journal, self.key.hex(), greeting
-        )
+        return Assignment(*given, journal, self.key.hex(), greeting)
 
 
 def listening(
@@ -214,10 +200,10 @@ def listening(
     return _Child(name, process, said, (hear, pass_on))
 
 
-def _finished(orchestrator: _Child) -> dict[str, Any]:
-    said = _words(orchestrator)
+def _finished(leader: _Child) -> dict[str, Any]:
+    said = _words(leader)
     if said.get("failure") or "model" not in said:
-        raise ProcessError(said.get("failure") or "the orchestrator ended without a word")
+        raise ProcessError(said.get("failure") or f"the {leader.name} ended without a word")
     return said
 
 

@@ -238,7 +238,7 @@ def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None)
     world, _ = world_of(deployment)
     journals = {}
     for name in (ORCHESTRATOR, *deployment.holders):
-        journals[name] = Journal(tmp_path / name, KEY, deployment.owner(name), draws(f"journal of {name}"))
+        journals[name] = Journal(tmp_path / name, KEY, deployment.journal_owner(name), draws(f"journal of {name}"))
         world.nodes[name].store = journals[name]
     world.run(200_000)
     assert world.orchestrator.job.progress.rounds == 200
@@ -247,10 +247,10 @@ def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None)
         assert journal._database.execute("SELECT count(*) FROM entries").fetchone()[0] <= MOST_ENTRIES
         journal.close()
         assert (tmp_path / name).stat().st_size < 100_000
-        again = Journal(tmp_path / name, KEY, deployment.owner(name), draws("again"))
+        again = Journal(tmp_path / name, KEY, deployment.journal_owner(name), draws("again"))
         assert len(again.all("accepted")) == (0 if name == ORCHESTRATOR else 100)
         again.close()
-    again = Journal(tmp_path / ORCHESTRATOR, KEY, deployment.owner(ORCHESTRATOR), draws("and again"))
+    again = Journal(tmp_path / ORCHESTRATOR, KEY, deployment.journal_owner(ORCHESTRATOR), draws("and again"))
     assert deployment.orchestrator_from(again, draws("x")).job.progress.rounds == 200
 
 

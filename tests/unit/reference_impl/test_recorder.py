@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.recorder import Recorder, TraceFileError, believed, merged, resumed, step, write_trace
+from carnet_ref.recorder import Recorder, TraceFileError, merged, resumed, step, write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.traces import with_threat_model
 from carnet_spec.trace import Header
 
 HEADER = Deployment(holder_names(1), 1).header()
@@ -54,9 +55,9 @@ def test_a_sink_gets_every_line_at_once() -> None:
 def test_a_reset_is_judged_as_a_platform_that_nobody_trusts() -> None:
     recorder = Recorder()
     recorder.record(step("switch_mux", "platform", x="alice"))
-    assert believed(recorder.lines) == (recorder.lines, "outsider")
+    assert with_threat_model(recorder.lines) == (recorder.lines, "outsider")
     recorder.record(step("reset", "adversary", g="gpu1", mode="CONFIDENTIAL"))
-    lines, threat = believed(recorder.lines)
+    lines, threat = with_threat_model(recorder.lines)
     assert (actions(lines), threat) == (["reset"], "hypervisor")
 
 

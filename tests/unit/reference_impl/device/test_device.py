@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
@@ -71,6 +72,8 @@ def test_neither_data_nor_model_is_shown(said: object) -> None:
 
 class Counting:
     """A trainer that makes a model of how much data there was."""
+
+    name: ClassVar[str] = "counting"
 
     def first_model(self) -> bytes:
         return b"0"

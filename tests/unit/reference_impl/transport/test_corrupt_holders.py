@@ -12,19 +12,20 @@ from pathlib import Path
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_ref.platform.bus import Platform
-from carnet_ref.recorder import AHEAD, LATEST, Recorder, believed, merged, step, write_trace
+from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.traces import with_threat_model
 from carnet_ref.transport.frames import PLATFORM, Ended, Event, Frame, Kind
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
-from carnet_ref.transport.relay import Hub, listen
+from carnet_ref.transport.platform import Platform
+from carnet_ref.transport.relay import Relay, listen
 from carnet_ref.transport.tally import Tally
 from carnet_ref.transport.wire import encode_frame, read_frame
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.hubs import TOKEN, Meeting, meet
+from tests.fixtures.relays import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
 
 DEPLOYMENT = Deployment(holder_names(2), 2, chunks=2, chunk_bytes=256, lease=5.0, patience=5.0)
@@ -45,7 +46,7 @@ class Corrupt(Node):
 
 
 def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[Ended, str, list[str], list[str]]:
-    """Run it over a hub, with alice sending frames of her own; return the end, the model, the steps and remarks."""
+    """Run it over a relay, with alice sending frames of her own; return the end, the model, the steps and remarks."""
     names, told = (ORCHESTRATOR, *deployment.holders), list[str]()
     recorders = {name: Recorder() for name in (PLATFORM, *names)}
     roles = {name: deployment.holder(name, draws(name)) for name in deployment.holders}
@@ -62,9 +63,11 @@ def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[
     async def whole() -> Ended:
         gpu = Node(GPU, deployment.gpu(draws(GPU)), recorders[PLATFORM], remark=told.append)
         keys = {name: key_of_party(TOKEN, name) for name in names}
-        hub = Hub(Platform(), gpu, recorders[PLATFORM], keys, os.urandom, told.append, deployment.largest_frame)
+        relay = Relay(
+            deployment.platform(), gpu, recorders[PLATFORM], keys, os.urandom, told.append, deployment.largest_frame
+        )
         with listen(0) as listening:
-            others: list[asyncio.Future[Ended] | asyncio.Future[None]] = [asyncio.ensure_future(hub.serve(listening))]
+            others: list[asyncio.Future[Ended] | asyncio.Future[None]] = [asyncio.ensure_future(relay.serve(listening))]
             others += [asyncio.ensure_future(party(name, listening.getsockname()[1])) for name in deployment.holders]
             ended = await asyncio.wait_for(party(ORCHESTRATOR, listening.getsockname()[1]), 60)
             for task in others:
@@ -79,7 +82,7 @@ def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[
 
 
 def conforms(deployment: Deployment, lines: list[str], folder: Path) -> bool:
-    steps, threat = believed(lines)
+    steps, threat = with_threat_model(lines)
     write_trace(folder / "trace", deployment.header(sum('"open_session"' in step for step in steps), threat), steps)
     return conform(folder / "trace").divergence is None
 
@@ -113,7 +116,7 @@ NOT_THEIRS = {
 @pytest.mark.parametrize("what", NOT_THEIRS)
 def test_an_honest_platform_carries_nothing_that_is_not_its_senders_to_send(what: str) -> None:
     target, kind, body = NOT_THEIRS[what]
-    platform = Platform()
+    platform = Platform(ORCHESTRATOR, GPU)
     carried = platform.carry(Frame("alice", target, kind, body))
     assert (carried.frames, carried.step) == ((), None)
     assert not platform.host_memory
@@ -186,7 +189,7 @@ def test_clocks_that_creep_leave_everybody_heard() -> None:
             heard = await read_frame(orchestrator)
             assert heard is not None
             to_alice.write(encode_frame(Frame(ORCHESTRATOR, "anna", Kind.CHANNEL, b"", heard.clock + 1)))
-            while meeting.hub.recorder.clock != heard.clock + 1:
+            while meeting.relay.recorder.clock != heard.clock + 1:
                 await asyncio.sleep(0)
 
     assert not meet(talk).told

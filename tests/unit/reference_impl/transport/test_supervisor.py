@@ -129,7 +129,7 @@ elif not (folder / "listening").exists():
 
 def test_the_key_of_the_journals_is_not_shown(tmp_path: Path) -> None:
     supervisor, _ = supervised(tmp_path, "")
-    given = Assignment("alice", 0, {}, str(tmp_path), "numpy", "journal", KEY.hex())
+    given = Assignment("alice", 0, "a maker", {}, str(tmp_path), "journal", KEY.hex())
     for shown in (repr(supervisor), repr(given)):
         assert repr(KEY) not in shown
         assert KEY.hex() not in shown

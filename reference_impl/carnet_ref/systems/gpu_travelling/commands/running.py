@@ -21,11 +21,12 @@ from carnet_ref.files import check_writable, same
 from carnet_ref.journal.key import kept_key
 from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
-from carnet_ref.platform.bus import Platform
-from carnet_ref.recorder import Recorder, believed, merged, write_trace
+from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.stopping import stoppable
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.traces import with_threat_model
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
@@ -161,7 +162,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
-        steps, threat = believed(lines)
+        steps, threat = with_threat_model(lines)
         header = deployment.header(sum(json.loads(line)["action"] == "open_session" for line in steps), threat)
         if plan.trace is not None:
             write_trace(plan.trace, header, steps)
@@ -226,7 +227,7 @@ def _all_journals(journal: Callable[[str], Path], deployment: Deployment) -> lis
 
 
 def _parties(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:
-    return [journal(name) for name in (ORCHESTRATOR, *deployment.holders)]
+    return [journal(name) for name in deployment.parties]
 
 
 def _key(plan: Plan, deployment: Deployment) -> bytes:
@@ -253,7 +254,7 @@ Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
 
 def _in_processes(plan: Plan, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     journals = _journal_of(plan, folder)
-    supervisor = Supervisor(deployment, folder, journals, key, plan.port, trainer=plan.trainer, remark=say)
+    supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
     lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
     return outcome, lines, supervisor.carried()
@@ -265,27 +266,18 @@ def _lines(path: Path) -> Iterable[str]:
 
 def _in_one_process(plan: Plan, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
-    world = World(Platform(), recorder)
+    world = World(deployment.platform(), recorder)
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
-
-        def journal(name: str) -> Journal:
-            opened = Journal(path(name), key, deployment.owner(name), random)
-            stack.callback(opened.close)
-            return opened
-
-        kept = journal(ORCHESTRATOR)
-        orchestrator = deployment.orchestrator_from(kept, random)
-        node = Node(ORCHESTRATOR, orchestrator, recorder, kept, say)
-        world.add(node, node.perform(orchestrator.begin(0.0)))
-        for name in deployment.holders:
-            store = journal(name)
-            holder = deployment.holder_from(store, name, random)
-            guest = Node(name, holder, recorder, store, say)
-            world.add(guest, guest.perform(holder.begin(0.0)))
+        for name in deployment.parties:
+            journal = Journal(path(name), key, deployment.journal_owner(name), random)
+            stack.callback(journal.close)
+            party = deployment.party(name, journal, random)
+            node = Node(name, party, recorder, journal, say)
+            world.add(node, node.perform(party.begin(0.0)))
         world.run()
-    if node.ended is not None and node.ended.failure:
-        raise ProcessError(node.ended.failure)
-    progress = orchestrator.job.progress
-    outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
-    return outcome, recorder.lines, (world.platform.messages, world.platform.octets)
+    ended, orchestrator = world.nodes[ORCHESTRATOR].ended, world.nodes[ORCHESTRATOR].role
+    assert isinstance(orchestrator, Orchestrator)
+    if ended is not None and ended.failure:
+        raise ProcessError(ended.failure)
+    return orchestrator.outcome(), recorder.lines, (world.platform.messages, world.platform.octets)

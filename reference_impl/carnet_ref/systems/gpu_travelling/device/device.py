@@ -72,20 +72,22 @@ class Device:
         if command.model and not self.memory.content(Region.MODEL):
             self.memory.replace(Region.MODEL, command.model)
 
+    @enforces("REQ-HOME-03", "code-reupload")
     def replace_code(self, code: bytes) -> None:
         """Overwrite the code, whatever code is there."""
         self.memory.replace(Region.CODE, code)
 
-    @enforces("REQ-SCRUB-02")
     def scrub(self) -> None:
         """Clear the buffer and everything that was derived from it; model and code stay."""
         self.clear_buffer()
         self.clear_workspace()
 
+    @enforces("REQ-SCRUB-02", "scrub-buffer")
     def clear_buffer(self) -> None:
         """Clear the dataset buffer."""
         self.memory.clear(Region.BUFFER)
 
+    @enforces("REQ-SCRUB-02", "scrub-workspace")
     def clear_workspace(self) -> None:
         """Clear what training derived from the dataset."""
         self.memory.clear(Region.WORKSPACE)

@@ -6,11 +6,11 @@ Keys of sessions, channels and epochs are drawn at random by whoever makes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -23,7 +23,8 @@ from carnet_ref.journal.store import Journal
 from carnet_ref.keys import UsageLimits
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.evidence import (
     OPEN_MODE,
     GpuVerifier,
@@ -39,7 +40,9 @@ from carnet_ref.systems.gpu_travelling.roles.ports import Responder
 from carnet_ref.systems.gpu_travelling.weakened import design
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
+from carnet_ref.training.choice import trainer_named
 from carnet_ref.training.texts import text_of
+from carnet_ref.transport.platform import Platform
 from carnet_ref.wire.fields import join, number
 from carnet_spec.trace import Header
 
@@ -49,6 +52,10 @@ MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 GPU_NAME: Final = "gpu1"
 BESIDE_PAYLOAD: Final = 1 << 16
 """Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
+
+
+_PLAIN = ("holders", "rounds", "schedule", "chunks", "chunk_bytes", "lease", "patience", "key_messages")
+"""Settings that are JSON values as they are."""
 
 
 def holder_names(count: int) -> tuple[str, ...]:
@@ -137,9 +144,47 @@ class Deployment:
         """Return the holder that remembers every epoch it was granted."""
         return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
 
-    def owner(self, role: str) -> bytes:
-        """Return what a role's journal is bound to: the job, and the role in it."""
-        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), role.encode("utf-8"))
+    def journal_owner(self, name: str) -> bytes:
+        """Return what a party's journal is bound to: the job, and the party's name in it."""
+        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"))
+
+    # -- for the transport -------------------------------------------------------------------------
+
+    maker: ClassVar[str] = f"{__name__}:Deployment.of"
+    leader: ClassVar[str] = ORCHESTRATOR
+    device: ClassVar[str] = GPU
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """The orchestrator, and all holders."""
+        return (ORCHESTRATOR, *self.holders)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `of` makes the same deployment of."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return {**plain, "defences": sorted(self.defences.off), "trainer": self.trainer.name}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Deployment:
+        """Return the deployment that has these settings."""
+        made = {"holders": tuple(settings["holders"]), "defences": Defences(frozenset(settings["defences"]))}
+        return cls(**{**settings, **made, "trainer": trainer_named(settings["trainer"])})
+
+    @enforces("REQ-PLATFORM-01")
+    def platform(self) -> Platform:
+        """Return the platform that routes the GPU, at first to the orchestrator."""
+        return Platform(ORCHESTRATOR, GPU)
+
+    def device_role(self, random: Random) -> Gpu:
+        """Return the GPU."""
+        return self.gpu(random)
+
+    def party(self, name: str, journal: Journal, random: Random) -> Orchestrator | Holder:
+        """Return the orchestrator or a holder, with what its journal says."""
+        if name == ORCHESTRATOR:
+            return self.orchestrator_from(journal, random)
+        return self.holder_from(journal, name, random)
 
     def header(self, sessions: int = 1, threat: str = "outsider") -> Header:
         """Return the first line of a run's trace."""

@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.certificate_path import PathError, check_path, parse_pem_chain, validity
 from carnet_ref.attestation.composite import (
     Binding,
     CompositeEvidence,
@@ -27,6 +26,7 @@ from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.report import Mode as ReportedMode
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedTd
+from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device.mode import Mode
 from carnet_ref.spdm import (
@@ -152,7 +152,6 @@ class GpuVerifier:
         """Return the orchestrator's end of a new session."""
         return LabelledRequester(RequesterConfig(self.trust, random))
 
-    @enforces("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05")
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
         """Appraise a report: its signer's chain, the nonce it answers, and confidential mode."""
         chain = parse_pem_chain(evidence.chain)
@@ -170,19 +169,23 @@ class GpuVerifier:
         known = {"device": self.names.get(key, "unknown GPU"), "mode": mode.value, "key": key}
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
+    @enforces("REQ-SETUP-03", "gpu-certificate")
     def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
         """Return the roots in which the signer's chain has to end."""
         del chain
         return self.anchors
 
+    @enforces("REQ-SETUP-04", "report-nonce")
     def expected(self, nonce: bytes) -> bytes | None:
         """Return the nonce that the report has to answer: the one that was drawn for this session."""
         return nonce
 
+    @enforces("REQ-SETUP-05", "mode-check")
     def modes(self) -> frozenset[ReportedMode] | None:
         """Return the modes that the report may state: the confidential one."""
         return frozenset({ReportedMode.SINGLE_GPU})
 
+    @enforces("REQ-SETUP-03", "gpu-certificate")
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
         """Insist that the responder's chain ends in the vendor's root, and is valid now.
 
@@ -219,7 +222,8 @@ class TdVerifier:
     measurement: bytes
     clock: Callable[[], datetime]
 
-    @enforces("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10")
+    @enforces("REQ-SETUP-09", "quote-bound-to-channel")
+    @enforces("REQ-SETUP-10", "manifest-check")
     def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
         """Appraise a quote and what it is bound to; the GPU is the attested orchestrator's business."""
         policy = TdPolicy(require=QUOTE_STEPS, measurements=self.measured())
@@ -231,6 +235,7 @@ class TdVerifier:
             waived=self.unbound(),
         )
 
+    @enforces("REQ-SETUP-08", "orchestrator-quote")
     def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
         """Return the measurements that the quote has to state."""
         return (("mrtd", frozenset({self.measurement})),)

@@ -120,7 +120,7 @@ class InSession(State):
         sealed = self.engines.acknowledge(encode(Rotated(keys.epoch, self.engines.live)), keys)
         return self, [Note(noted), Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)]
 
-    @enforces("REQ-DATA-02", "REQ-IV-02")
+    @enforces("REQ-DATA-02", "REQ-IV-02", "gpu-implicit-iv")
     def on_link(self, body: bytes) -> Transition:
         """Open the next message under the live key, and do what it says."""
         if len(body) < _HEAD:
@@ -153,7 +153,8 @@ class InSession(State):
         self.gpu.device.carry_out(Start(program))
         return self, self.gpu.leaked()
 
-    @enforces("REQ-KEY-04", "REQ-KEY-07")
+    @enforces("REQ-KEY-04", "engine-retirement", "no-engine-reload", "atomic-rotation")
+    @enforces("REQ-KEY-07", "key-usage-limit")
     def _engines(self, schedule: KeySchedule) -> CopyEngines:
         """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
         return self.gpu.hardware.engines(schedule, self.gpu.limits)

@@ -90,7 +90,7 @@ class Link:
         """Return the name of an epoch."""
         return f"{self.session}/{keys.epoch}"
 
-    @enforces("REQ-KEY-01")
+    @enforces("REQ-KEY-01", "fresh-key")
     def draw(self, owner: str, random: Random) -> bytes:
         """Return the order that rotates to a key of ``owner``, never used before, and expect its acknowledgement.
 
@@ -132,6 +132,7 @@ class Link:
             return False
         return isinstance(self.open(sealed), self._disregarded.pop(0))
 
+    @enforces("REQ-KEY-06", "rotation-in-h2d", "rotation-in-d2h")
     def take(self) -> None:
         """Go on under the pending key, in both directions; one that stays keeps its counters."""
         pending, self._pending = self._pending, None
@@ -147,7 +148,8 @@ class Link:
         """Take what comes from the device under the key of a rotation."""
         self._incoming = pending
 
-    @enforces("REQ-IV-01", "REQ-KEY-07")
+    @enforces("REQ-IV-01", "sender-iv-monotonic")
+    @enforces("REQ-KEY-07", "key-usage-limit")
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
@@ -226,7 +228,8 @@ class BorrowedLink:
         """Begin at the counter value that the grant names."""
         self._sealer = Sealer(self._keys.h2d, self._keys.ivs(Direction.H2D, self._start), self._usage)
 
-    @enforces("REQ-IV-01", "REQ-KEY-07")
+    @enforces("REQ-IV-01", "sender-iv-monotonic")
+    @enforces("REQ-KEY-07", "key-usage-limit")
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.spdm import SpdmError
@@ -86,6 +88,11 @@ class Orchestrator:
             self.state, more = renew(self.job, self.state.for_journey)
             effects = [*effects, *more]
         return self.state, effects
+
+    def outcome(self) -> dict[str, Any]:
+        """Return what was trained: losses, bytes provided, and the model's digest."""
+        progress = self.job.progress
+        return {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
 
     def _failed(self, error: Exception) -> Transition:
         """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.platform.bus import Platform
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import Frame
+from carnet_ref.transport.platform import Platform
 from tests.fixtures.worlds import world_of
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
@@ -37,11 +38,11 @@ def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
 def test_the_platform_sees_no_plaintext_and_no_model() -> None:
     deployment = Deployment(holder_names(2), 2)
     frames: list[Frame] = []
-    world, _ = world_of(deployment, Platform(keep=frames.append))
+    world, _ = world_of(deployment, Platform(ORCHESTRATOR, GPU, keep=frames.append))
     world.run()
     seen = b"".join(frame.body for frame in frames)
     for holder in deployment.holders:
         for chunk in deployment.dataset(holder):
             assert chunk[:32] not in seen
     assert world.orchestrator.job.progress.model[100:132] not in seen
-    assert not Platform().host_memory
+    assert not Platform(ORCHESTRATOR, GPU).host_memory

@@ -14,7 +14,7 @@ from carnet_check.conformance import conform
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.device.memory import Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
-from carnet_ref.recorder import believed, write_trace
+from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.device.device import Device
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier
@@ -26,6 +26,7 @@ from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, Transition
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.return_order import Stage, stages
+from carnet_ref.systems.gpu_travelling.traces import with_threat_model
 from carnet_ref.transport.frames import Note, Proceed
 from tests.fixtures.worlds import TestWorld, world_of
 
@@ -302,7 +303,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
     complaints = [line for line in told if "given up" in line or "failed" in line]
     if complaints:
         return f"noticed: {complaints[0]}"
-    steps, threat = believed(world.recorder.lines)
+    steps, threat = with_threat_model(world.recorder.lines)
     write_trace(folder / "trace", DEPLOYMENT.header(1, threat), steps)
     divergence = conform(folder / "trace").divergence
     return "" if divergence is None else f"does not conform: {divergence}"

@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from carnet_ref.crypto import primitives as crypto
 from carnet_ref.crypto.primitives import AesGcm, AesGcmSiv
 from carnet_ref.journal.store import Journal
-from carnet_ref.platform.bus import Platform
-from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import Frame
+from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.supervisor import Supervisor
 from tests.fixtures.worlds import draws, world_of
 
@@ -109,9 +109,11 @@ def test_the_search_finds_what_is_there(start: int) -> None:
 def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[bytes], tmp_path: Path) -> None:
     deployment = Deployment(DEPLOYMENT.holders, DEPLOYMENT.rounds, schedule)
     frames: list[Frame] = []
-    world, _ = world_of(deployment, Platform(keep=frames.append))
+    world, _ = world_of(deployment, Platform(ORCHESTRATOR, GPU, keep=frames.append))
     for name in (ORCHESTRATOR, *deployment.holders):
-        world.nodes[name].store = Journal(tmp_path / name, KEY, deployment.owner(name), draws(f"journal of {name}"))
+        world.nodes[name].store = Journal(
+            tmp_path / name, KEY, deployment.journal_owner(name), draws(f"journal of {name}")
+        )
     world.run()
     raw = (Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     enrolment = [deployment.enrolment_key(name).private_bytes(*raw)[-80:] for name in deployment.holders]

@@ -1,4 +1,4 @@
-"""The door of the platform: what connects is unknown until it has greeted, and gets little until then.
+"""Accepting connections: what connects is unknown until it has greeted, and gets little until then.
 
 A connection that has not greeted yet may send two short messages within one deadline, and has no buffer. There is a
 limited number of such connections, and the one that has waited longest makes room for the next: a party greets within
@@ -32,7 +32,7 @@ Come = Callable[[str, socket.socket], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Door:
+class Acceptor:
     """Accepts connections and lets parties in, each of which is known by its key in ``keys``.
 
     A connection that has greeted is ``come``'s, to close as well.

@@ -6,14 +6,14 @@ import pickle
 
 import pytest
 
-from carnet_ref.platform.bus import Platform
-from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import PLATFORM, Frame, Kind
+from carnet_ref.transport.platform import Platform
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
+from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
 from tests.fixtures.worlds import TestWorld, world_of
 
 TRAINER: Trainer = ChainTrainer()
@@ -39,7 +39,7 @@ def expected() -> bytes:
 
 
 def run(*script: Act) -> tuple[TestWorld, HostilePlatform, list[str]]:
-    platform = HostilePlatform(script=script)
+    platform = HostilePlatform(ORCHESTRATOR, GPU, script=script)
     world, told = world_of(DEPLOYMENT, platform)
     world.run(50_000)
     return world, platform, told
@@ -79,7 +79,7 @@ def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
 
 
 def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
-    platform = Platform()
+    platform = Platform(ORCHESTRATOR, GPU)
     asked = Frame(ORCHESTRATOR, PLATFORM, Kind.ROUTE, b"alice")
     assert platform.carry(asked).step == step("switch_mux", PLATFORM, x="alice")
     assert platform.carry(asked).step is None
@@ -88,20 +88,20 @@ def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
 
 
 def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to() -> None:
-    platform = Platform(mux="alice")
+    platform = Platform(ORCHESTRATOR, GPU, mux="alice")
     for source, carried in (("alice", True), (ORCHESTRATOR, True), ("anna", False)):
         assert bool(platform.carry(Frame(source, GPU, Kind.H2D, b"")).frames) is carried
 
 
 def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
-    platform = Platform()
+    platform = Platform(ORCHESTRATOR, GPU)
     assert not platform.carry(Frame("alice", PLATFORM, Kind.RESET, b"OPEN")).frames
     assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, Kind.RESET, b"CONFIDENTIAL")).frames
 
 
 def test_who_wants_the_frames_gets_them() -> None:
     kept: list[Frame] = []
-    platform = Platform(keep=kept.append)
+    platform = Platform(ORCHESTRATOR, GPU, keep=kept.append)
     platform.carry(Frame("alice", GPU, Kind.H2D, b"body"))
     assert [frame.body for frame in kept] == [b"body"]
     assert (platform.messages, platform.octets) == (1, 4)

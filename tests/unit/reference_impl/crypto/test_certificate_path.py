@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.certificate_path import (
+from carnet_ref.crypto.certificate_path import (
     LARGEST_CHAIN,
     LONGEST_PATH,
     PathError,
