@@ -10,7 +10,7 @@ from cryptography import x509
 
 from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.formats import decode, device_evidence
+from carnet_ref.attestation.encodings import decode, device_evidence
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.ocsp import check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy

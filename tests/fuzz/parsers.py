@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
-from carnet_ref.attestation.formats import decode, decode_pem, device_evidence
+from carnet_ref.attestation.encodings import decode, decode_pem, device_evidence
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,

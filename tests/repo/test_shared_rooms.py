@@ -19,11 +19,11 @@ COMMON_WORDS = frozenset({"gpu", "gpus", "none", "platform", "ratchet", "reset"}
 def words() -> frozenset[str]:
     """Return the specification's names for roles, sorts, sizes, threats, defences, claims and variants."""
     protocol = FAMILY.protocol()
-    named = (*protocol.sorts, *protocol.threats, *protocol.defences, *protocol.claims)
-    names = {getattr(each, "id", "") or each.name for each in named}
+    ids = {each.id for listed in (protocol.threats, protocol.defences) for each in listed}
+    names = {each.name for each in protocol.claims} | {each.name for each in protocol.sorts}
     roles = {action.by.name for action in protocol.actions}
     sizes = {size for profile in FAMILY.profiles.values() for size in profile.scale}
-    return frozenset({*names, *roles, *sizes, *FAMILY.variants}) - COMMON_WORDS
+    return frozenset({*ids, *names, *roles, *sizes, *FAMILY.variants}) - COMMON_WORDS
 
 
 def shared_rooms() -> list[Path]:

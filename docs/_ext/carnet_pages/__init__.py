@@ -24,6 +24,7 @@ from carnet_spec.requirements import OPENING, Page, pages, requirements
 
 from . import api
 from .assurance import assurance, cases, places, refuse_gaps
+from .evidence_formats import NAME, evidence_formats
 from .junit import JUNIT, read
 from .markdown import contents, label, page
 from .mended import FAULTS, marks, mended, read_faults
@@ -58,7 +59,7 @@ def _write(app: _Sphinx) -> None:
     ran = read(root / JUNIT)
     found = cases(families, pages(), ran, places(families, results.values()), complete=True)
     refuse_gaps(found)
-    write(root / api.FOLDER, api.api(root.parent))
+    write(root / api.FOLDER, api.api(root.parent, {NAME: evidence_formats()}))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
     specified = specification(families, pages(), results, rounds)

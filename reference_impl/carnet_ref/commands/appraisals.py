@@ -92,21 +92,21 @@ def anchors_given(path: Path | None) -> Anchors:
         raise UsageError(f"'{path}' has no trust anchors: {error}") from None
 
 
-def nonce_given(text: str | None, length: int) -> bytes | None:
-    """Return the bytes that a hexadecimal nonce of ``length`` bytes stands for.
+def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for.
 
     Raises:
-        UsageError: it is no such nonce.
+        UsageError: they stand for none, or for another number of bytes.
     """
     if text is None:
         return None
     try:
-        nonce = bytes.fromhex(text)
+        octets = bytes.fromhex(text)
     except ValueError:
-        raise UsageError("--nonce wants hexadecimal digits") from None
-    if len(nonce) != length:
-        raise UsageError(f"--nonce wants {length} bytes, not {len(nonce)}")
-    return nonce
+        raise UsageError(f"{flag} wants hexadecimal digits") from None
+    if len(octets) != length:
+        raise UsageError(f"{flag} wants {length} bytes, not {len(octets)}")
+    return octets
 
 
 def unparsable(detail: str) -> Appraisal:
