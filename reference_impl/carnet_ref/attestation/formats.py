@@ -92,18 +92,19 @@ class Format(Generic[Evidence, Policy]):
         help: what the subcommand's help says.
         options: what else can be given, in the order of the help.
         default_policy: the policy without ``--policy``.
-        parse_policy: reads another one, and raises ``MalformedError`` on what is none.
         recognise: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
         appraise: goes through the steps of the appraisal.
+        parse_policy: reads another policy, and raises ``MalformedError`` on what is none; without it, there is no
+            ``--policy``.
     """
 
     argument: str
     help: str
     options: tuple[Option, ...]
     default_policy: Policy
-    parse_policy: Callable[[bytes], Policy]
     recognise: Callable[[bytes, Given], Evidence]
     appraise: Callable[[Evidence, Given, Against[Policy]], Appraisal]
+    parse_policy: Callable[[bytes], Policy] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,9 @@ class Registered:
 FORMATS: Final[dict[str, Registered]] = {
     "gpu": Registered(
         "carnet_ref.attestation.nvidia.format:FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+    ),
+    "rim": Registered(
+        "carnet_ref.attestation.nvidia.rim_format:FORMAT", "Appraise NVIDIA's reference values by themselves."
     ),
     "tdx": Registered(
         "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."

@@ -51,7 +51,7 @@ class Formats(click.Group):
 
 @click.command(cls=Formats, short_help="Appraise evidence of real hardware.")
 def attest() -> None:
-    """Appraise a GPU's report or a virtual machine's quote.
+    """Appraise a GPU's report, its reference values, or a virtual machine's quote.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage.
     """
@@ -61,7 +61,12 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     """Return the subcommand that appraises evidence of a format."""
 
     def appraise(
-        evidence: Path, at: str | None, policy_file: Path | None, trust_anchor: Path | None, as_json: bool, **said: Any
+        evidence: Path,
+        at: str | None,
+        trust_anchor: Path | None,
+        as_json: bool,
+        policy_file: Path | None = None,
+        **said: Any,
     ) -> int:
         time, words = instant(at), {option: said[_parameter(option)] for option in form.options}
         appraisal = _appraised(form, contents(evidence), words, time, policy_file, trust_anchor)
@@ -72,7 +77,8 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     policy = click.option(
         "--policy", "policy_file", type=readable, metavar="FILE", help="A JSON policy that replaces the default."
     )
-    shown = (*map(_click_option, form.options), at_option, policy, anchor_option, json_option)
+    policies = [policy] if form.parse_policy is not None else []
+    shown = (*map(_click_option, form.options), at_option, *policies, anchor_option, json_option)
     argument = click.argument("evidence", type=readable, metavar=form.argument.upper())
     command: Any = appraise
     for decorate in reversed((argument, *shown)):
@@ -130,7 +136,7 @@ def _value(option: Option, word: Any) -> Value:
 def _policy(form: AnyFormat, path: Path | None) -> object:
     from carnet_ref.wire.reader import MalformedError
 
-    if path is None:
+    if path is None or form.parse_policy is None:
         return form.default_policy
     try:
         return form.parse_policy(contents(path))
