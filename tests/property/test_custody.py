@@ -27,10 +27,10 @@ from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
 from carnet_ref.platform.bus import Carried, Platform
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, AwaitsRotationOut
 from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsRotationOut
 from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
 from tests.fixtures.fast_parties import ChainTrainer, FastCast

@@ -1,9 +1,9 @@
 """Where the implementation enforces the specification: each place names the requirement, and the defence that it is.
 
-A check is one line that names both, and takes one of three forms: `Checks.require` for a condition that ends the session
-or the channel, `Checks.expect` for the kind of a reply, `Checks.passes` for a message that is left aside without ending
-anything. A step that is itself what a requirement asks for carries the mark `enforces`. Ids and names stand there as
-literal strings: the documentation's table of places is read from these lines, without running them.
+A check is one line that names both, and takes one of three forms: `Checks.require` for a condition that ends the
+session or the channel, `Checks.expect` for the kind of a reply, `Checks.passes` for a message that is left aside
+without ending anything. A step that is itself what a requirement asks for carries the mark `enforces`. Ids and names
+stand there as literal strings: the documentation's table of places is read from these lines, without running them.
 
 A weakened design waives checks by the names of their defences, and takes other steps in the place of marked ones.
 """

@@ -33,6 +33,7 @@ from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, Stake
 from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.weakened.orchestrator import procedures
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.texts import text_of
@@ -76,7 +77,7 @@ class Cast:
         """Return the orchestrator, from the start or from where an earlier one was."""
         verifier = self._gpu_verifier
         tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
-        return Orchestrator(self.terms, tools, progress, resumed)
+        return Orchestrator(self.terms, tools, progress, resumed, procedures(self.without))
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
@@ -158,7 +159,6 @@ class Cast:
             self.lease,
             self.patience,
             limits=self.limits,
-            defences=self._all_defences,
         )
 
     @property
@@ -169,10 +169,9 @@ class Cast:
         return UsageLimits.for_messages(self.key_messages)
 
     @property
-    def _all_defences(self) -> Defences:
-        """What stands, given that the schedule ``none`` is one without rotation."""
-        without = frozenset({"rotation-out", "rotation-in"}) if self.schedule == "none" else frozenset()
-        return Defences(self.defences.off | without)
+    def without(self) -> frozenset[str]:
+        """The defences that the orchestrator's design lacks; the schedule ``none`` is one without rotation."""
+        return self.defences.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
 
     @cached_property
     def _gpu_verifier(self) -> GpuVerifier:

@@ -25,8 +25,8 @@ from carnet_ref.keys.schedules import CHECKS
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.roles.job import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
+from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import (
     FOR_JOURNEY,

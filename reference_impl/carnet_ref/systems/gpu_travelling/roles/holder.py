@@ -12,6 +12,7 @@ from carnet_ref.device.commands import Write, encode
 from carnet_ref.keys import Budget, Direction, KeysError, KeyUsage, Sealer, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.roles.appraising import accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
@@ -171,9 +172,8 @@ class _InChannel(State):
         The proof is given each time: the one before may be lost.
         """
         desk, stake = self.desk, self.desk.stake
-        accept_orchestrator(
-            shown.evidence, self.channel.exporter, self.nonce, stake.manifest, desk.appraiser, stake.defences
-        )
+        checks = Checks(stake.defences.off)
+        accept_orchestrator(shown.evidence, self.channel.exporter, self.nonce, stake.manifest, desk.appraiser, checks)
         desk.refused = 0
         proof = Proof(prove_enrolment(stake.key, self.channel.exporter))
         return AwaitsGrant(desk, self.channel, self.nonce, shown.session), [self.send(proof)]
