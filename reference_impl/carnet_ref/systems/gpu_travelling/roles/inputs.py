@@ -100,17 +100,3 @@ class OwnTurn(Input):
     """The orchestrator goes on by itself, as it asked to."""
 
     noun = "its own turn"
-
-
-INPUTS = (
-    SessionMessage,
-    LinkMessage,
-    ReportOutside,
-    Semaphore,
-    Admitted,
-    Returned,
-    Declined,
-    TimePassed,
-    OwnTurn,
-)
-"""Every kind of input, in the order of the table's columns."""

@@ -2,10 +2,10 @@
 
 Theory of operation. A run goes down the rows: a session is opened and the GPU attested in it (`Setup`); the GPU is
 fenced, loaded, checked and scrubbed (`Returning`), lent (`Lending`), and goes through `Returning` again when it is
-back. A cell names the step that an input leads to, or says that the input is ignored, that it is ignored with a remark,
-or that it is refused: a protocol error, which ends the session. A step may raise as well. The state before it stays as
-it was, and `Setup.restart` starts again from there. Two things lead to `Setup.restart` in every state and have no
-column: the GPU reports a fault, and the platform was gone.
+back. A cell names the step that takes an input and the states that it leads to, or says that the input is ignored, that
+it is ignored with a remark, or that it is refused: a protocol error, which ends the session. A step may raise as well.
+The state before it stays as it was, and `Setup.restart` starts again from there. Two things lead to `Setup.restart` in
+every state and have no column: the GPU reports a fault, and the platform was gone.
 """
 
 from __future__ import annotations
@@ -62,7 +62,17 @@ class Unwanted(Enum):
 
 Handler = Callable[[Any, Any, Any], Transition]
 """A step: a method of the procedures, which takes a state and an input. A weakened design may override it."""
-Cell = Handler | Unwanted
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An input that a step takes, and the states that it leads to, if it does not fail; none: it stays where it is."""
+
+    by: Handler
+    to: tuple[type[OrchestratorState], ...] = ()
+
+
+Cell = Taken | Unwanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,49 +107,65 @@ COLUMNS: Final[Mapping[type[Input], str]] = MappingProxyType(
 
 Table = Mapping[type[OrchestratorState], Row]
 IGNORED, SAID, REFUSED = Unwanted.IGNORED, Unwanted.REMARKED, Unwanted.REFUSED
+WAIT: Final = Taken(Lending.wait_on)
 
 # fmt: off
 TABLE: Final[Table] = MappingProxyType({
     AwaitsSession: Row(
-        session=Setup.handshake, link=IGNORED, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=Taken(Setup.handshake, (AwaitsSession, AwaitsReport)), link=IGNORED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsReport: Row(
-        session=Setup.report_came, link=REFUSED, report=SAID, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=Taken(Setup.report_came, (AwaitsFence,)), link=REFUSED,
+        report=SAID, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsFence: Row(
-        session=REFUSED, link=Returning.fenced, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=Taken(Returning.fenced, (AwaitsReadBack,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsReadBack: Row(
-        session=REFUSED, link=Returning.verified, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=Taken(Returning.verified, (AwaitsTraining, AwaitsScrub)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsTraining: Row(
-        session=REFUSED, link=Returning.trained, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=Taken(Returning.trained, (AwaitsScrub,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsScrub: Row(
-        session=REFUSED, link=Returning.scrubbed, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=Taken(Returning.scrubbed, (AwaitsHolder, AwaitsRotationOut, AwaitsSession, Finished)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsHolder: Row(
-        session=REFUSED, link=REFUSED, report=IGNORED, semaphore=IGNORED,
-        admitted=Lending.holder_came, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=Taken(Lending.holder_came, (AwaitsHolder, AwaitsRotationOut)),
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsRotationOut: Row(
-        session=REFUSED, link=Lending.rotated_out, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=Taken(Lending.rotated_out, (AwaitsReturn,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsReturn: Row(
-        session=REFUSED, link=REFUSED, report=IGNORED, semaphore=IGNORED,
-        admitted=Lending.holder_restarted, returned=Lending.take_back, declined=Lending.lend_again,
-        tick=Lending.watch_lease, turn=IGNORED),
+        session=REFUSED, link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=Taken(Lending.holder_restarted, (AwaitsReturn, Back, Finished)),
+        returned=Taken(Lending.take_back, (AwaitsReturn, Back, Finished)),
+        declined=Taken(Lending.lend_again, (AwaitsReturn, AwaitsSession, Finished)),
+        tick=Taken(Lending.watch_lease, (AwaitsReturn, Back, Finished)),
+        turn=IGNORED),
     Back: Row(
-        session=REFUSED, link=REFUSED, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=Returning.begin_home),
+        session=REFUSED, link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=Taken(Returning.begin_home, (AwaitsRotationIn,))),
     AwaitsRotationIn: Row(
-        session=REFUSED, link=Returning.rotated_in, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=Lending.wait_on, turn=IGNORED),
+        session=REFUSED, link=Taken(Returning.rotated_in, (AwaitsFence,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     Finished: Row(
-        session=IGNORED, link=IGNORED, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
+        session=IGNORED, link=IGNORED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
     Stopped: Row(
-        session=IGNORED, link=IGNORED, report=IGNORED, semaphore=IGNORED,
-        admitted=IGNORED, returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
+        session=IGNORED, link=IGNORED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
 })
 # fmt: on
 """Every state, and what it does about every input."""
@@ -158,18 +184,18 @@ class Procedures(Setup):
         Raises:
             ProtocolError: the state refuses it, or the step that it leads to does.
         """
-        match self.cell(type(state), type(event)):
+        match cell(self.table, type(state), type(event)):
+            case Taken(by):
+                taken: Transition = getattr(self, by.__name__)(state, event)
+                return taken
             case Unwanted.IGNORED:
                 return state, []
             case Unwanted.REMARKED:
                 return state, [Remark(event.left_aside)]
-            case Unwanted.REFUSED:
-                raise ProtocolError(f"{event.noun}, while the orchestrator {state}")
-            case handler:
-                taken: Transition = getattr(self, handler.__name__)(state, event)
-                return taken
+        raise ProtocolError(f"{event.noun}, while the orchestrator {state}")
 
-    def cell(self, state: type[OrchestratorState], event: type[Input]) -> Cell:
-        """Return what the table says about a kind of input in a state."""
-        found: Cell = getattr(self.table[state], COLUMNS[event])
-        return found
+
+def cell(table: Table, state: type[OrchestratorState], event: type[Input]) -> Cell:
+    """Return what a table says about a kind of input in a state."""
+    found: Cell = getattr(table[state], COLUMNS[event])
+    return found

@@ -128,21 +128,3 @@ class Finished(OrchestratorState):
 @dataclass(frozen=True, slots=True)
 class Stopped(OrchestratorState):
     """Nothing is awaited any more: too many sessions failed, or none was begun."""
-
-
-STATES: Final = (
-    AwaitsSession,
-    AwaitsReport,
-    AwaitsHolder,
-    AwaitsRotationOut,
-    AwaitsReturn,
-    Back,
-    AwaitsRotationIn,
-    AwaitsFence,
-    AwaitsReadBack,
-    AwaitsTraining,
-    AwaitsScrub,
-    Finished,
-    Stopped,
-)
-"""Every state, in the order in which a run first comes to it."""

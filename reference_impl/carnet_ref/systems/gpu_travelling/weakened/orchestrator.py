@@ -31,7 +31,7 @@ from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.systems.gpu_travelling.roles.procedures import TABLE, Cell, Procedures, Row, Table
+from carnet_ref.systems.gpu_travelling.roles.procedures import TABLE, Handler, Procedures, Row, Table, Taken
 from carnet_ref.systems.gpu_travelling.roles.returning import route_back
 from carnet_ref.systems.gpu_travelling.roles.setup import shake_hands, show_all
 from carnet_ref.systems.gpu_travelling.roles.states import (
@@ -280,18 +280,19 @@ class Weakened(Procedures):
 
 def table_without(off: frozenset[str]) -> Table:
     """Return the table of a design without these defences: what it believes is taken, and not left aside."""
-    changed: dict[str, tuple[type[OrchestratorState], dict[str, Cell]]] = {
-        "report-in-session": (AwaitsReport, {"report": Weakened.report_shown}),
-        "fence-ack": (AwaitsFence, {"turn": Weakened.fenced}),
-        "scrub-ack": (AwaitsScrub, {"semaphore": Weakened.believe}),
+    changed: dict[str, tuple[tuple[type[OrchestratorState], str, Handler], ...]] = {
+        "report-in-session": ((AwaitsReport, "report", Weakened.report_shown),),
+        "rotation-ack": (
+            (AwaitsRotationOut, "turn", Weakened.rotated_out),
+            (AwaitsRotationIn, "turn", Weakened.rotated_in),
+        ),
+        "fence-ack": ((AwaitsFence, "turn", Weakened.fenced),),
+        "scrub-ack": ((AwaitsScrub, "semaphore", Weakened.believe),),
     }
     rows: dict[type[OrchestratorState], Row] = dict(TABLE)
-    rows[AwaitsReattachment] = replace(TABLE[AwaitsSession], session=Weakened.reattach)
-    for state, cells in (changed[name] for name in changed if name in off):
-        rows[state] = replace(rows[state], **cells)
-    if "rotation-ack" in off:
-        rows[AwaitsRotationOut] = replace(rows[AwaitsRotationOut], turn=Weakened.rotated_out)
-        rows[AwaitsRotationIn] = replace(rows[AwaitsRotationIn], turn=Weakened.rotated_in)
+    rows[AwaitsReattachment] = replace(TABLE[AwaitsSession], session=Taken(Weakened.reattach))
+    for state, column, step_taken in (each for name in changed if name in off for each in changed[name]):
+        rows[state] = replace(rows[state], **{column: Taken(step_taken)})
     return rows
 
 
