@@ -27,10 +27,10 @@ from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Write, encode
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, AwaitsRotationOut
 from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsRotationOut
 from carnet_ref.transport.frames import PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Carried, Platform

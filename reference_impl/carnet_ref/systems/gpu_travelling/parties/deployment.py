@@ -34,10 +34,10 @@ from carnet_ref.systems.gpu_travelling.parties.evidence import (
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools
-from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
 from carnet_ref.systems.gpu_travelling.weakened import design
+from carnet_ref.systems.gpu_travelling.weakened.orchestrator import procedures
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.choice import trainer_named
@@ -86,8 +86,8 @@ class Deployment:
     def orchestrator(self, random: Random, progress: Progress | None = None, resumed: bool = False) -> Orchestrator:
         """Return the orchestrator, from the start or from where an earlier one was."""
         verifier = self._gpu_verifier
-        tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer, self.link)
-        return Orchestrator(self.terms, tools, progress, resumed)
+        tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
+        return Orchestrator(self.terms, tools, progress, resumed, procedures(self.without))
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
@@ -214,7 +214,6 @@ class Deployment:
             self.lease,
             self.patience,
             limits=self.limits,
-            defences=self._all_defences,
         )
 
     @property
@@ -230,15 +229,9 @@ class Deployment:
         return design.hardware(self.defences.off)
 
     @property
-    def link(self) -> type[Link]:
-        """The orchestrator's end of the link."""
-        return design.link(self._all_defences.off)
-
-    @property
-    def _all_defences(self) -> Defences:
-        """What stands, given that the schedule ``none`` is one without rotation."""
-        without = frozenset({"rotation-out", "rotation-in"}) if self.schedule == "none" else frozenset()
-        return Defences(self.defences.off | without)
+    def without(self) -> frozenset[str]:
+        """The defences that the orchestrator's design lacks; the schedule ``none`` is one without rotation."""
+        return self.defences.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
 
     @cached_property
     def _gpu_verifier(self) -> GpuVerifier:

@@ -28,8 +28,8 @@ from carnet_ref.systems.gpu_travelling.device.device import Device
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.job import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
+from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import PLATFORM, Effect, Event, Frame, Kind, Note, ProtocolError, Remark, Send
 from carnet_ref.wire.fields import split, to_number

@@ -42,7 +42,6 @@ class Link:
     """
 
     __slots__ = (
-        "_disregarded",
         "_home",
         "_incoming",
         "_ledger",
@@ -57,7 +56,6 @@ class Link:
     def __init__(self, session: str, schedule: KeySchedule, launch_key: bytes, limits: UsageLimits) -> None:
         self.session = session
         self.launch_key = launch_key
-        self._disregarded: list[type[Reply]] = []
         self._home = schedule.keys.owner
         self._schedule = schedule
         self._ledger = KeyLedger(limits)
@@ -114,23 +112,7 @@ class Link:
         """
         if self._pending is None:
             raise AuthenticationError("acknowledgement of a rotation that was never ordered")
-        reply = parse_reply(self._pending.opener.open(sealed))
-        self._disregarded.clear()
-        return reply
-
-    def disregard(self, kind: type[Reply]) -> None:
-        """Expect, and do not wait for, one reply of this kind."""
-        self._disregarded.append(kind)
-
-    def disregards(self, sealed: bytes) -> bool:
-        """Return whether the next message is the reply that nobody waits for any more.
-
-        Raises:
-            AuthenticationError: it is not the next reply.
-        """
-        if not self._disregarded or (self._pending is not None and _verifies(self._pending, sealed)):
-            return False
-        return isinstance(self.open(sealed), self._disregarded.pop(0))
+        return parse_reply(self._pending.opener.open(sealed))
 
     @enforces("REQ-KEY-06", "rotation-in-h2d", "rotation-in-d2h")
     def take(self) -> None:
@@ -238,16 +220,6 @@ class BorrowedLink:
         """
         slot = self.count
         return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode(command)))
-
-
-def _verifies(incoming: Incoming, sealed: bytes) -> bool:
-    """Whether a message is the next one under these keys; no IV is counted."""
-    at = incoming.opener.ivs.message
-    try:
-        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at), incoming.opener.usage).open(sealed)
-    except AuthenticationError:
-        return False
-    return True
 
 
 def h2d_body(engine: int, slot: int, sealed: bytes) -> bytes:

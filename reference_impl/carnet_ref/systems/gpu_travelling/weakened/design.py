@@ -11,9 +11,10 @@ from carnet_ref.systems.gpu_travelling.device.device import Device
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, TdVerifier
 from carnet_ref.systems.gpu_travelling.roles.gpu import Hardware
-from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
+from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink
 from carnet_ref.systems.gpu_travelling.weakened import device, engines, evidence, links
 from carnet_ref.systems.gpu_travelling.weakened.composing import without
+from carnet_ref.systems.gpu_travelling.weakened.links import ForgoesReplies
 
 NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 """The limits of keys where ``key-usage-limit`` is off."""
@@ -26,9 +27,9 @@ def hardware(off: frozenset[str]) -> Hardware:
     )
 
 
-def link(off: frozenset[str]) -> type[Link]:
+def link(off: frozenset[str]) -> type[ForgoesReplies]:
     """Return the orchestrator's end of the link."""
-    return without(Link, links.ALTERNATIVES, off)
+    return without(ForgoesReplies, links.ALTERNATIVES, off)
 
 
 def borrowed_link(off: frozenset[str]) -> type[BorrowedLink]:

@@ -6,14 +6,52 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from carnet_ref.crypto.primitives import Random
-from carnet_ref.keys import LinkKeys
-from carnet_ref.systems.gpu_travelling.device.commands import Command
+from carnet_ref.crypto.primitives import AuthenticationError, Random
+from carnet_ref.keys import Direction, KeySchedule, LinkKeys, Opener, UsageLimits
+from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Incoming, Link
 
 
-class LendsOneKey(Link):
+class ForgoesReplies(Link):
+    """A reply may come that nobody waits for; it is told from the one that is awaited."""
+
+    def __init__(self, session: str, schedule: KeySchedule, launch_key: bytes, limits: UsageLimits) -> None:
+        super().__init__(session, schedule, launch_key, limits)
+        self._disregarded: list[type[Reply]] = []
+
+    def acknowledge(self, sealed: bytes) -> Reply:
+        """Return the acknowledgement of the rotation under way; replies under the key before will not come."""
+        reply = super().acknowledge(sealed)
+        self._disregarded.clear()
+        return reply
+
+    def disregard(self, kind: type[Reply]) -> None:
+        """Expect, and do not wait for, one reply of this kind."""
+        self._disregarded.append(kind)
+
+    def disregards(self, sealed: bytes) -> bool:
+        """Return whether the next message is the reply that nobody waits for any more.
+
+        Raises:
+            AuthenticationError: it is not the next reply.
+        """
+        if not self._disregarded or (self._pending is not None and _verifies(self._pending, sealed)):
+            return False
+        return isinstance(self.open(sealed), self._disregarded.pop(0))
+
+
+def _verifies(incoming: Incoming, sealed: bytes) -> bool:
+    """Whether a message is the next one under these keys; no IV is counted."""
+    at = incoming.opener.ivs.message
+    try:
+        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at), incoming.opener.usage).open(sealed)
+    except AuthenticationError:
+        return False
+    return True
+
+
+class LendsOneKey(ForgoesReplies):
     """Every holder is lent the key that the first one was lent."""
 
     _lent: tuple[bytes, LinkKeys] | None = None
@@ -31,7 +69,7 @@ class LendsOneKey(Link):
         return order
 
 
-class KeepsSending(Link):
+class KeepsSending(ForgoesReplies):
     """A rotation at return leaves the half to the device as it was lent."""
 
     __slots__ = ()
@@ -42,7 +80,7 @@ class KeepsSending(Link):
             super().send_under(keys)
 
 
-class KeepsReceiving(Link):
+class KeepsReceiving(ForgoesReplies):
     """A rotation at return leaves the half from the device as it was."""
 
     __slots__ = ()
@@ -53,7 +91,7 @@ class KeepsReceiving(Link):
             super().receive_under(pending)
 
 
-class SetsCounterBack(Link):
+class SetsCounterBack(ForgoesReplies):
     """Every order goes under the first counter value, as after a snapshot was restored."""
 
     __slots__ = ()
@@ -75,7 +113,7 @@ class BorrowerSetsCounterBack(BorrowedLink):
         return super().seal(command)
 
 
-ALTERNATIVES: Final[Mapping[str, type[Link]]] = {
+ALTERNATIVES: Final[Mapping[str, type[ForgoesReplies]]] = {
     "fresh-key": LendsOneKey,
     "rotation-in-h2d": KeepsSending,
     "rotation-in-d2h": KeepsReceiving,

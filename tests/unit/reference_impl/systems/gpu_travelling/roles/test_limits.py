@@ -22,10 +22,12 @@ from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
-from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, Back, Finished, NeedsSession
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, Provides
+from carnet_ref.systems.gpu_travelling.roles.inputs import Declined, Returned
 from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.rationing import at_home
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsSession, Back, Finished
 from carnet_ref.transport.frames import Ended, Remark, Send
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of
@@ -40,11 +42,10 @@ def away(key_messages: int | None = None, rounds: int = 1) -> tuple[TestWorld, A
         holder_names(2), 4, chunks=3, chunk_bytes=16, key_messages=key_messages, trainer=ChainTrainer()
     )
     world, _ = world_of(deployment)
-    job = world.orchestrator.job
-    while not (isinstance(world.orchestrator.state, AwaitsReturn) and job.progress.rounds == rounds - 1):
-        assert world.step()
     state = world.orchestrator.state
-    assert isinstance(state, AwaitsReturn)
+    while not (isinstance(state, AwaitsReturn) and state.job.progress.rounds == rounds - 1):
+        assert world.step()
+        state = world.orchestrator.state
     return world, state
 
 
@@ -103,7 +104,7 @@ def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
     _, state = away(key_messages=20)
     job = state.job
     assert job.lent is not None
-    state.on_return("alice", Return(job.live.session, job.lent.epoch, 3, 48))
+    SECURE.take(state, Returned("alice", Return(job.live.session, job.lent.epoch, 3, 48)))
     usage = job.live.usage("alice", Direction.H2D)
     assert (usage.operations, usage.used_bytes) == (3, 48 + 3 * len(encode(Write(0, 0, b""))))
 
@@ -112,7 +113,7 @@ def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
 def test_an_evicted_holder_has_used_all_that_it_was_lent() -> None:
     _, state = away(key_messages=20)
     job = state.job
-    after, _ = state._evict("the lease is over")
+    after, _ = SECURE.evict(job, "the lease is over")
     assert isinstance(after, Back)
     assert job.live.usage("alice", Direction.H2D).left.messages == 0
     assert job.live.usage(ORCHESTRATOR, Direction.H2D).left.messages > 0
@@ -123,7 +124,7 @@ def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
     _, state = away(key_messages=20)
     job = state.job
     assert job.lent is not None
-    after, effects = state.on_return("alice", Return(job.live.session, job.lent.epoch, 21, 0))
+    after, effects = SECURE.take(state, Returned("alice", Return(job.live.session, job.lent.epoch, 21, 0)))
     assert isinstance(after, Back)
     assert any(isinstance(effect, Remark) and "counts what cannot be" in effect.text for effect in effects)
 
@@ -131,7 +132,7 @@ def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
 @pytest.mark.mends("H5")
 def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
     _, state = away(key_messages=20)
-    after, effects = state.on_decline("alice", due(state, Budget(30, 90)))
+    after, effects = SECURE.take(state, Declined("alice", due(state, Budget(30, 90))))
     assert isinstance(after, Finished)
     assert effects == [
         Ended("the key limit is too low for one hand-over: alice needs 30 messages and 90 work units for one turn")
@@ -141,15 +142,15 @@ def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
 @pytest.mark.mends("H5")
 def test_who_had_a_used_key_and_declines_gets_another_in_a_new_session() -> None:
     _, state = away(key_messages=20, rounds=3)
-    after, _ = state.on_decline("alice", due(state, Budget(18, 90)))
-    assert isinstance(after, NeedsSession)
+    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
+    assert isinstance(after, AwaitsSession)
 
 
 def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
     _, state = away()
     said = due(state, Budget(1, 1))
     for holder, wrong in (("anna", said), ("alice", replace(said, epoch=7)), ("alice", replace(said, session="s0"))):
-        after, effects = state.on_decline(holder, wrong)
+        after, effects = SECURE.take(state, Declined(holder, wrong))
         assert after is state
         assert [type(effect) for effect in effects] == [Remark]
 

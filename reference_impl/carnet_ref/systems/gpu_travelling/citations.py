@@ -1,0 +1,154 @@
+"""Where requirements and defences are enforced, read from the lines that cite them.
+
+A line cites by a call of `Checks.require`, `Checks.expect` or `Checks.passes`, or by the mark `enforces`: see module
+`enforcement`. The source is parsed and not run, so a line that is taken away takes its place in the table with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+PACKAGE: Final = Path(__file__).parents[2]
+"""The folder of the reference implementation."""
+NO_ENFORCEMENT: Final = frozenset({"weakened", "exploits", "enforcement.py"})
+"""Folders and files that enforce nothing: weakened designs, the attacker, and the words that lines cite with."""
+CHECKS: Final = frozenset({"require", "expect", "passes"})
+MARK: Final = "enforces"
+_REQUIREMENT: Final = re.compile(r"(REQ|CLAIM)-[A-Z0-9-]+")
+_DEFENCE: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class CitationError(ValueError):
+    """A line cites something else than the id of a requirement and the name of a defence, as literal strings."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Citation:
+    """One line that enforces what ``id`` asks for: a requirement's id, or a defence's name."""
+
+    id: str
+    place: str
+    """The qualified name of the function that the line is in."""
+    file: str
+    """The file, from the folder that holds the package."""
+    line: int
+
+    @property
+    def is_requirement(self) -> bool:
+        """Whether it cites a requirement, and not a defence."""
+        return _REQUIREMENT.fullmatch(self.id) is not None
+
+
+def citations_in(package: Path) -> tuple[Citation, ...]:
+    """Return every citation in a package's source, in the order of its files and lines.
+
+    Raises:
+        CitationError: a line cites what is neither.
+    """
+    files = sorted(file for file in package.rglob("*.py") if not NO_ENFORCEMENT & set(file.relative_to(package).parts))
+    return tuple(found for file in files for found in _in_file(file, package))
+
+
+PENDING: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "REQ-DATA-01": "carnet_ref.systems.gpu_travelling.roles.holder.Provides.on_proceed",
+        "REQ-DATA-02": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_link",
+        "REQ-GRANT-04": "carnet_ref.systems.gpu_travelling.roles.holder.AwaitsGrant.on_grant",
+        "REQ-GRANT-05": "carnet_ref.systems.gpu_travelling.roles.holder.AwaitsGrant.on_grant",
+        "REQ-IV-01": "carnet_ref.keys.IvCounter.advance",
+        "REQ-IV-02": "carnet_ref.device.engines.CopyEngines.open",
+        "REQ-KEY-01": "carnet_ref.systems.gpu_travelling.roles.links.Link.draw",
+        "REQ-KEY-07": "carnet_ref.keys.KeyUsage.count",
+        "REQ-PLATFORM-01": "carnet_ref.transport.platform.Platform.route",
+        "REQ-RETURN-01": "carnet_ref.systems.gpu_travelling.roles.holder.Provides._give_back",
+        "REQ-SETUP-02": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_session",
+        "REQ-SETUP-03": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
+        "REQ-SETUP-04": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
+        "REQ-SETUP-05": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
+        "REQ-SETUP-08": "carnet_ref.systems.gpu_travelling.parties.evidence.TdVerifier.appraise",
+        "REQ-SETUP-09": "carnet_ref.systems.gpu_travelling.parties.evidence.TdVerifier.appraise",
+        "REQ-SETUP-10": "carnet_ref.systems.gpu_travelling.parties.evidence.TdVerifier.appraise",
+        "REQ-TRAIN-02": "carnet_ref.systems.gpu_travelling.device.device.Device._train",
+        "atomic-rotation": "carnet_ref.device.engines.CopyEngines.restart_counters",
+        "code-reupload": "carnet_ref.systems.gpu_travelling.device.device.Device.upload",
+        "epochs-increase": "carnet_ref.systems.gpu_travelling.keys.schedules._Rotating.follow",
+        "fresh-key": "carnet_ref.systems.gpu_travelling.roles.links.Link.draw",
+        "gpu-certificate": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
+        "gpu-implicit-iv": "carnet_ref.device.engines.CopyEngines.open",
+        "grant-once": "carnet_ref.systems.gpu_travelling.roles.holder.AwaitsGrant.on_grant",
+        "key-usage-limit": "carnet_ref.keys.UsageLimits.under",
+        "manifest-check": "carnet_ref.systems.gpu_travelling.parties.evidence",
+        "mode-check": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
+        "no-engine-reload": "carnet_ref.device.engines.CopyEngines.reload",
+        "orchestrator-quote": "carnet_ref.systems.gpu_travelling.parties.evidence.TdVerifier.appraise",
+        "quote-bound-to-channel": "carnet_ref.systems.gpu_travelling.parties.evidence",
+        "report-nonce": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
+        "rotation-in-d2h": "carnet_ref.systems.gpu_travelling.roles.links.Link.take",
+        "rotation-in-h2d": "carnet_ref.systems.gpu_travelling.roles.links.Link.take",
+        "scrub-buffer": "carnet_ref.systems.gpu_travelling.device.device.Device.scrub",
+        "sender-iv-monotonic": "carnet_ref.systems.gpu_travelling.roles.links.Link.seal",
+        "wrapped-key-once": "carnet_ref.systems.gpu_travelling.keys.schedules._Rotating.follow",
+    }
+)
+"""Places that no line cites yet; a line that does takes its id out of here, and a test insists on that."""
+
+
+@cache
+def citations() -> tuple[Citation, ...]:
+    """Return every citation in the reference implementation."""
+    return citations_in(PACKAGE)
+
+
+def places(found: Iterable[Citation]) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each id and name that is cited, the functions that cite it."""
+    by_id: dict[str, dict[str, None]] = {}
+    for each in found:
+        by_id.setdefault(each.id, {})[each.place] = None
+    return {id: tuple(names) for id, names in by_id.items()}
+
+
+def _in_file(file: Path, package: Path) -> Iterator[Citation]:
+    path = file.relative_to(package.parent)
+    module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    for scope, line, cited in _cited(ast.parse(file.read_text("utf-8")), ()):
+        for id in cited:
+            yield Citation(id, ".".join((module, *scope)), path.as_posix(), line)
+
+
+def _cited(node: ast.AST, scope: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int, tuple[str, ...]]]:
+    """Yield the scope, the line and what is cited, of each citation under a node."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        scope = (*scope, node.name)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            if isinstance(child.func, ast.Name) and child.func.id == MARK:
+                yield scope, child.lineno, _literals(child, child.args)
+            elif _is_check(child):
+                yield scope, child.lineno, _literals(child, child.args[:2])
+        yield from _cited(child, scope)
+
+
+def _is_check(call: ast.Call) -> bool:
+    """Whether a call is of a role's checks: ``checks.require``, ``self.checks.passes`` and the like."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in CHECKS:
+        return False
+    owner = call.func.value
+    return (isinstance(owner, ast.Name) and owner.id == "checks") or (
+        isinstance(owner, ast.Attribute) and owner.attr == "checks"
+    )
+
+
+def _literals(call: ast.Call, args: Iterable[ast.expr]) -> tuple[str, ...]:
+    cited = tuple(arg.value if isinstance(arg, ast.Constant) else None for arg in args)
+    found = tuple(id for id in cited if isinstance(id, str) and (_REQUIREMENT.fullmatch(id) or _DEFENCE.fullmatch(id)))
+    if not found or len(found) != len(cited):
+        shown = ast.unparse(call)
+        raise CitationError(f"line {call.lineno}: expected ids and names as literal strings, found {shown}")
+    return found
