@@ -140,9 +140,8 @@ def _is_check(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in CHECKS:
         return False
     owner = call.func.value
-    return (isinstance(owner, ast.Name) and owner.id == "checks") or (
-        isinstance(owner, ast.Attribute) and owner.attr == "checks"
-    )
+    name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
+    return name.removeprefix("_") == "checks"
 
 
 def _literals(call: ast.Call, args: Iterable[ast.expr]) -> tuple[str, ...]:
