@@ -106,7 +106,7 @@ def places(families: Sequence[Family], results: Iterable[Recorded]) -> Places:
     The places are read from the lines that cite requirements and defences. A claim follows from many of them together;
     it has the places of the defences that its proofs use, as the recorded runs say.
     """
-    lines = {**{id: (place,) for id, place in citations.PENDING.items()}, **citations.places(citations.citations())}
+    lines = citations.places(citations.citations())
     found = {id: dict.fromkeys(each) for id, each in lines.items()}
     stated = {
         (family.id, claim.name): re.findall(r"[A-Z0-9-]+", claim.requirement)

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from carnet_ref.transport.frames import ProtocolError
 
-Found = TypeVar("Found")
-Step = TypeVar("Step", bound=Callable[..., object])
+_Found = TypeVar("_Found")
+_Step = TypeVar("_Step", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Checks:
         if not holds and defence not in self.waived:
             raise ProtocolError(f"{otherwise} ({requirement})")
 
-    def expect(self, defence: str, requirement: str, found: object, kind: type[Found]) -> Found:
+    def expect(self, defence: str, requirement: str, found: object, kind: type[_Found]) -> _Found:
         """Return what was ``found``, which is of the ``kind`` that ``requirement`` asks for.
 
         A reply of another kind cannot be read at all, so this is never waived; a design that lacks the ``defence`` does
@@ -53,11 +53,11 @@ class Checks:
         return holds or defence in self.waived
 
 
-def enforces(*ids: str) -> Callable[[Step], Step]:
+def enforces(*ids: str) -> Callable[[_Step], _Step]:
     """Mark a step that is itself what these requirements ask for and, named after them, these defences."""
     del ids  # the documentation reads them from the source
 
-    def marked(step: Step) -> Step:
+    def marked(step: _Step) -> _Step:
         return step
 
     return marked

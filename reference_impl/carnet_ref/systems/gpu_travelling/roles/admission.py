@@ -18,10 +18,10 @@ from carnet_ref.systems.gpu_travelling.roles.channel import Channel, respond
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
     Envelope,
-    Evidence,
     Hello,
     Message,
     NoChannel,
+    OrchestratorEvidence,
     Proof,
     Record,
     encode_envelope,
@@ -31,7 +31,7 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
 from carnet_ref.systems.gpu_travelling.roles.facts import HolderEnrolled
 from carnet_ref.transport.frames import Effect, Kind, ProtocolError, Send
 
-Attest = Callable[[bytes, bytes], Evidence]
+Attest = Callable[[bytes, bytes], OrchestratorEvidence]
 """Makes evidence for a channel, from its exporter and the holder's nonce."""
 
 

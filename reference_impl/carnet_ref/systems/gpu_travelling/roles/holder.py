@@ -20,10 +20,10 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
     Decline,
     Envelope,
-    Evidence,
     Grant,
     Hello,
     NoChannel,
+    OrchestratorEvidence,
     Proof,
     Record,
     Return,
@@ -155,7 +155,7 @@ class _InChannel(State):
             return self, []
         message = parse_message(self.channel.open(envelope.sealed))
         match message:
-            case Evidence():
+            case OrchestratorEvidence():
                 return self.on_evidence(message)
             case Grant():
                 return self.on_grant(message)
@@ -165,7 +165,7 @@ class _InChannel(State):
         """Ask for another channel if this one is lost at the other end."""
         return (self, []) if name not in {b"", self.channel.name} else hello(self.known)
 
-    def on_evidence(self, shown: Evidence) -> Transition:
+    def on_evidence(self, shown: OrchestratorEvidence) -> Transition:
         """Check that the other end is the orchestrator, with the GPU and the job that it says; prove who this is.
 
         The proof is given each time: the one before may be lost.

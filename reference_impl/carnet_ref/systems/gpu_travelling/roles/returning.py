@@ -1,6 +1,6 @@
 """Home: what the orchestrator does between a return and the next journey, one state for each answer it awaits.
 
-The order of the stages is the defence. The link is rotated first, in both directions, so that whatever the last holder
+The order of the steps is the defence. The link is rotated first, in both directions, so that whatever the last holder
 still sends or forges is dead; only then are contexts fenced, and code and model uploaded and checked.
 """
 
@@ -33,7 +33,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsTraining,
     Back,
     Established,
-    Stage,
+    HomeStep,
     Transition,
 )
 from carnet_ref.transport.frames import PLATFORM, Kind, Note, Persist, ProtocolError, Remark, Send
@@ -43,29 +43,29 @@ class Returning(Lending):
     """The steps from a GPU that is back to one that is clean."""
 
     def begin_home(self, state: Back, event: OwnTurn) -> Transition:
-        """Begin with the first stage on the way home."""
-        return self.go_on(state.job, self.stages(first=False), Established())
+        """Begin with the first step on the way home."""
+        return self.go_on(state.job, self.steps_home(first=False), Established())
 
     def begin_at_home(self, job: Job) -> Transition:
         """Begin in a new session: nobody had the GPU, so there is nothing to rotate away from."""
-        return self.go_on(job, self.stages(first=True), Established())
+        return self.go_on(job, self.steps_home(first=True), Established())
 
     @enforces("REQ-KEY-06", "rotation-in", "rotation-before-check", "rotation-before-fence")
-    def stages(self, first: bool) -> tuple[Stage, ...]:
-        """Return the stages in order; the rotation comes before everything else."""
-        at_home: tuple[Stage, ...] = (self.fence, self.upload, self.read_back)
+    def steps_home(self, first: bool) -> tuple[HomeStep, ...]:
+        """Return the steps in order; the rotation comes before everything else."""
+        at_home: tuple[HomeStep, ...] = (self.fence, self.upload, self.read_back)
         return at_home if first else (self.rotate_in, *at_home)
 
-    def go_on(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
-        """Take the first of the stages left; after the last, train or scrub."""
+    def go_on(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+        """Take the first of the steps left; after the last, train or scrub."""
         job = job.waiting(job.terms.patience)
         if not left:
             return self.at_home(job, so_far)
         return left[0](job, left[1:], so_far)
 
-    # -- stages ------------------------------------------------------------------------------------
+    # -- steps ------------------------------------------------------------------------------------
 
-    def rotate_in(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Give the link a key of the orchestrator's own, in both directions."""
         order = job.live.draw(ORCHESTRATOR, job.tools.random)
         noted = Note(step("rotate_in", ORCHESTRATOR, k=job.live.pending_name))
@@ -79,7 +79,7 @@ class Returning(Lending):
         return after, [Note(step("rotated_in", ORCHESTRATOR)), *effects]
 
     @enforces("REQ-HOME-01", "fence")
-    def fence(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Have the GPU stop every resident context."""
         slot, frame = job.order(Fence())
         state = AwaitsFence(job, self.fence, left, so_far)
@@ -92,13 +92,13 @@ class Returning(Lending):
         return after, [Note(step("fenced", ORCHESTRATOR)), *effects]
 
     @enforces("REQ-HOME-03")
-    def upload(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def upload(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Upload the code again, and the model, whatever is there."""
         slot, frame = job.order(Upload(TRAINING_CODE, job.progress.model))
         state, effects = self.go_on(job, left, so_far)
         return state, [Note(step("upload", ORCHESTRATOR, v=slot)), frame, *effects]
 
-    def read_back(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def read_back(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Ask the copy engine for code, model and receive counter."""
         if job.lent is None:
             raise ProtocolError("there is no epoch to ask the counter of")

@@ -11,7 +11,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Evidence
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import OrchestratorEvidence
 from carnet_ref.systems.gpu_travelling.roles.inputs import SessionMessage
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link
@@ -115,7 +115,7 @@ def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tup
     return replace(state, noted=True), [opened, *effects]
 
 
-def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> Evidence:
+def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:
     """Return the orchestrator's evidence for one channel.
 
     Raises:
@@ -123,7 +123,9 @@ def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> Evidence:
     """
     if job.evidence is None:
         raise ProtocolError("there is no attested GPU to vouch for")
-    return Evidence(job.tools.quoter.evidence(exporter, nonce, job.manifest, job.evidence), job.live.session)
+    return OrchestratorEvidence(
+        job.tools.quoter.evidence(exporter, nonce, job.manifest, job.evidence), job.live.session
+    )
 
 
 def show_all(job: Job) -> list[Effect]:

@@ -80,16 +80,16 @@ class Established:
     verified: MemoryVerified | None = None
 
 
-Stage = Callable[[Job, tuple[Any, ...], Established], Transition]
-"""A step on the way home, which awaits an answer or goes on to the stages left, which it is given."""
+HomeStep = Callable[[Job, tuple[Any, ...], Established], Transition]
+"""A step on the way home, which awaits an answer or goes on to the steps left, which it is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsAnswer(OrchestratorState):
-    """The answer to a ``stage`` is awaited, with others ``left`` after it."""
+    """The answer to a ``step`` is awaited, with others ``left`` after it."""
 
-    stage: Stage
-    left: tuple[Stage, ...]
+    step: HomeStep
+    left: tuple[HomeStep, ...]
     so_far: Established
 
 

@@ -46,8 +46,8 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsTraining,
     Back,
     Established,
+    HomeStep,
     OrchestratorState,
-    Stage,
     Transition,
 )
 from carnet_ref.systems.gpu_travelling.weakened import design, facts
@@ -126,10 +126,10 @@ class Weakened(Procedures):
         if "count-handover" not in self.off:
             super().forfeit(job)
 
-    def stages(self, first: bool) -> tuple[Stage, ...]:
-        """Leave stages out, or take them in another order."""
-        fence: Stage = self.skip_fence if "fence" in self.off else self.fence
-        check: tuple[Stage, ...] = (self.upload, self.read_back)
+    def steps_home(self, first: bool) -> tuple[HomeStep, ...]:
+        """Leave steps out, or take them in another order."""
+        fence: HomeStep = self.skip_fence if "fence" in self.off else self.fence
+        check: tuple[HomeStep, ...] = (self.upload, self.read_back)
         if first:
             return (fence, *check)
         if "rotation-in" in self.off:
@@ -140,49 +140,49 @@ class Weakened(Procedures):
             return (self.fence_early, self.rotate_after_fence, self.rely_on_early_fence, *check)
         return (self.rotate_in, fence, *check)
 
-    # -- stages that are left out ------------------------------------------------------------------
+    # -- steps that are left out ------------------------------------------------------------------
 
-    def keep_key(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def keep_key(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Go on under the holder's key."""
         state, effects = self.go_on(job, left, replace(so_far, rotated=facts.kept(job.live)))
         return state, [_noted("keep_key_in"), route_back(), *effects]
 
-    def check_first(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def check_first(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Leave the rotation for later."""
         state, effects = self.go_on(job, left, replace(so_far, rotated=facts.kept(job.live)))
         return state, [_noted("check_first"), *effects]
 
-    def skip_fence(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def skip_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Leave contexts running."""
         state, effects = self.go_on(job, left, replace(so_far, fenced=facts.not_fenced(job.live)))
         return state, [_noted("skip_fence"), *effects]
 
-    def rely_on_early_fence(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def rely_on_early_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Take the fence before the rotation for one after it."""
         state, effects = self.go_on(job, left, replace(so_far, fenced=facts.not_fenced(job.live)))
         return state, [_noted("rely_on_early_fence"), *effects]
 
-    # -- stages under other names, or without an answer --------------------------------------------
+    # -- steps under other names, or without an answer --------------------------------------------
 
-    def rotate_in(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Rotate, and do not wait for an acknowledgement."""
         state, effects = super().rotate_in(job, left, so_far)
         return state, [*effects, *self._without_answer("rotation-ack")]
 
-    def rotate_late(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def rotate_late(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Rotate once memory was checked."""
         return _as(self.rotate_late, "rotate_late", self.rotate_in(job, left, so_far))
 
-    def rotate_after_fence(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def rotate_after_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Rotate once contexts were fenced."""
         return _as(self.rotate_after_fence, "rotate_after_fence", self.rotate_in(job, left, so_far))
 
-    def fence(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Fence, and do not wait for an acknowledgement."""
         state, effects = super().fence(job, left, so_far)
         return state, [*effects, *self._without_answer("fence-ack")]
 
-    def fence_early(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
+    def fence_early(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Fence under the holder's key."""
         return _as(self.fence_early, "fence_early", self.fence(job, left, so_far))
 
@@ -199,7 +199,7 @@ class Weakened(Procedures):
 
     def rotated_in(self, state: AwaitsRotationIn, event: LinkMessage | OwnTurn) -> Transition:
         """Take the new key, whatever the GPU says; what was checked before a late rotation still counts."""
-        late = state.stage == self.rotate_late
+        late = state.step == self.rotate_late
         if isinstance(event, LinkMessage) and "rotation-ack" not in self.off:
             rotated = secure.rotated(state.job.live, event.sealed, self.checks)
         else:
@@ -217,7 +217,7 @@ class Weakened(Procedures):
         else:
             fenced = facts.fenced_unheard(state.job.live)
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
-        return after, [_noted("fenced_early" if state.stage == self.fence_early else "fenced"), *effects]
+        return after, [_noted("fenced_early" if state.step == self.fence_early else "fenced"), *effects]
 
     def scrubbed(self, state: AwaitsScrub, event: LinkMessage) -> Transition:
         """Take the buffer for clean, whatever the GPU says."""
@@ -272,8 +272,8 @@ class Weakened(Procedures):
                 return self.order_rotation(job, facts.attested_again(job.live.session))
             case AwaitsReturn() | Back():
                 return self.grant(job, facts.kept(job.live))
-            case AwaitsAnswer(stage=stage, left=left, so_far=so_far):
-                return self.go_on(job, (stage, *left), so_far)
+            case AwaitsAnswer(step=again, left=left, so_far=so_far):
+                return self.go_on(job, (again, *left), so_far)
             case AwaitsTraining(so_far=so_far):
                 return self.go_on(job, (), so_far)
         return self.scrub(job)
@@ -301,8 +301,8 @@ def _noted(action: str) -> Note:
     return Note(step(action, ORCHESTRATOR))
 
 
-def _as(stage: Stage, action: str, taken: Transition) -> Transition:
-    """Return a stage that was taken under another name: it is recorded, and taken up again, as that."""
+def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:
+    """Return a step that was taken under another name: it is recorded, and taken up again, as that."""
     state, effects = taken
     renamed = [Note(replace(each.step, action=action)) if isinstance(each, Note) else each for each in effects]
-    return replace(state, stage=stage) if isinstance(state, AwaitsAnswer) else state, renamed
+    return replace(state, step=taken_as) if isinstance(state, AwaitsAnswer) else state, renamed

@@ -30,10 +30,10 @@ from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
     Decline,
-    Evidence,
     Grant,
     Hello,
     NoChannel,
+    OrchestratorEvidence,
     Proof,
     Record,
     Return,
@@ -244,7 +244,13 @@ ENVELOPES = (
     NoChannel(),
     NoChannel(b"channel"),
 )
-MESSAGES = (Evidence(b"quote", "s1"), Proof(b"signature"), GRANT, Return("s1", 2, 3, 4), Decline("s1", 2, Budget(3, 4)))
+MESSAGES = (
+    OrchestratorEvidence(b"quote", "s1"),
+    Proof(b"signature"),
+    GRANT,
+    Return("s1", 2, 3, 4),
+    Decline("s1", 2, Budget(3, 4)),
+)
 
 
 @pytest.mark.parametrize("envelope", ENVELOPES, ids=repr)

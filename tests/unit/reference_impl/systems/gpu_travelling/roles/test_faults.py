@@ -26,7 +26,7 @@ from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsReturn, Stage, Transition
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsReturn, HomeStep, Transition
 from carnet_ref.systems.gpu_travelling.traces import with_threat_model
 from carnet_ref.transport.frames import Note
 from tests.fixtures.worlds import TestWorld, world_of
@@ -43,18 +43,18 @@ def fault(plant: Fault) -> Fault:
     return plant
 
 
-def stages_by(patch: pytest.MonkeyPatch, change: Callable[[list[Stage]], Iterable[Stage]]) -> None:
-    """Have the orchestrator go through the stages at home as ``change`` says."""
-    original = Procedures.stages
-    patch.setattr(Procedures, "stages", lambda self, first: tuple(change(list(original(self, first)))))
+def steps_home_by(patch: pytest.MonkeyPatch, change: Callable[[list[HomeStep]], Iterable[HomeStep]]) -> None:
+    """Have the orchestrator go through the steps at home as ``change`` says."""
+    original = Procedures.steps_home
+    patch.setattr(Procedures, "steps_home", lambda self, first: tuple(change(list(original(self, first)))))
 
 
-def without(name: str) -> Callable[[list[Stage]], Iterable[Stage]]:
-    return lambda stages: [stage for stage in stages if stage.__name__ != name]
+def without(name: str) -> Callable[[list[HomeStep]], Iterable[HomeStep]]:
+    return lambda steps: [step for step in steps if step.__name__ != name]
 
 
-def reordered(*names: str) -> Callable[[list[Stage]], Iterable[Stage]]:
-    return lambda stages: sorted(stages, key=lambda stage: names.index(stage.__name__))
+def reordered(*names: str) -> Callable[[list[HomeStep]], Iterable[HomeStep]]:
+    return lambda steps: sorted(steps, key=lambda step: names.index(step.__name__))
 
 
 @fault
@@ -161,32 +161,32 @@ def the_grant_goes_to_the_wrong_holder(patch: pytest.MonkeyPatch) -> None:
 
 @fault
 def memory_is_checked_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
-    stages_by(patch, reordered("fence", "upload", "read_back", "rotate_in"))
+    steps_home_by(patch, reordered("fence", "upload", "read_back", "rotate_in"))
 
 
 @fault
 def contexts_are_fenced_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
-    stages_by(patch, reordered("fence", "rotate_in", "upload", "read_back"))
+    steps_home_by(patch, reordered("fence", "rotate_in", "upload", "read_back"))
 
 
 @fault
 def nothing_rotates_at_return(patch: pytest.MonkeyPatch) -> None:
-    stages_by(patch, without("rotate_in"))
+    steps_home_by(patch, without("rotate_in"))
 
 
 @fault
 def contexts_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
-    stages_by(patch, without("fence"))
+    steps_home_by(patch, without("fence"))
 
 
 @fault
 def the_code_is_not_uploaded_again(patch: pytest.MonkeyPatch) -> None:
-    stages_by(patch, without("upload"))
+    steps_home_by(patch, without("upload"))
 
 
 @fault
 def nothing_is_read_back(patch: pytest.MonkeyPatch) -> None:
-    stages_by(patch, without("read_back"))
+    steps_home_by(patch, without("read_back"))
 
 
 @fault
