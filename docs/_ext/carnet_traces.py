@@ -1,4 +1,4 @@
-"""Sphinx extension: the pages on traces and replays, made from the tables and the record that they are about."""
+"""Sphinx extension: the pages on traces, replays and states, made from the tables and the record they are about."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from carnet_pages.markdown import code, page, prose, table
+from carnet_pages.orchestrator import states
 
 from carnet_ref.systems.gpu_travelling.correspondence import DEDUCED, ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
@@ -90,7 +91,8 @@ def setup(app: _Sphinx) -> dict[str, Any]:
 
 def _write(app: _Sphinx) -> None:
     root = Path(app.srcdir)
-    texts = {"traces.md": traces(), "replays.md": replays(json.loads((root / RECORD).read_text("utf-8")))}
+    attacks = json.loads((root / RECORD).read_text("utf-8"))
+    texts = {"traces.md": traces(), "replays.md": replays(attacks), "orchestrator.md": states()}
     for name, text in texts.items():
         path = root / FOLDER / name
         path.parent.mkdir(exist_ok=True)

@@ -16,7 +16,7 @@ from carnet_ref.systems.gpu_travelling.exploits import honest
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
 from carnet_ref.systems.gpu_travelling.exploits.hostile import Hostile
 from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import realisable
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Step, Trace
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
@@ -102,7 +102,7 @@ def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design()
     """The narrowed protocol loses steps and gains guards, and nothing else."""
     protocol, _ = _design("engine-per-holder", ("rotation-before-fence",))
     whole = {action.name: action for action in protocol.actions}
-    limits = realisable(list(whole))
+    limits = replay_here.realisable(list(whole))
     narrow = {action.name: action for action in narrowed(protocol, limits).actions}
     assert set(whole) - set(narrow) == {name for name, arguments in limits.items() if arguments is None} & set(whole)
     assert {"rewire", "rotate_in"} <= set(whole) - set(narrow)

@@ -256,7 +256,7 @@ def test_recorded_runs_are_readable() -> None:
 
 
 def test_every_module_is_in_the_api_reference_once() -> None:
-    made = "\n".join(api.api(ROOT).values())
+    made = "\n".join(api.api(ROOT, {}).values())
     listed = re.findall(r"^\.\. automodule:: (\S+)$", made, re.MULTILINE)
     sources = [path for root in api.ROOTS for path in (ROOT / root).rglob("*.py")]
     assert len(listed) == len(set(listed))
@@ -269,6 +269,6 @@ def test_every_module_is_in_the_api_reference_once() -> None:
 
 
 def test_every_page_of_the_api_reference_is_reached() -> None:
-    made = api.api(ROOT)
+    made = api.api(ROOT, {})
     listed = {line for text in made.values() for line in text.splitlines() if f"{line}.md" in made}
     assert {f"{name}.md" for name in listed} | {"index.md"} == set(made)

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from carnet_ref.attestation.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
-from carnet_ref.attestation.formats import decode, decode_pem, device_evidence
+from carnet_ref.attestation.encodings import decode, decode_pem, device_evidence
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,
@@ -32,19 +31,21 @@ from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_polic
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
-from carnet_ref.device.commands import parse_command, parse_reply
+from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.device.programs import parse as parse_program
-from carnet_ref.keys import H100KeySchedule, OrderRefusedError, key_schedule
+from carnet_ref.keys import H100KeySchedule, OrderRefusedError
 from carnet_ref.spdm import DowngradeError, encode_chain, opaque
 from carnet_ref.spdm.chain import Chain
 from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
+from carnet_ref.systems.gpu_travelling.device.commands import parse_command, parse_reply
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_envelope
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_message as parse_role_message
 from carnet_ref.systems.gpu_travelling.roles.job import Progress
-from carnet_ref.transport.frames import Kind
+from carnet_ref.transport.frames import Kind, ProtocolError
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.transport.wire import parse_frame
 from carnet_ref.wire.fields import join, number
@@ -232,7 +233,7 @@ PARSERS: Final = {
         Parser("spdm-record", SecuredRecord.parse, _records),
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),
         Parser("spdm-opaque", _opaque, _opaque_seeds, (DowngradeError,)),
-        Parser("rotation-order", _order, _order_seeds, (OrderRefusedError,)),
+        Parser("rotation-order", _order, _order_seeds, (OrderRefusedError, ProtocolError)),
         Parser("device-command", parse_command, _tagged),
         Parser("device-reply", parse_reply, _tagged),
         Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),

@@ -21,19 +21,20 @@ from hypothesis.stateful import (
 )
 
 from carnet_ref.crypto.primitives import AesGcm
-from carnet_ref.device.commands import Start, Write, encode
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
-from carnet_ref.platform.bus import Carried, Platform
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, AwaitsRotationOut
+from carnet_ref.systems.gpu_travelling.device.commands import Start, Write, encode
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsRotationOut
+from carnet_ref.transport.frames import PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from carnet_ref.transport.platform import Carried, Platform
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
 HONEST, CORRUPT = ("alice", "anna"), "mallory"
@@ -67,8 +68,8 @@ class Memory:
         return len(self.entries)
 
 
-class MarkedCast(FastCast):
-    """A cast whose honest holders' chunks can be recognised wherever they turn up."""
+class MarkedDeployment(FastDeployment):
+    """A deployment whose honest holders' chunks can be recognised wherever they turn up."""
 
     def dataset(self, holder: str) -> tuple[bytes, ...]:
         return tuple(MARK + f"{holder} {n}".encode() for n in range(self.chunks))
@@ -107,7 +108,7 @@ class Custody(RuleBasedStateMachine):
     def begin(self, seed: int) -> None:
         """Start everybody."""
         self._watch_nonces()
-        self.cast = MarkedCast(
+        self.deployment = MarkedDeployment(
             (HONEST[0], CORRUPT, HONEST[1]),
             ROUNDS,
             self.schedule,
@@ -116,13 +117,13 @@ class Custody(RuleBasedStateMachine):
             trainer=ChainTrainer(),
         )
         self.seen: list[Frame] = []
-        self.platform = Watched(keep=self.seen.append)
+        self.platform = Watched(ORCHESTRATOR, GPU, keep=self.seen.append)
         self.world: TestWorld
-        self.world, _ = world_of(self.cast, self.platform, f"seed {seed}")
-        self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.cast.holders)}
+        self.world, _ = world_of(self.deployment, self.platform, f"seed {seed}")
+        self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.deployment.holders)}
         for name, store in self.stores.items():
             self.world.nodes[name].store = store
-        self.models = {0: self.cast.trainer.first_model()}
+        self.models = {0: self.deployment.trainer.first_model()}
         self.lent: list[LinkKeys] = []
         self.plot: Write | Start | None = None
 
@@ -224,9 +225,9 @@ class Custody(RuleBasedStateMachine):
         random = draws(f"life {self.lives} of {who}")
         node = self.world.nodes.pop(who)
         if who == ORCHESTRATOR:
-            role: Any = self.cast.orchestrator_from(store, random)
+            role: Any = self.deployment.orchestrator_from(store, random)
         else:
-            role = self.cast.holder_from(store, who, random)
+            role = self.deployment.holder_from(store, who, random)
         again = Node(who, role, node.recorder, store)
         self.world.add(again, again.perform(role.begin(self.world.now)))
 
@@ -248,11 +249,11 @@ class Custody(RuleBasedStateMachine):
         gpu = self.world.gpu.state
         if self.plot is None or not self.lent or not isinstance(gpu, InSession):
             return
-        if gpu.engines.received(self.lent[-1].epoch) == self.cast.chunks and isinstance(
+        if gpu.engines.received(self.lent[-1].epoch) == self.deployment.chunks and isinstance(
             self.world.orchestrator.state, AwaitsReturn
         ):
             command, self.plot = self.plot, None
-            self.use_lent_key(command, len(self.lent) - 1, self.cast.chunks)
+            self.use_lent_key(command, len(self.lent) - 1, self.deployment.chunks)
 
     @precondition(lambda self: self.lent)
     @rule(command=st.sampled_from(CRIMES), which=st.integers(0, 3), skip=st.integers(0, 3))
@@ -309,10 +310,10 @@ class Custody(RuleBasedStateMachine):
         done = progress.rounds
         assert done in self.models or done - 1 in self.models
         if done not in self.models:
-            holder = self.cast.holders[(done - 1) % len(self.cast.holders)]
+            holder = self.deployment.holders[(done - 1) % len(self.deployment.holders)]
             if holder != CORRUPT:
-                data = b"".join(self.cast.dataset(holder))
-                assert progress.model == self.cast.trainer.train(self.models[done - 1], data).model
+                data = b"".join(self.deployment.dataset(holder))
+                assert progress.model == self.deployment.trainer.train(self.models[done - 1], data).model
             self.models[done] = progress.model
         assert progress.model == self.models[done]
 

@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_ref.keys import SCHEDULES, Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
-from carnet_ref.keys.schedules import EnginePerHolder
+from carnet_ref.keys import Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.recorder import write_trace
+from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, EnginePerHolder
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Frame, Kind
+from carnet_ref.transport.frames import PLATFORM, Frame, Kind
 from carnet_ref.transport.node import Node
 from tests.fixtures.aead_watch import Watch, watching
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
 RUNNABLE = sorted(set(SCHEDULES) - {"none", "inner-key"})
@@ -35,8 +36,8 @@ ENDS = re.compile(
 
 
 @dataclass(frozen=True)
-class LimitedCast(FastCast):
-    """A cast whose keys may protect what the test says."""
+class LimitedDeployment(FastDeployment):
+    """A deployment whose keys may protect what the test says."""
 
     allowed: UsageLimits = field(default_factory=UsageLimits.for_advantage)
 
@@ -72,8 +73,8 @@ def drawn_limits(chance: random.Random) -> UsageLimits:
     return UsageLimits(chance.randint(1, upper), upper)
 
 
-def drawn_cast(schedule: str, chance: random.Random) -> LimitedCast:
-    return LimitedCast(
+def drawn_cast(schedule: str, chance: random.Random) -> LimitedDeployment:
+    return LimitedDeployment(
         holder_names(chance.randint(1, 3)),
         chance.randint(1, 6),
         schedule,
@@ -89,10 +90,10 @@ class Run:
 
     def __init__(self, schedule: str, number: int) -> None:
         self.chance = random.Random(f"{schedule} {number}")
-        self.cast = drawn_cast(schedule, self.chance)
+        self.deployment = drawn_cast(schedule, self.chance)
         self.trouble = self.chance.choice((0.0, 0.0, 0.005, 0.02))
-        self.world, _ = world_of(self.cast, seed=f"{schedule} {number}")
-        self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.cast.holders)}
+        self.world, _ = world_of(self.deployment, seed=f"{schedule} {number}")
+        self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.deployment.holders)}
         for name, store in self.stores.items():
             self.world.nodes[name].store = store
         self.lives = 0
@@ -124,26 +125,26 @@ class Run:
 
     def crash(self) -> None:
         """Kill a party, and start it again from its journal."""
-        who = self.chance.choice((ORCHESTRATOR, *self.cast.holders))
+        who = self.chance.choice((ORCHESTRATOR, *self.deployment.holders))
         self.lives += 1
         store: Any = self.stores[who]
-        source = draws(f"{self.cast.schedule} life {self.lives} of {who}, {self.chance.random()}")
+        source = draws(f"{self.deployment.schedule} life {self.lives} of {who}, {self.chance.random()}")
         node = self.world.nodes.pop(who)
         role: Any
         if who == ORCHESTRATOR:
-            role = self.cast.orchestrator_from(store, source)
+            role = self.deployment.orchestrator_from(store, source)
         else:
-            role = self.cast.holder_from(store, who, source)
+            role = self.deployment.holder_from(store, who, source)
         again = Node(who, role, node.recorder, store)
         self.world.add(again, again.perform(role.begin(self.world.now)))
 
     @property
     def expected(self) -> bytes:
         """The model that the rounds which were trained lead to."""
-        trainer = self.cast.trainer
+        trainer = self.deployment.trainer
         model = trainer.first_model()
         for number in range(self.world.orchestrator.job.progress.rounds):
-            data = b"".join(self.cast.dataset(self.cast.holders[number % len(self.cast.holders)]))
+            data = b"".join(self.deployment.dataset(self.deployment.holders[number % len(self.deployment.holders)]))
             model = trainer.train(model, data).model
         return model
 
@@ -158,11 +159,11 @@ def check(schedule: str, number: int) -> Run:
     with watching() as watch:
         run = Run(schedule, number)
         run.go()
-    assert within(watch, run.cast.limits), f"run {number}: {watch.most()} under {run.cast.limits}"
+    assert within(watch, run.deployment.limits), f"run {number}: {watch.most()} under {run.deployment.limits}"
     assert not watch.repeated(), f"run {number}"
     progress, failure = run.world.orchestrator.job.progress, run.world.failure
     assert progress.model == run.expected
-    assert ENDS.match(failure) if failure else progress.rounds == run.cast.rounds, f"run {number}: {failure}"
+    assert ENDS.match(failure) if failure else progress.rounds == run.deployment.rounds, f"run {number}: {failure}"
     return run
 
 
@@ -200,11 +201,11 @@ def test_a_lowered_limit_is_never_passed_in_a_thousand_scheduled_runs(schedule: 
 
 def limited(schedule: str, limits: UsageLimits, rounds: int = 4, chunks: int = 3, holders: int = 2) -> TestWorld:
     """Return the end of an undisturbed run, whose keys were seen to stay within their limits."""
-    cast = LimitedCast(
+    deployment = LimitedDeployment(
         holder_names(holders), rounds, schedule, chunks=chunks, chunk_bytes=64, trainer=ChainTrainer(), allowed=limits
     )
     with watching() as watch:
-        world, _ = world_of(cast)
+        world, _ = world_of(deployment)
         carried: list[Frame] = []
         world.platform.keep = carried.append
         world.run()
@@ -279,8 +280,8 @@ def test_a_run_that_comes_up_against_its_limit_conforms(
     schedule: str, messages: int, chunks: int, opened: int, tmp_path: Path
 ) -> None:
     world = limited(schedule, UsageLimits.for_messages(messages), chunks=chunks)
-    cast = FastCast(holder_names(2), 4, schedule, chunks=chunks)
-    write_trace(tmp_path / "trace", cast.header(sessions(world)), world.recorder.lines)
+    deployment = FastDeployment(holder_names(2), 4, schedule, chunks=chunks)
+    write_trace(tmp_path / "trace", deployment.header(sessions(world)), world.recorder.lines)
     result = conform(tmp_path / "trace")
     assert result.conforms, result.divergence
     assert (world.failure, sessions(world)) == ("", opened)
@@ -293,9 +294,11 @@ def test_the_gpu_refuses_a_holder_that_ignores_its_share(schedule: str, monkeypa
     monkeypatch.setattr(Budget, "covers", lambda budget, other: True)
     monkeypatch.setattr(UsageLimits, "within", lambda budget: UsageLimits.for_advantage())
     limits = UsageLimits.for_messages(10)
-    cast = LimitedCast(holder_names(1), 1, schedule, chunks=12, chunk_bytes=8, trainer=ChainTrainer(), allowed=limits)
+    deployment = LimitedDeployment(
+        holder_names(1), 1, schedule, chunks=12, chunk_bytes=8, trainer=ChainTrainer(), allowed=limits
+    )
     with watching() as watch:
-        world, told = world_of(cast)
+        world, told = world_of(deployment)
         world.run()
     assert max(use.messages for key, use in watch.opened.items() if key in watch.link) == 10
     assert max(use.messages for key, use in watch.sealed.items() if key in watch.link) == 12

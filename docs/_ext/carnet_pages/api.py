@@ -18,12 +18,12 @@ _INTRODUCED = {
 }
 
 
-def api(root: Path) -> dict[str, str]:
-    """Return the pages of the API reference for the sources below ``root``, by path."""
+def api(root: Path, beside: Mapping[str, str]) -> dict[str, str]:
+    """Return the pages of the API reference for the sources below ``root``, and those ``beside`` it, by path."""
     found = dict(_pages(root))
     tops = [name for name in found if "." not in name]
-    index = page("# API reference", contents(tops))
-    texts = {f"{name}.md": text for name, text in found.items()} | {"index.md": index}
+    index = page("# API reference", contents([*tops, *beside]))
+    texts = {f"{name}.md": text for name, text in {**found, **beside}.items()} | {"index.md": index}
     return {path: text.rstrip() + "\n" for path, text in texts.items()}
 
 

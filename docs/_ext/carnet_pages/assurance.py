@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from carnet_ref.systems.gpu_travelling.correspondence import ENFORCED
-from carnet_ref.systems.gpu_travelling.defences import COUNTERPARTS
+from carnet_ref.systems.gpu_travelling import citations
 from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
 from carnet_spec.language.requirements import Level, Requirement, cited
 
@@ -125,10 +124,11 @@ def refuse_gaps(found: Iterable[Case]) -> None:
 def places(families: Sequence[Family], results: Iterable[Recorded]) -> Places:
     """Return where in code each requirement is enforced.
 
-    A claim follows from all of them together; it stands with the defences that its proofs use, as the recorded runs
-    say.
+    The places are read from the lines that cite requirements and defences. A claim follows from many of them together;
+    it has the places of the defences that its proofs use, as the recorded runs say.
     """
-    found: dict[str, dict[str, None]] = {id: {place: None} for id, place in ENFORCED.items()}
+    lines = citations.places(citations.citations())
+    found = {id: dict.fromkeys(each) for id, each in lines.items()}
     stated = {
         (family.id, claim.name): re.findall(r"[A-Z0-9-]+", claim.requirement)
         for family in families
@@ -137,7 +137,8 @@ def places(families: Sequence[Family], results: Iterable[Recorded]) -> Places:
     }
     for row in (row for run in results for row in run["results"]):
         for id in stated.get((row["protocol"], row["claim"]), ()):
-            found.setdefault(id, {}).update((COUNTERPARTS[defence], None) for defence in row.get("defences", ()))
+            defended = (place for defence in row.get("defences", ()) for place in lines[defence])
+            found.setdefault(id, {}).update(dict.fromkeys(defended))
     return {id: tuple(each) for id, each in found.items()}
 
 
@@ -265,8 +266,18 @@ def _code(found: Iterable[Case]) -> Lines:
     places = sorted({place for case in found for place in case.code})
     if places:
         yield from ("## Enforcing places in code", "")
+        yield from (f"Read from the lines that cite a requirement or a defence, by {code(citations.__name__)}.", "")
     for place in places:
-        yield from _plain("place", label("code", place), place.rpartition(".")[2], code(place))
+        yield from _plain("place", label("code", place), place.rpartition(".")[2], code(place), *_lines(place))
+
+
+def _lines(place: str) -> Lines:
+    """Yield what each line in a place cites, in the order of the lines."""
+    cited: dict[tuple[str, int], list[str]] = {}
+    for each in citations.citations():
+        if each.place == place:
+            cited.setdefault((each.file, each.line), []).append(each.id)
+    yield from (f"\n* {code(f'{file}:{line}')}: {', '.join(map(code, ids))}" for (file, line), ids in cited.items())
 
 
 def _plain(kind: str, id: str, title: str, *said: str) -> Lines:

@@ -95,11 +95,15 @@ def phases(protocol: Protocol) -> Lines:
         counted = symbol.mutable and not symbol.domain and symbol.result.is_enumeration and symbol.kind is Kind.STATE
         steps = changes(protocol, symbol) if counted else []
         if symbol.role and any(step.before for step in steps):
-            names = _in_order(steps)
             yield from (f"### {symbol.name} of {symbol.role.name}", "")
-            title = f"What {symbol.role.name} does: {symbol.name} after {symbol.name}"
-            width = 240 + LANE * len(_beside(steps, names))
-            yield from _svg(f"arrow-{symbol.name}", title, width, ROW * 2 * len(names), _phases(symbol, steps, names))
+            yield from machine(symbol.name, f"What {symbol.role.name} does: {symbol.name} after {symbol.name}", steps)
+
+
+def machine(name: str, title: str, steps: Sequence[Change]) -> Lines:
+    """Yield a diagram of steps between phases."""
+    names = _in_order(steps)
+    width = 240 + LANE * len(_beside(steps, names))
+    yield from _svg(f"arrow-{name}", title, width, ROW * 2 * len(names), _phases(f"arrow-{name}", steps, names))
 
 
 def _in_order(steps: Sequence[Change]) -> list[str]:
@@ -123,8 +127,8 @@ def _beside(steps: Sequence[Change], names: Sequence[str]) -> dict[tuple[int, in
     return found
 
 
-def _phases(symbol: Symbol, steps: Sequence[Change], names: Sequence[str]) -> Iterator[str]:
-    head, middle = f"arrow-{symbol.name}", 110
+def _phases(head: str, steps: Sequence[Change], names: Sequence[str]) -> Iterator[str]:
+    middle = 110
     for row, name in enumerate(names):
         y = ROW * (2 * row + 1)
         yield _box(middle, y, name)

@@ -15,7 +15,7 @@ from importlib import resources
 
 from cryptography import x509
 
-from carnet_ref.attestation.certificate_path import fingerprint, is_authority, name, parse_pem_chain
+from carnet_ref.crypto.certificate_path import fingerprint, is_authority, name, parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 

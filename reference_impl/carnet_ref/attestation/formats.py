@@ -1,149 +1,135 @@
-"""The forms in which evidence is passed around: raw bytes, hexadecimal or base64 text, PEM, and JSON bundles.
+"""Formats of evidence: what each is called, what can be said with it, and how it is recognised and appraised.
 
-Recognising a form decides nothing about the evidence; whatever comes out is read and appraised like raw bytes.
+A format is one module that has a `Format`, and one line in `FORMATS`. From these come its subcommand of ``carnet
+attest``, with its help, and its row in the documentation. Modules are imported when their format is asked for.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import string
-from collections.abc import Mapping
+import pkgutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from carnet_ref.wire.reader import MalformedError, json_value
+if TYPE_CHECKING:
+    from carnet_ref.attestation.anchors import Anchors
+    from carnet_ref.attestation.appraisal import Appraisal
 
-LARGEST = 16 << 20
-MOST_DEVICES = 256
-"""Of a bundle; the largest machines at hand have twelve."""
-PEM = b"-----BEGIN "
-PRINTABLE = frozenset(string.printable.encode())
-HEXADECIMAL = frozenset(string.hexdigits.encode())
+Evidence = TypeVar("Evidence")
+Policy = TypeVar("Policy")
+Value = bytes | int | tuple[bytes, ...] | None
+
+
+class Kind(Enum):
+    """What follows an option on the command line."""
+
+    FILE = "a file"
+    FILES = "a file; the option may be repeated"
+    HEX = "bytes in hexadecimal"
+    NUMBER = "a number from 0"
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceEvidence:
-    """One device's part of a bundle.
-
-    Attributes:
-        name: what the bundle calls the device, or its place.
-        report: the report, raw.
-        chain: the certificates in PEM; ``None`` where the evidence is a report alone.
-    """
+class Option:
+    """One option of a format; ``length`` is how many bytes hexadecimal digits have to stand for."""
 
     name: str
-    report: bytes
-    chain: bytes | None
+    kind: Kind
+    help: str
+    length: int = 0
+
+    @property
+    def flag(self) -> str:
+        """The option as it is typed."""
+        return f"--{self.name}"
 
 
-def decode(data: bytes, what: str) -> bytes:
-    """Return raw bytes out of raw bytes, hexadecimal text or base64 text.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was given with the evidence, by the names of options: files as their contents, an option left out as none.
 
-    Raises:
-        MalformedError: ``data`` is text of another kind, or too long.
+    A format asks for each by the type it declared.
     """
-    if len(data) > LARGEST:
-        raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
-    if not data or not PRINTABLE.issuperset(data):
-        return data
-    text = bytes(data).translate(None, string.whitespace.encode())
-    if HEXADECIMAL.issuperset(text) and len(text) % 2 == 0:
-        return bytes.fromhex(text.decode())
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise MalformedError(what, "raw bytes, hexadecimal or base64", "other text") from None
+
+    values: Mapping[str, Value]
+
+    def octets(self, name: str) -> bytes | None:
+        """Return the contents of a file, or the bytes that hexadecimal digits stand for."""
+        value = self.values[name]
+        assert value is None or isinstance(value, bytes), name
+        return value
+
+    def files(self, name: str) -> tuple[bytes, ...]:
+        """Return the contents of the files of an option that may be repeated."""
+        value = self.values[name]
+        assert isinstance(value, tuple), name
+        return value
+
+    def number(self, name: str) -> int | None:
+        """Return a number."""
+        value = self.values[name]
+        assert value is None or isinstance(value, int), name
+        return value
 
 
-def decode_pem(data: bytes, what: str) -> bytes:
-    """Return PEM out of PEM or of base64 text that holds PEM.
+@dataclass(frozen=True, slots=True)
+class Against(Generic[Policy]):
+    """What evidence is appraised against: a time, a policy, and the anchors that are trusted."""
 
-    Raises:
-        MalformedError: it is neither.
+    at: datetime
+    policy: Policy
+    anchors: Anchors
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[Evidence, Policy]):
+    """One format of evidence.
+
+    Attributes:
+        argument: what the evidence itself is called on the command line.
+        help: what the subcommand's help says.
+        options: what else can be given, in the order of the help.
+        default_policy: the policy without ``--policy``.
+        recognise: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
+        appraise: goes through the steps of the appraisal.
+        parse_policy: reads another policy, and raises ``MalformedError`` on what is none; without it, there is no
+            ``--policy``.
     """
-    pem = data if PEM in data else decode(data, what)
-    if PEM not in pem:
-        raise MalformedError(what, "PEM, or base64 of PEM", "something else")
-    return pem
+
+    argument: str
+    help: str
+    options: tuple[Option, ...]
+    default_policy: Policy
+    recognise: Callable[[bytes, Given], Evidence]
+    appraise: Callable[[Evidence, Given, Against[Policy]], Appraisal]
+    parse_policy: Callable[[bytes], Policy] | None = None
 
 
-def device_evidence(data: bytes) -> tuple[DeviceEvidence, ...]:
-    """Return the reports in ``data``, with their chains if it is a JSON bundle.
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """Where a format is, as ``module:name``, and what its subcommand does, in one line."""
 
-    Two bundles are known: a list of objects with ``evidence`` and ``certificate`` (NVIDIA attestation SDK, remote
-    attestation service), and an object with ``gpus`` and ``nvswitches`` (the Python verifier's objects, as JSON).
+    place: str
+    summary: str
 
-    Raises:
-        MalformedError: ``data`` is JSON of another kind or text of no known form.
-    """
-    if data.lstrip()[:1] not in (b"{", b"["):
-        return (DeviceEvidence("report", decode(data, "attestation report"), None),)
-    if len(data) > LARGEST:
-        raise MalformedError("evidence bundle", f"at most {LARGEST} bytes", f"{len(data)}")
-    try:
-        bundle = json_value(data)
-    except ValueError as error:
-        raise MalformedError("evidence bundle", "JSON", " ".join(str(error).split())[:200]) from None
-    devices = _service_bundle(bundle) if isinstance(bundle, list) else _verifier_bundle(bundle)
-    if not devices:
-        raise MalformedError("evidence bundle", "at least one device", "none")
-    return devices
+    def load(self) -> Format[Any, Any]:
+        """Import the format."""
+        loaded = pkgutil.resolve_name(self.place)
+        assert isinstance(loaded, Format), f"{self.place} is no format of evidence"
+        return loaded
 
 
-def _service_bundle(bundle: list[object]) -> tuple[DeviceEvidence, ...]:
-    return tuple(
-        DeviceEvidence(
-            f"{place}",
-            decode(_text(entry, "evidence"), "attestation report"),
-            decode_pem(_text(entry, "certificate"), "certificate chain"),
-        )
-        for place, entry in enumerate(_so_many(bundle))
-    )
-
-
-def _verifier_bundle(bundle: object) -> tuple[DeviceEvidence, ...]:
-    gpus = [
-        (_at(gpu, "AttestationReport"), _at(_at(gpu, "CertificateChains"), "GpuAttestationCertificateChain"))
-        for gpu in _so_many(_list(_at(bundle, "gpus", [])))
-    ]
-    switches = [
-        (_at(switch, "attestation_report"), _at(switch, "attestation_cert_chain"))
-        for switch in _so_many(_list(_at(bundle, "nvswitches", [])))
-    ]
-    return tuple(
-        DeviceEvidence(
-            f"{place}",
-            decode(_text(report, "py/b64"), "attestation report"),
-            b"".join(decode_pem(_text(certificate, "pem"), "certificate chain") for certificate in _list(chain)),
-        )
-        for place, (report, chain) in enumerate([*gpus, *switches])
-    )
-
-
-def _so_many(devices: list[object]) -> list[object]:
-    if len(devices) > MOST_DEVICES:
-        raise MalformedError("evidence bundle", f"at most {MOST_DEVICES} devices", f"{len(devices)}")
-    return devices
-
-
-def _at(value: object, key: str, default: object = None) -> object:
-    if not isinstance(value, Mapping):
-        raise MalformedError("evidence bundle", f"an object with {key}", type(value).__name__)
-    found: object = value.get(key, default)
-    return found
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise MalformedError("evidence bundle", "a list", type(value).__name__)
-    return value
-
-
-def _text(value: object, key: str) -> bytes:
-    text = _at(value, key)
-    if not isinstance(text, str):
-        raise MalformedError("evidence bundle", f"{key} to be text", type(text).__name__)
-    try:
-        return text.encode("ascii")
-    except UnicodeEncodeError:
-        raise MalformedError("evidence bundle", f"{key} in ASCII", "other characters") from None
+FORMATS: Final[dict[str, Registered]] = {
+    "gpu": Registered(
+        "carnet_ref.attestation.nvidia.format:FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+    ),
+    "rim": Registered(
+        "carnet_ref.attestation.nvidia.rim_format:FORMAT", "Appraise NVIDIA's reference values by themselves."
+    ),
+    "tdx": Registered(
+        "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."
+    ),
+}
+"""Every format, by the name of its subcommand; adding one is a module and a line here."""

@@ -1,42 +1,152 @@
-"""``carnet attest``: appraise evidence of real hardware; each kind is a subcommand, imported when it is used."""
+"""``carnet attest``: appraise evidence of real hardware; each format is a subcommand, made from what it registered."""
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-KINDS = {
-    "gpu": ("carnet_ref.commands.attest_gpu:gpu", "Appraise the report of an NVIDIA GPU or NVSwitch."),
-    "tdx": ("carnet_ref.commands.attest_tdx:tdx", "Appraise the quote of an Intel TDX virtual machine."),
-}
+from carnet_command.errors import UsageError
+from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, Kind, Option, Value
+from carnet_ref.commands.appraisals import (
+    anchor_option,
+    anchors_given,
+    at_option,
+    contents,
+    instant,
+    json_option,
+    octets_given,
+    readable,
+    show,
+    unparsable,
+    written,
+)
+
+if TYPE_CHECKING:
+    from carnet_ref.attestation.appraisal import Appraisal
+
+AnyFormat = Format[Any, Any]
 
 
-class Kinds(click.Group):
-    """A group whose subcommands are imported when they are called."""
+class Formats(click.Group):
+    """A group whose subcommands are the registered formats, imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the kinds of evidence."""
-        return list(KINDS)
+        """Return the formats."""
+        return list(FORMATS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the subcommand called ``cmd_name``."""
-        if cmd_name not in KINDS:
-            return None
-        module, _, attribute = KINDS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command), f"'{cmd_name}' is no click command"
-        return command
+        """Make the subcommand of the format called ``cmd_name``."""
+        registered = FORMATS.get(cmd_name)
+        return None if registered is None else subcommand(cmd_name, registered.load())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the kinds without importing them."""
+        """List the formats without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in KINDS.items()])
+            formatter.write_dl([(name, registered.summary) for name, registered in FORMATS.items()])
 
 
-@click.command(cls=Kinds, short_help="Appraise evidence of real hardware.")
+@click.command(cls=Formats, short_help="Appraise evidence of real hardware.")
 def attest() -> None:
-    """Appraise a GPU's report or a virtual machine's quote.
+    """Appraise a GPU's report, its reference values, or a virtual machine's quote.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage.
     """
+
+
+def subcommand(name: str, form: AnyFormat) -> click.Command:
+    """Return the subcommand that appraises evidence of a format."""
+
+    def appraise(
+        evidence: Path,
+        at: str | None,
+        trust_anchor: Path | None,
+        as_json: bool,
+        policy_file: Path | None = None,
+        **said: Any,
+    ) -> int:
+        time, words = instant(at), {option: said[_parameter(option)] for option in form.options}
+        appraisal = _appraised(form, contents(evidence), words, time, policy_file, trust_anchor)
+        rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
+        again = ["carnet", "attest", name, str(evidence), *rerun, "--at", written(time)]
+        return show(appraisal, time, again, as_json)
+
+    policy = click.option(
+        "--policy", "policy_file", type=readable, metavar="FILE", help="A JSON policy that replaces the default."
+    )
+    policies = [policy] if form.parse_policy is not None else []
+    shown = (*map(_click_option, form.options), at_option, *policies, anchor_option, json_option)
+    argument = click.argument("evidence", type=readable, metavar=form.argument.upper())
+    command: Any = appraise
+    for decorate in reversed((argument, *shown)):
+        command = decorate(command)
+    return click.command(name=name, help=form.help)(command)
+
+
+def _parameter(option: Option) -> str:
+    """Return the name of the parameter that click passes an option's value by; it is no other option's."""
+    return f"given_{option.name.replace('-', '_')}"
+
+
+def _click_option(option: Option) -> Any:
+    several = option.kind is Kind.FILES
+    kinds = {Kind.HEX: str, Kind.NUMBER: click.IntRange(min=0)}
+    metavar = {Kind.HEX: "HEX", Kind.NUMBER: "N"}.get(option.kind, "FILE")
+    value = kinds.get(option.kind, readable)
+    return click.option(
+        option.flag, _parameter(option), type=value, metavar=metavar, multiple=several, help=option.help
+    )
+
+
+def _appraised(
+    form: AnyFormat,
+    data: bytes,
+    words: Mapping[Option, Any],
+    at: datetime,
+    policy_file: Path | None,
+    trust_anchor: Path | None,
+) -> Appraisal:
+    from carnet_ref.wire.reader import MalformedError
+
+    given = Given({option.name: _value(option, word) for option, word in words.items()})
+    against = Against(at, _policy(form, policy_file), anchors_given(trust_anchor))
+    try:
+        evidence = form.recognise(data, given)
+    except MalformedError as error:
+        return unparsable(str(error))
+    appraisal: Appraisal = form.appraise(evidence, given, against)
+    return appraisal
+
+
+def _value(option: Option, word: Any) -> Value:
+    """Return what an option's word stands for."""
+    match option.kind:
+        case Kind.FILE:
+            return None if word is None else contents(word)
+        case Kind.FILES:
+            return tuple(map(contents, word))
+        case Kind.HEX:
+            return octets_given(option.flag, word, option.length)
+    return word if word is None else int(word)
+
+
+def _policy(form: AnyFormat, path: Path | None) -> object:
+    from carnet_ref.wire.reader import MalformedError
+
+    if path is None or form.parse_policy is None:
+        return form.default_policy
+    try:
+        return form.parse_policy(contents(path))
+    except MalformedError as error:
+        raise UsageError(f"'{path}' is no policy: {error}") from None
+
+
+def _rerun(words: Mapping[Option, Any], policy_file: Path | None, trust_anchor: Path | None) -> list[object]:
+    """Return the words that say the same again, but for the time."""
+    single = [(option.flag, word) for option, word in words.items() if option.kind is not Kind.FILES]
+    several = [(option.flag, each) for option, word in words.items() if option.kind is Kind.FILES for each in word]
+    said = [*single, ("--policy", policy_file), *several, ("--trust-anchor", trust_anchor)]
+    return [word for flag, value in said if value is not None for word in (flag, value)]

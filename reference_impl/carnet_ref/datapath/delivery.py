@@ -285,27 +285,3 @@ def deliver(
         channel.close()
     run.deliver_to_cpu()
     return Delivery(run.delivered, tuple(run.used), frozenset(run.resident))
-
-
-def deliver_with_retries(
-    schedule: Schedule,
-    payload: Mapping[int, bytes],
-    random: Random,
-    platforms: Sequence[Platform],
-    ledger: IvLedger,
-) -> Delivery:
-    """Carry out ``schedule`` from the start, under new keys, on each platform in turn until one delivers.
-
-    A failed transfer kills its keys, as an authentication failure ends an H100's session; nothing is sent again under
-    them.
-
-    Raises:
-        DeliveryError: no platform delivered.
-    """
-    *interfering, last = platforms
-    for platform in interfering:
-        try:
-            return deliver(schedule, payload, random, platform, ledger)
-        except (ChunkRefusedError, ChunkMissingError):
-            continue
-    return deliver(schedule, payload, random, last, ledger)

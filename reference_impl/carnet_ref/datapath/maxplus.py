@@ -7,8 +7,6 @@ Source: F. Baccelli, G. Cohen, G. J. Olsder, J.-P. Quadrat, "Synchronization and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from carnet_ref.datapath.quantities import Seconds
 from carnet_ref.datapath.schedule import Schedule, Timing
 
@@ -32,11 +30,3 @@ def completion(schedule: Schedule) -> Timing:
 def makespan(schedule: Schedule) -> Seconds:
     """Return when the last task ends, in seconds."""
     return completion(schedule).makespan
-
-
-def uniform_pipeline_seconds(stage_seconds: Sequence[Seconds], chunks: int) -> Seconds:
-    """Return how long ``chunks`` equal chunks take through stages that overlap without limit: Σ c + (n − 1) max c.
-
-    This is the permutation flow shop with identical jobs.
-    """
-    return sum(stage_seconds) + (chunks - 1) * max(stage_seconds)

@@ -1,1 +1,1 @@
-"""The device: GPU memory in regions, programs that run on it, copy engines with implicit IVs."""
+"""The device: GPU memory in regions, programs that run on it, copy engines with implicit IVs, and its modes."""

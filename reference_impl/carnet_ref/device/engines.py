@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.keys import Direction, KeyLedger, KeySchedule, LinkKeys, Opener, Sealer, UsageLimits
-from carnet_ref.systems.gpu_travelling.defences import Defences
 
 
 @dataclass(slots=True)
@@ -44,17 +43,15 @@ class CopyEngines:
     What comes in and what goes out is counted for each key, across its epochs; past a limit nothing is done with it.
     """
 
-    __slots__ = ("_defences", "_home", "_ledger", "_received", "_receiving", "_schedule", "_sealer", "_sending")
+    __slots__ = ("_ledger", "_received", "_receiving", "_schedule", "_sealer", "_sending")
 
-    def __init__(self, schedule: KeySchedule, defences: Defences, limits: UsageLimits) -> None:
+    def __init__(self, schedule: KeySchedule, limits: UsageLimits) -> None:
         self._schedule = schedule
-        self._defences = defences
-        self._ledger = KeyLedger(limits.under(defences))
-        self._home = schedule.keys.owner
+        self._ledger = KeyLedger(limits)
         self._receiving: dict[int, _Receiving] = {}
         self._received: dict[int, int] = {}
-        self._receive_under(schedule.keys)
-        self._send_under(schedule.keys)
+        self.receive_under(schedule.keys)
+        self.send_under(schedule.keys)
 
     @property
     def live(self) -> int:
@@ -66,7 +63,7 @@ class CopyEngines:
 
         Raises:
             MalformedError: it is no order.
-            OrderRefusedError: the order repeats, or its epoch is not above the last.
+            OrderRefusedError: the schedule refuses it.
         """
         before, keys = self._schedule.keys, self._schedule.follow(order)
         if keys is not before:
@@ -75,33 +72,38 @@ class CopyEngines:
 
     def install(self, keys: LinkKeys) -> None:
         """Retire what was in use, and take traffic under ``keys``, counted from the start."""
-        inward = keys.owner == self._home
-        if not inward or self._defences.stands("rotation-in-h2d"):
-            if self._defences.stands("engine-retirement"):
-                self._receiving.clear()
-            self._receive_under(keys)
-        if not inward or self._defences.stands("rotation-in-d2h"):
-            self._send_under(keys)
+        self.receive_under(keys)
+        self.send_under(keys)
+
+    def receive_under(self, keys: LinkKeys) -> None:
+        """Retire every engine, and take traffic to the device under ``keys`` alone."""
+        self.retire()
+        self._load(keys)
+
+    def retire(self) -> None:
+        """Take no more traffic under any key."""
+        self._receiving.clear()
+
+    def send_under(self, keys: LinkKeys) -> None:
+        """Protect what goes back under ``keys``, counted from the start."""
+        self._sending = keys
+        self._sealer = self._sealer_of(keys)
 
     def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
         """Decrypt under the engine's live key, at the device's own next IV.
 
-        ``claimed`` is the counter value that the sender says it used; it is not believed.
+        ``claimed`` is the counter value that the sender says it used; nothing is made of it.
 
         Raises:
             AuthenticationError: this is not the next message under a live key.
             KeysError: the engine has no IV left or failed before, or its key has protected as much as it may.
         """
-        receiving = self._receiving.get(engine)
-        if receiving is None:
-            raise AuthenticationError(f"message for copy engine {engine}, which has no live key")
-        keys = receiving.keys
-        if not self._defences.stands("gpu-implicit-iv"):
-            receiving.opener = self._opener(keys, claimed)
+        del claimed
+        receiving = self._live(engine)
         slot = receiving.opener.ivs.message
         plaintext = receiving.opener.open(ciphertext)
-        self._received[keys.epoch] = slot + 1
-        return Opened(plaintext, keys, slot)
+        self._received[receiving.keys.epoch] = slot + 1
+        return Opened(plaintext, receiving.keys, slot)
 
     def seal(self, plaintext: bytes) -> Sealed:
         """Encrypt for the host, at the next IV of that direction.
@@ -128,36 +130,30 @@ class CopyEngines:
         return self._received.get(epoch, 0)
 
     def restart_counters(self) -> None:
-        """Do half a rotation: start the counters again and keep the keys.
+        """Refuse to do half a rotation: to start the counters again and keep the keys.
 
         Raises:
-            PermissionError: the device restarts counters together with a key change only.
+            PermissionError: always; counters restart together with a key change only.
         """
-        if self._defences.stands("atomic-rotation"):
-            raise PermissionError("counters restart together with a key change only")
-        for receiving in list(self._receiving.values()):
-            self._receive_under(receiving.keys)
-        self._send_under(self._sending)
+        raise PermissionError("counters restart together with a key change only")
 
     def reload(self, keys: LinkKeys) -> None:
-        """Load an engine again, with keys that were in use before.
+        """Refuse to load an engine again with keys that were in use before.
 
         Raises:
-            PermissionError: engines are loaded once in a session.
+            PermissionError: always; an engine is loaded once in a session.
         """
-        if self._defences.stands("no-engine-reload"):
-            raise PermissionError("a copy engine is loaded once in a session")
-        self._receiving.clear()
-        self._receive_under(keys)
-        self._send_under(keys)
+        raise PermissionError(f"a copy engine is loaded once in a session, not again for epoch {keys.epoch}")
 
-    def _receive_under(self, keys: LinkKeys) -> None:
+    def _live(self, engine: int) -> _Receiving:
+        receiving = self._receiving.get(engine)
+        if receiving is None:
+            raise AuthenticationError(f"message for copy engine {engine}, which has no live key")
+        return receiving
+
+    def _load(self, keys: LinkKeys) -> None:
         self._receiving[keys.engine] = _Receiving(keys, self._opener(keys))
         self._received[keys.epoch] = 0
-
-    def _send_under(self, keys: LinkKeys) -> None:
-        self._sending = keys
-        self._sealer = self._sealer_of(keys)
 
     def _opener(self, keys: LinkKeys, after: int = 0) -> Opener:
         return Opener(keys.h2d, keys.ivs(Direction.H2D, after), self._ledger.usage(keys, Direction.H2D))

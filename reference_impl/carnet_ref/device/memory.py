@@ -1,8 +1,8 @@
 """GPU memory: one address space in regions, all of it within reach of whoever has the link.
 
-Nothing in hardware limits a holder to its buffer, so neither does this module.
+Nothing in hardware limits a sender to one region, so neither does this module.
 
-Source: deck, Outlook (confining a holder to the dataset buffer is future firmware).
+Source: deck, Outlook (confining a data provider to its buffer is future firmware).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Programs of the device: a few instructions that code memory, or a resident context, holds as text.
 
-The orchestrator's own code is one instruction, ``train``. What an attacker plants is code too, so it is made of the
+The training code is one instruction, ``train``. What an attacker plants is code too, so it is made of the
 same few instructions: it copies regions to where no scrub looks, or writes them to plain host memory, which code on a
 real GPU can do without any key.
 
@@ -38,7 +38,7 @@ class Instruction:
 Program = tuple[Instruction, ...]
 
 TRAINING_CODE = b"train\n"
-"""The orchestrator's code."""
+"""The code that trains."""
 
 
 def parse(code: bytes) -> Program:

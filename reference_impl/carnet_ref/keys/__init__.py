@@ -11,22 +11,18 @@ from carnet_ref.keys.errors import (
     SecretTakenError,
 )
 from carnet_ref.keys.h100 import Direction, H100KeySchedule, OneTimeSecret, engine_label, ratchet
-from carnet_ref.keys.inner import InnerKey, InnerKeyExchange
 from carnet_ref.keys.iv import IvCounter
 from carnet_ref.keys.ledger import KeyLedger
 from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
-from carnet_ref.keys.schedules import SCHEDULES, KeySchedule, LinkKeys, key_schedule
+from carnet_ref.keys.schedule import KeySchedule, LinkKeys
 from carnet_ref.keys.usage import Budget, KeyUsage, UsageLimits, UsageState
 
 __all__ = [
     "CHUNK_BYTES",
-    "SCHEDULES",
     "Budget",
     "Direction",
     "EnginesExhaustedError",
     "H100KeySchedule",
-    "InnerKey",
-    "InnerKeyExchange",
     "IvCounter",
     "IvExhaustedError",
     "KeyExhaustedError",
@@ -45,6 +41,5 @@ __all__ = [
     "UsageLimits",
     "UsageState",
     "engine_label",
-    "key_schedule",
     "ratchet",
 ]

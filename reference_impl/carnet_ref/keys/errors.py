@@ -48,7 +48,7 @@ class OrderRefusedError(KeysError):
 
 
 class EnginesExhaustedError(KeysError):
-    """More distinct holders than there are copy engines to lend in one session."""
+    """More owners of keys than there are copy engines for them in one session."""
 
 
 class ResetNeededError(KeysError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from carnet_ref.crypto.primitives import hkdf_expand_sha256
 from carnet_ref.keys.h100 import Direction
-from carnet_ref.keys.schedules import LinkKeys
+from carnet_ref.keys.schedule import LinkKeys
 from carnet_ref.keys.usage import KeyUsage, UsageLimits
 
 _NAME_BYTES = 16

@@ -17,7 +17,6 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys.errors import KeyExhaustedError
-from carnet_ref.systems.gpu_travelling.defences import Defences
 
 UPPER_BY_ADVANTAGE: Final[Mapping[int, int]] = MappingProxyType(
     {50: 777_472_127_993, 60: 24_296_003_999, 65: 4_294_967_295}
@@ -93,10 +92,6 @@ class UsageLimits:
             KeyMaterialError: the share is nothing.
         """
         return cls(budget.units, budget.units, budget.messages)
-
-    def under(self, defences: Defences) -> UsageLimits:
-        """Return the limits that are in force; where their defence is off, none are."""
-        return self if defences.stands("key-usage-limit") else UsageLimits(UNLIMITED, UNLIMITED)
 
 
 class UsageState(Enum):

@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.certificate_path import parse_der_chain
+from carnet_ref.crypto.certificate_path import parse_der_chain
 from carnet_ref.crypto.primitives import SHA384_BYTES, sha384
 from carnet_ref.spdm.errors import UntrustedChainError
 from carnet_ref.spdm.messages.common import u16

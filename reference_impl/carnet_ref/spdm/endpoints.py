@@ -134,7 +134,7 @@ def _sent(effects: tuple[Effect, ...]) -> list[bytes]:
 
 
 class Requester(_Endpoint):
-    """The orchestrator's end."""
+    """The end that opens the session."""
 
     __slots__ = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,10 @@ class Outcome:
 
 
 class Trainer(Protocol):
-    """Trains one model on one holder's data at a time; deterministic, so that a repeated round ends the same."""
+    """Trains one model on one dataset at a time; deterministic, so that a repeated round ends the same."""
+
+    name: ClassVar[str]
+    """What the trainer is called where it is chosen."""
 
     def first_model(self) -> bytes:
         """Return the model before any training, optimiser state included."""

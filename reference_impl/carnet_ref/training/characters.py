@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ class CharacterModel:
     ``context`` characters predict the next through ``hidden`` units; each round makes ``steps`` updates on batches of
     ``batch`` positions drawn by a generator seeded with the number of updates made so far.
     """
+
+    name: ClassVar[str] = "numpy"
 
     context: int = 6
     hidden: int = 32

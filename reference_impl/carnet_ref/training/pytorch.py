@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ _COPIES = 3
 @dataclass(frozen=True, slots=True)
 class TorchModel:
     """A trainer of character models; each round makes ``steps`` updates on batches of ``batch`` positions."""
+
+    name: ClassVar[str] = "torch"
 
     context: int = 6
     width: int = 8

@@ -1,7 +1,7 @@
-"""Texts to train on: every holder writes in the same language, about matters of its own.
+"""Texts to train on: every writer uses the same language, about matters of its own.
 
-A holder's text is drawn from a seed made of its name, so a run repeats itself, and from the holder's own register of
-persons and numbers spelt out, so that no two holders share a sentence.
+A writer's text is drawn from a seed made of its name, so a run repeats itself, and from the writer's own register of
+persons and numbers spelt out, so that no two writers share a sentence.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _WHEN = ("in the morning", "at noon", "before the visit", "after the meal", "dur
 _SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ra", "se", "ti", "vo", "za", "fe")
 
 
-def text_of(holder: str, size: int) -> bytes:
-    """Return ``size`` bytes of text that ``holder`` alone has."""
-    source = random.Random(f"text of {holder}")  # text for training, no secret of cryptography
+def text_of(writer: str, size: int) -> bytes:
+    """Return ``size`` bytes of text that ``writer`` alone has."""
+    source = random.Random(f"text of {writer}")  # text for training, no secret of cryptography
     people = ["".join(source.choices(_SYLLABLES, k=4)) for _ in range(40)]
     parts: list[str] = []
     length = 0

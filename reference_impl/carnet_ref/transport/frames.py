@@ -7,39 +7,34 @@ from enum import Enum
 
 from carnet_spec.trace import Step
 
-ORCHESTRATOR = "orchestrator"
-GPU = "gpu"
 PLATFORM = "platform"
-
-FOR_JOURNEY = b"before a journey"
-"""The body of a request to reset the GPU because the key schedule asks for a new session before it travels."""
 
 
 class Kind(Enum):
     """Which path a frame takes, as far as the platform can tell."""
 
     SESSION = 1
-    """Between orchestrator and GPU: the session's set-up, and what is sealed in it."""
+    """Between the device and its owner: the session's set-up, and what is sealed in it."""
     H2D = 2
-    """Through a copy engine, to the GPU: engine, claimed counter, ciphertext."""
+    """Through a copy engine, to the device: engine, claimed counter, ciphertext."""
     D2H = 3
     """From a copy engine: ciphertext."""
     CHANNEL = 4
-    """Between orchestrator and holder."""
+    """Between two hosts."""
     ROUTE = 5
-    """To the platform: whom to route the GPU to."""
+    """To the platform: whom to route the device to."""
     RESET = 6
-    """To the platform, and from it to the GPU: reset, into the mode named."""
+    """To the platform, and from it to the device: reset, into the mode named."""
     SEMAPHORE = 7
     """A plain host-visible word that says something is done; anyone on the bus can write it."""
     HOST_MEMORY = 8
-    """What code on the GPU wrote to unprotected host memory."""
+    """What code on the device wrote to unprotected host memory."""
     FAULT = 9
-    """The GPU is unusable until a reset; visible to everybody, authenticated by nobody."""
+    """The device is unusable until a reset; visible to everybody, authenticated by nobody."""
     REPORT = 10
-    """A GPU's report and chain, shown outside any session."""
+    """A device's report and chain, shown outside any session."""
     WORK = 11
-    """To the GPU: work, authenticated with the session's launch key and not encrypted."""
+    """To the device: work, authenticated with the session's launch key and not encrypted."""
 
 
 @dataclass(frozen=True, slots=True)

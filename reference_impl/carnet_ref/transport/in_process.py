@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport.frames import ORCHESTRATOR, Frame, Tick
+from carnet_ref.transport.frames import Frame, Tick
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.platform import Platform
 from carnet_ref.wire.reader import MalformedError
 
 
@@ -40,11 +40,11 @@ class World:
 
     @property
     def over(self) -> bool:
-        """Whether the orchestrator is done."""
-        return self.nodes[ORCHESTRATOR].ended is not None
+        """Whether the device's owner is done."""
+        return self.nodes[self.platform.owner].ended is not None
 
     def run(self, limit: int = 1_000_000) -> None:
-        """Go on until the orchestrator is done.
+        """Go on until the device's owner is done.
 
         Raises:
             StuckError: it never is.

@@ -8,13 +8,7 @@ from typing import Protocol
 
 from carnet_ref.recorder import Recorder
 from carnet_ref.transport.frames import Effect, Ended, Event, Frame, Note, Persist, Proceed, Remark, Send
-
-
-class Role(Protocol):
-    """A sans-IO state machine."""
-
-    def handle(self, event: Event) -> tuple[object, list[Effect]]:
-        """Take an event, and return the new state and what is to be done."""
+from carnet_ref.transport.roles import Role
 
 
 class Store(Protocol):

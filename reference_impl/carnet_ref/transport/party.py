@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.crypto.primitives import CryptoError, Random
-from carnet_ref.transport.door import GREETING_SECONDS, over
+from carnet_ref.transport.acceptor import GREETING_SECONDS, over
 from carnet_ref.transport.frames import PLATFORM, Ended, Frame, Kind, Tick
 from carnet_ref.transport.greeting import introduce
 from carnet_ref.transport.node import Node

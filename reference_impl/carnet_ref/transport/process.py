@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pkgutil
 import secrets
 import sys
 import threading
@@ -20,17 +21,14 @@ from typing import Any, NoReturn
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.journal.store import Journal
-from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, resumed
-from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
-from carnet_ref.training.choice import trainer_named
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM
+from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
-from carnet_ref.transport.relay import Hub, listen
+from carnet_ref.transport.platform import Platform
+from carnet_ref.transport.relay import Relay, listen
+from carnet_ref.transport.roles import RoleFactory
 from carnet_ref.transport.tally import Tally
 
 
@@ -38,23 +36,24 @@ from carnet_ref.transport.tally import Tally
 class Assignment:
     """What a process is told to be.
 
-    ``folder`` takes the trace, and what the platform counts; ``journal`` and ``key`` are those of a party. ``token`` is
-    the key of a party's greeting; the platform's is the run's, from which it makes the key of every party.
+    ``maker`` and ``settings`` are those of the roles. ``folder`` takes the trace, and what the platform counts;
+    ``journal`` and ``key`` are those of a party. ``token`` is the key of a party's greeting; the platform's is the
+    run's, from which it makes the key of every party.
     """
 
     name: str
     port: int
-    cast: Mapping[str, Any]
+    maker: str
+    settings: Mapping[str, Any]
     folder: str
-    trainer: str
     journal: str = ""
     key: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
 
-    def made(self) -> Cast:
-        """Return the cast."""
-        named = {"holders": tuple(self.cast["holders"]), "defences": Defences(frozenset(self.cast["defences"]))}
-        return Cast(**{**self.cast, **named}, trainer=trainer_named(self.trainer))
+    def roles(self) -> RoleFactory:
+        """Return what makes the roles of the run."""
+        made: RoleFactory = pkgutil.resolve_name(self.maker)(self.settings)
+        return made
 
 
 def main() -> None:
@@ -85,44 +84,33 @@ def _failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 async def _platform(assignment: Assignment) -> dict[str, Any]:
     asyncio.get_running_loop().set_exception_handler(_failed)
-    cast, folder = assignment.made(), Path(assignment.folder)
-    token, names = bytes.fromhex(assignment.token), (ORCHESTRATOR, *cast.holders)
+    roles, folder = assignment.roles(), Path(assignment.folder)
+    token = bytes.fromhex(assignment.token)
     clock = resumed(_trace(folder, PLATFORM))
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
         recorder = Recorder(sink, max(clock, tally.clock))
-        platform = Platform(messages=tally.messages, octets=tally.octets)
+        platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock)
-        gpu = Node(GPU, cast.gpu(secrets.token_bytes), recorder, remark=_remark)
-        keys = {name: key_of_party(token, name) for name in names}
-        hub = Hub(platform, gpu, recorder, keys, secrets.token_bytes, _remark, cast.largest_frame)
+        device = Node(roles.device, roles.device_role(secrets.token_bytes), recorder, remark=_remark)
+        keys = {name: key_of_party(token, name) for name in roles.parties}
+        relay = Relay(platform, device, recorder, keys, secrets.token_bytes, _remark, roles.largest_frame)
         with listen(assignment.port) as listening:
             _say({"port": listening.getsockname()[1]})
-            await hub.serve(listening)
+            await relay.serve(listening)
     return {}
 
 
 async def _party(assignment: Assignment) -> dict[str, Any]:
-    cast, name = assignment.made(), assignment.name
-    journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), cast.owner(name), secrets.token_bytes)
+    roles, name, random = assignment.roles(), assignment.name, secrets.token_bytes
+    journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), roles.journal_owner(name), random)
     path = _trace(Path(assignment.folder), name)
     clock = resumed(path)
-    way = Way(assignment.port, bytes.fromhex(assignment.token), secrets.token_bytes, cast.largest_frame)
+    way = Way(assignment.port, bytes.fromhex(assignment.token), random, roles.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
-        recorder = Recorder(sink, clock)
-        if name == ORCHESTRATOR:
-            role = cast.orchestrator_from(journal, secrets.token_bytes)
-            node = Node(name, role, recorder, journal, _remark)
-            ended = await take_part(node, node.perform(role.begin(time.monotonic())), way)
-            return {**_outcome(role), "failure": ended.failure}
-        holder = cast.holder_from(journal, name, secrets.token_bytes)
-        node = Node(name, holder, recorder, journal, _remark)
-        ended = await take_part(node, node.perform(holder.begin(time.monotonic())), way)
-        return {"failure": ended.failure}
-
-
-def _outcome(role: Orchestrator) -> dict[str, Any]:
-    progress = role.job.progress
-    return {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
+        party = roles.party(name, journal, random)
+        node = Node(name, party, Recorder(sink, clock), journal, _remark)
+        ended = await take_part(node, node.perform(party.begin(time.monotonic())), way)
+    return {**party.outcome(), "failure": ended.failure}
 
 
 def _trace(folder: Path, name: str) -> Path:

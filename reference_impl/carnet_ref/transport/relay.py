@@ -1,4 +1,4 @@
-"""The platform's process: it carries every frame between the parties that connect, and the GPU is plugged in here."""
+"""The platform's process: it carries every frame between the parties that connect, and has the device."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Final
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random
-from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport.door import BACKLOG, Door
-from carnet_ref.transport.frames import GPU, Frame
+from carnet_ref.transport.acceptor import BACKLOG, Acceptor
+from carnet_ref.transport.frames import Frame
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.wire import LARGEST, encode_frame, read_frame
 from carnet_ref.wire.reader import MalformedError
 
@@ -52,7 +52,7 @@ def listen(port: int) -> socket.socket:
 
 
 @dataclass(slots=True)
-class Hub:
+class Relay:
     """Parties by name, as they connect.
 
     Each is known by its key in ``keys``, and sends no frame of more than ``largest`` bytes. No claim rests on the
@@ -60,22 +60,22 @@ class Hub:
     """
 
     platform: Platform
-    gpu: Node
+    device: Node
     recorder: Recorder
     keys: Mapping[str, bytes]
     random: Random
     remark: Callable[[str], None]
     largest: int = LARGEST
-    _door: Door = field(init=False)
+    _acceptor: Acceptor = field(init=False)
     _writers: dict[str, asyncio.StreamWriter] = field(default_factory=dict)
     _takeovers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._door = Door(self.keys, self.random, self.remark, self._serve)
+        self._acceptor = Acceptor(self.keys, self.random, self.remark, self._serve)
 
     async def serve(self, listening: socket.socket) -> None:
         """Let parties in, and carry their frames, for ever."""
-        await self._door.keep(listening)
+        await self._acceptor.keep(listening)
 
     async def _serve(self, name: str, connection: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=connection)
@@ -113,7 +113,7 @@ class Hub:
         before = self._writers.get(name)
         if before is not None:
             if self._takeovers.get(name, 0) == TAKEOVERS:
-                self._door.turn_away(f"{name} is connected, and stays so")
+                self._acceptor.turn_away(f"{name} is connected, and stays so")
                 return False
             self._takeovers[name] = self._takeovers.get(name, 0) + 1
             self.remark(f"platform: {name} connected again, and its earlier connection is closed")
@@ -122,7 +122,7 @@ class Hub:
         return True
 
     def _carry(self, frame: Frame) -> set[str]:
-        """Carry a frame and all that the GPU answers, and return whom something was sent to."""
+        """Carry a frame and all that the device answers, and return whom something was sent to."""
         queue, targets = deque([frame]), set()
         while queue:
             carried = self.platform.carry(queue.popleft())
@@ -134,8 +134,8 @@ class Hub:
         return targets
 
     def _deliver(self, frame: Frame) -> Iterable[Frame]:
-        if frame.target == GPU:
-            return self.gpu.deliver(frame)
+        if frame.target == self.device.name:
+            return self.device.deliver(frame)
         writer = self._writers.get(frame.target)
         if writer is not None and not writer.is_closing():
             writer.write(encode_frame(frame))

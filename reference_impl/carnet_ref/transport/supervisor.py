@@ -1,4 +1,4 @@
-"""Runs a cast as separate processes, and starts again those that are killed."""
+"""Runs the roles of a system as separate processes, and starts again those that are killed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import undisturbed
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast
-from carnet_ref.training.choice import TRAINERS
-from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
+from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
+from carnet_ref.transport.roles import RoleFactory
 from carnet_ref.transport.tally import Tally
 
 _POLL_SECONDS = 0.05
@@ -64,20 +63,19 @@ class _Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Starts platform, orchestrator and holders, waits for the orchestrator, and ends the others.
+    """Starts the platform and all parties, waits for the party that leads, and ends the others.
 
     A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
     the run. ``folder`` takes traces and what the platform counts, ``journals`` says where each party's journal is, and
     from ``token`` come the keys by which platform and parties know each other.
     """
 
-    cast: Cast
+    roles: RoleFactory
     folder: Path
     journals: Callable[[str], Path]
     key: bytes = field(repr=False)
     port: int = 0
     restarts: int = 5
-    trainer: str = TRAINERS[0]
     remark: Callable[[str], None] = lambda _: None
     program: tuple[str, ...] = _PROGRAM
     children: dict[str, _Child] = field(default_factory=dict)
@@ -85,10 +83,10 @@ class Supervisor:
     token: bytes = field(default_factory=lambda: secrets.token_bytes(KEY_BYTES), repr=False)
 
     def run(self) -> dict[str, Any]:
-        """Return what the orchestrator says in the end.
+        """Return what the leader says in the end.
 
         Raises:
-            ProcessError: it gave up or a holder did, or a process died too often.
+            ProcessError: a party gave up, or a process died too often.
             RefusedStartError: a process refused to start.
         """
         try:
@@ -107,18 +105,18 @@ class Supervisor:
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""
         self._start(PLATFORM)
-        for name in (ORCHESTRATOR, *self.cast.holders):
+        for name in self.roles.parties:
             self._start(name)
 
     def wait(self) -> None:
-        """Wait for a moment, or until the orchestrator ends."""
+        """Wait for a moment, or until the leader ends."""
         try:
-            self.children[ORCHESTRATOR].process.wait(_POLL_SECONDS)
+            self.children[self.roles.leader].process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             return
 
     def poll(self) -> dict[str, Any] | None:
-        """Start again whoever died, and return the orchestrator's last words once it has spoken them.
+        """Start again whoever died, and return the leader's last words once it has spoken them.
 
         Raises:
             ProcessError: somebody gave up, or died too often.
@@ -130,7 +128,7 @@ class Supervisor:
                 continue
             if code == _REFUSED:
                 raise RefusedStartError(_reason(child))
-            if child.name == ORCHESTRATOR and code in {_DONE, _GAVE_UP}:
+            if child.name == self.roles.leader and code in {_DONE, _GAVE_UP}:
                 return _finished(child)
             if code == _GAVE_UP:
                 raise ProcessError(f"{child.name}: {_reason(child)}")
@@ -185,21 +183,11 @@ class Supervisor:
         return listening(name, process, said, self.remark)
 
     def _assignment(self, name: str) -> Assignment:
-        cast = {
-            "holders": self.cast.holders,
-            "rounds": self.cast.rounds,
-            "schedule": self.cast.schedule,
-            "chunks": self.cast.chunks,
-            "chunk_bytes": self.cast.chunk_bytes,
-            "lease": self.cast.lease,
-            "patience": self.cast.patience,
-            "key_messages": self.cast.key_messages,
-            "defences": sorted(self.cast.defences.off),
-        }
+        given = (name, self.port, self.roles.maker, self.roles.settings, str(self.folder))
         if name == PLATFORM:
-            return Assignment(name, self.port, cast, str(self.folder), self.trainer, token=self.token.hex())
+            return Assignment(*given, token=self.token.hex())
         journal, greeting = str(self.journals(name)), key_of_party(self.token, name).hex()
-        return Assignment(name, self.port, cast, str(self.folder), self.trainer, journal, self.key.hex(), greeting)
+        return Assignment(*given, journal, self.key.hex(), greeting)
 
 
 def listening(
@@ -213,10 +201,10 @@ def listening(
     return _Child(name, process, said, (hear, pass_on))
 
 
-def _finished(orchestrator: _Child) -> dict[str, Any]:
-    said = _words(orchestrator)
+def _finished(leader: _Child) -> dict[str, Any]:
+    said = _words(leader)
     if said.get("failure") or "model" not in said:
-        raise ProcessError(said.get("failure") or "the orchestrator ended without a word")
+        raise ProcessError(said.get("failure") or f"the {leader.name} ended without a word")
     return said
 
 

@@ -27,11 +27,11 @@ from carnet_spec.language import (
 SOMEBODY = Role("somebody")
 
 
-class Door(Individual):
+class Acceptor(Individual):
     """A way in."""
 
 
-opened = relation("opened", Door, kind=Kind.STATE, of=SOMEBODY, says="is open")
+opened = relation("opened", Acceptor, kind=Kind.STATE, of=SOMEBODY, says="is open")
 entered = flag("entered", of=SOMEBODY, says="somebody went in")
 noted = flag("noted", of=SOMEBODY, says="somebody took a note")
 
@@ -42,7 +42,7 @@ def draft(variant: str = "main") -> Draft:
     small.threat("any", "nothing is assumed")
 
     @small.action(by=SOMEBODY, says="somebody enters by {x}", source="found")
-    def enter(step: Step, x: Door) -> None:
+    def enter(step: Step, x: Acceptor) -> None:
         step.require("open", opened(x))
         step.insert(entered)
 
@@ -55,7 +55,7 @@ def draft(variant: str = "main") -> Draft:
 
 def _below(small: Draft) -> None:
     @small.lemma
-    def shut(x: Door) -> Formula:
+    def shut(x: Acceptor) -> Formula:
         """No door is open."""
         return ~opened(x)
 
@@ -69,7 +69,7 @@ def _above(small: Draft) -> None:
     def _(step: Step) -> None:
         step.insert(noted)
 
-    def everywhere(x: Door) -> Formula:
+    def everywhere(x: Acceptor) -> Formula:
         return true
 
     small.initially(opened, everywhere)

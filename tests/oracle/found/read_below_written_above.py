@@ -21,11 +21,11 @@ from carnet_spec.language import (
 SOMEBODY = Role("somebody")
 
 
-class Door(Individual):
+class Acceptor(Individual):
     """A way in."""
 
 
-opened = relation("opened", Door, kind=Kind.STATE, of=SOMEBODY, says="is open")
+opened = relation("opened", Acceptor, kind=Kind.STATE, of=SOMEBODY, says="is open")
 entered = flag("entered", of=SOMEBODY, says="somebody went in")
 noted = flag("noted", of=SOMEBODY, says="somebody took a note")
 
@@ -36,7 +36,7 @@ def draft(variant: str = "main") -> Draft:
     small.threat("any", "nothing is assumed")
 
     @small.action(by=SOMEBODY, says="somebody enters by {x}", source="found")
-    def enter(step: Step, x: Door) -> None:
+    def enter(step: Step, x: Acceptor) -> None:
         step.require("open", opened(x))
         step.insert(entered)
 
@@ -49,7 +49,7 @@ def draft(variant: str = "main") -> Draft:
 
 def _below(small: Draft) -> None:
     @small.lemma
-    def shut(x: Door) -> Formula:
+    def shut(x: Acceptor) -> Formula:
         """No door is open."""
         return ~opened(x)
 
@@ -64,7 +64,7 @@ def _above(small: Draft) -> None:
         step.insert(noted)
 
     @small.action(by=SOMEBODY, says="{x} is opened", source="found")
-    def unlock(step: Step, x: Door) -> None:
+    def unlock(step: Step, x: Acceptor) -> None:
         step.insert(opened(x))
 
     @small.claim(name="notes", sentence="Notes are true.", requirement="R-1", source="found", under=("any",))

@@ -14,8 +14,8 @@ import pytest
 
 from carnet_ref.journal.head import HeadFile, Mark
 from carnet_ref.journal.store import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, Journal, JournalError
-from carnet_ref.transport.frames import ORCHESTRATOR
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.faults import KILLED, faulty, forked
 from tests.fixtures.worlds import draws, world_of
 
@@ -234,11 +234,11 @@ class Unsynced(sqlite3.Connection):
 @pytest.mark.mends("L7")
 def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None) -> None:
     """Rounds of fast parties, each with a journal: what stays per round is the name of one epoch."""
-    cast = FastCast(("alice", "anna"), 200, trainer=ChainTrainer())
-    world, _ = world_of(cast)
+    deployment = FastDeployment(("alice", "anna"), 200, trainer=ChainTrainer())
+    world, _ = world_of(deployment)
     journals = {}
-    for name in (ORCHESTRATOR, *cast.holders):
-        journals[name] = Journal(tmp_path / name, KEY, cast.owner(name), draws(f"journal of {name}"))
+    for name in (ORCHESTRATOR, *deployment.holders):
+        journals[name] = Journal(tmp_path / name, KEY, deployment.journal_owner(name), draws(f"journal of {name}"))
         world.nodes[name].store = journals[name]
     world.run(200_000)
     assert world.orchestrator.job.progress.rounds == 200
@@ -247,11 +247,11 @@ def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None)
         assert journal._database.execute("SELECT count(*) FROM entries").fetchone()[0] <= MOST_ENTRIES
         journal.close()
         assert (tmp_path / name).stat().st_size < 100_000
-        again = Journal(tmp_path / name, KEY, cast.owner(name), draws("again"))
+        again = Journal(tmp_path / name, KEY, deployment.journal_owner(name), draws("again"))
         assert len(again.all("accepted")) == (0 if name == ORCHESTRATOR else 100)
         again.close()
-    again = Journal(tmp_path / ORCHESTRATOR, KEY, cast.owner(ORCHESTRATOR), draws("and again"))
-    assert cast.orchestrator_from(again, draws("x")).job.progress.rounds == 200
+    again = Journal(tmp_path / ORCHESTRATOR, KEY, deployment.journal_owner(ORCHESTRATOR), draws("and again"))
+    assert deployment.orchestrator_from(again, draws("x")).job.progress.rounds == 200
 
 
 @pytest.mark.mends("L7")

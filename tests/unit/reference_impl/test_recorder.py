@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.recorder import Recorder, TraceFileError, merged, resumed, step, write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_spec.trace import Header
 
-HEADER = Cast(holder_names(1), 1).header()
+HEADER = Deployment(holder_names(1), 1).header()
 
 
 def actions(lines: list[str]) -> list[str]:

@@ -21,7 +21,6 @@ from cryptography import x509
 
 from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.certificate_path import PathError, check_path, name, validity
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
@@ -37,6 +36,7 @@ from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.intel.signatures import p256_point, verify_p256
 from carnet_ref.attestation.intel.tcb import Level
+from carnet_ref.crypto.certificate_path import PathError, check_path, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256
 from carnet_ref.wire.reader import MalformedError
 

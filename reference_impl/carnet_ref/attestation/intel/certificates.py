@@ -13,7 +13,7 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.certificate_path import parse_pem_chain
+from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 SGX_EXTENSION: Final = "1.2.840.113741.1.13.1"

@@ -16,7 +16,6 @@ from typing import Final
 
 from cryptography import x509
 
-from carnet_ref.attestation.certificate_path import UNREADABLE, parse_pem_chain
 from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.intel.tcb import (
     Level,
@@ -27,6 +26,7 @@ from carnet_ref.attestation.intel.tcb import (
     TcbInfo,
     TcbStatus,
 )
+from carnet_ref.crypto.certificate_path import UNREADABLE, parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 COMPONENTS: Final = 16

@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
 from carnet_ref.attestation.nvidia.ocsp import (
     TIME,
@@ -33,6 +32,7 @@ from carnet_ref.attestation.nvidia.ocsp import (
 from carnet_ref.attestation.nvidia.policy import Policy, at_least
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
+from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384
 from carnet_ref.wire.reader import MalformedError
 

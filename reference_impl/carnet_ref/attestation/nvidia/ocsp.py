@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
-from carnet_ref.attestation.certificate_path import (
+from carnet_ref.crypto.certificate_path import (
     HASHES,
     UNREADABLE,
     PathError,

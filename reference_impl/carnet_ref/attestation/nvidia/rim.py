@@ -21,8 +21,8 @@ from cryptography import x509
 from lxml import etree
 
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.certificate_path import PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.attestation.nvidia.bounded_xml import parse_bounded
+from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire.reader import MalformedError
 
 WHAT = "RIM"

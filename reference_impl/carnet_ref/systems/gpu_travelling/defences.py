@@ -1,59 +1,22 @@
 """Defences that can be switched off, one by one, to show what each of them is worth.
 
-Every defence is enforced at one place, which `COUNTERPARTS` names. All of them stand unless a test or the replay of an
-attack says otherwise; nothing that a peer sends can switch one off.
+All of them stand unless a test or the replay of an attack says otherwise; nothing that a peer sends can switch one off.
+Their names are the specification's. Where each is enforced stands at the lines that enforce it: see module `citations`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-COUNTERPARTS = {
-    "gpu-certificate": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
-    "report-nonce": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
-    "report-in-session": "carnet_ref.systems.gpu_travelling.roles.setup.AwaitsReport.on_report_outside",
-    "signer-is-responder": "carnet_ref.systems.gpu_travelling.roles.appraising.accept_report",
-    "mode-check": "carnet_ref.systems.gpu_travelling.parties.evidence.GpuVerifier.appraise",
-    "orchestrator-quote": "carnet_ref.systems.gpu_travelling.parties.evidence.TdVerifier.appraise",
-    "quote-bound-to-channel": "carnet_ref.systems.gpu_travelling.parties.evidence",
-    "manifest-check": "carnet_ref.systems.gpu_travelling.parties.evidence",
-    "enrolment-check": "carnet_ref.systems.gpu_travelling.roles.appraising.accept_enrolment",
-    "rotation-out": "carnet_ref.systems.gpu_travelling.roles.custody.order_rotation",
-    "rotation-in": "carnet_ref.systems.gpu_travelling.roles.return_order.stages",
-    "rotation-in-h2d": "carnet_ref.systems.gpu_travelling.roles.links.Link.take",
-    "rotation-in-d2h": "carnet_ref.systems.gpu_travelling.roles.links.Link.take",
-    "rotation-ack": "carnet_ref.systems.gpu_travelling.roles.facts.rotated",
-    "rotation-before-check": "carnet_ref.systems.gpu_travelling.roles.return_order.stages",
-    "rotation-before-fence": "carnet_ref.systems.gpu_travelling.roles.return_order.stages",
-    "atomic-rotation": "carnet_ref.device.engines.CopyEngines.restart_counters",
-    "wrapped-key-once": "carnet_ref.keys.schedules._Rotating.follow",
-    "epochs-increase": "carnet_ref.keys.schedules._Rotating.follow",
-    "fresh-key": "carnet_ref.systems.gpu_travelling.roles.links.Link.draw",
-    "engine-retirement": "carnet_ref.device.engines.CopyEngines.install",
-    "no-engine-reload": "carnet_ref.device.engines.CopyEngines.reload",
-    "fence": "carnet_ref.systems.gpu_travelling.roles.return_order.stages",
-    "fence-ack": "carnet_ref.systems.gpu_travelling.roles.facts.fenced",
-    "scrub-buffer": "carnet_ref.device.gpu.Device.scrub",
-    "scrub-workspace": "carnet_ref.device.gpu.Device.scrub",
-    "scrub-ack": "carnet_ref.systems.gpu_travelling.roles.facts.scrubbed",
-    "code-reupload": "carnet_ref.device.gpu.Device.upload",
-    "code-read-back": "carnet_ref.systems.gpu_travelling.roles.facts.verified",
-    "model-read-back": "carnet_ref.systems.gpu_travelling.roles.facts.verified",
-    "received-count": "carnet_ref.systems.gpu_travelling.roles.facts.verified",
-    "gpu-implicit-iv": "carnet_ref.device.engines.CopyEngines.open",
-    "sender-iv-monotonic": "carnet_ref.systems.gpu_travelling.roles.links.Link.seal",
-    "count-handover": "carnet_ref.systems.gpu_travelling.roles.custody.grant",
-    "h2d-half-only": "carnet_ref.systems.gpu_travelling.roles.custody._paper",
-    "launch-key-kept": "carnet_ref.systems.gpu_travelling.roles.custody._paper",
-    "grant-addressee": "carnet_ref.systems.gpu_travelling.roles.custody.grant",
-    "grant-once": "carnet_ref.systems.gpu_travelling.roles.holder.AwaitsGrant.on_grant",
-    "return-authenticated": "carnet_ref.systems.gpu_travelling.roles.custody.AwaitsReturn.on_return",
-    "fail-stop-on-reset": "carnet_ref.systems.gpu_travelling.roles.setup.restart",
-    "attestation-age": "carnet_ref.systems.gpu_travelling.roles.custody.order_rotation",
-    "lease": "carnet_ref.systems.gpu_travelling.roles.custody.AwaitsReturn.on_tick",
-    "key-usage-limit": "carnet_ref.keys.UsageLimits.under",
-}
-"""Each defence of the specification that code stands for, and the one place that enforces it."""
+
+@cache
+def defence_names() -> frozenset[str]:
+    """Return the name of every defence of the specification, in any of its variants."""
+    from carnet_spec.protocols.gpu_travelling import FAMILY  # half a second, which no run without weaknesses pays
+
+    wholes = (FAMILY.draft(name).whole() for name in FAMILY.with_layers(FAMILY.main))
+    return frozenset(defence.id for whole in wholes for defence in whole.defences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +30,12 @@ class Defences:
     off: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        unknown = sorted(self.off - set(COUNTERPARTS))
+        unknown = sorted(self.off - defence_names()) if self.off else []
         if unknown:
             raise ValueError(f"'{unknown[0]}' is no defence that an implementation can have")
 
     def stands(self, name: str) -> bool:
-        """Return whether the defence is in force.
-
-        Raises:
-            KeyError: there is no such defence.
-        """
-        if name not in COUNTERPARTS:
-            raise KeyError(name)
+        """Return whether the defence is in force."""
         return name not in self.off
 
 

@@ -28,9 +28,9 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm import Responder
 from carnet_ref.spdm.events import Begin
 from carnet_ref.spdm.responder import ResponderConfig
-from carnet_ref.systems.gpu_travelling.defences import ALL
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, LabelledRequester, gpu_responder
-from carnet_ref.systems.gpu_travelling.roles.appraising import accept_report
+from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
@@ -106,7 +106,8 @@ def seen_by_holder(evidence: CompositeEvidence, exporter: bytes, nonce: bytes = 
 
 def seen_in_session(evidence: GpuEvidence, ends: GpuEnds) -> Appraisal:
     """Take a report as the running orchestrator does, for use in the session between ``ends``."""
-    _, appraisal = accept_report(ends.requester, evidence, ends.requester.report_nonce(DRAWN), GPU_VERIFIER, ALL)
+    nonce = ends.requester.report_nonce(DRAWN)
+    _, appraisal = facts.attested(ends.requester, evidence, nonce, GPU_VERIFIER, Checks())
     return appraisal
 
 
@@ -180,8 +181,8 @@ def test_the_running_parties_ask_with_a_nonce_of_the_session_too() -> None:
     ours, others = (requester.report_nonce(DRAWN) for requester in requesters)
     assert ours != others
     evidence = GpuEvidence(GPU.report(gpu_request(others)), GPU.chain_pem)
-    assert verifier.appraise(evidence, ours, frozenset()).failed_step == "nonce"
-    assert verifier.appraise(evidence, others, frozenset()).accepted
+    assert verifier.appraise(evidence, ours).failed_step == "nonce"
+    assert verifier.appraise(evidence, others).accepted
 
 
 # Impersonation: somebody else sits at the orchestrator's end of the channel.

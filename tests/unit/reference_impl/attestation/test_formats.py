@@ -1,130 +1,96 @@
-"""The forms of evidence: recognised by what they are, and any bytes end in evidence or a typed error."""
+"""A format of evidence is one file and one registration: it has its command, its exit codes and its documentation."""
 
 from __future__ import annotations
 
-import base64
 import json
-from typing import Any
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from click.testing import CliRunner, Result
 
-from carnet_ref.attestation.formats import LARGEST, decode, decode_pem, device_evidence
-from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.nvidia_pki import report, world
+from carnet_check.cli import main
+from carnet_ref.attestation.formats import FORMATS, Registered
+from docs._ext.carnet_pages.evidence_formats import evidence_formats
 
-REPORT = report(world().device.leaf)
-CHAIN = world().device.chain()
-BASE64 = base64.b64encode(REPORT).decode()
-CHAIN_BASE64 = base64.b64encode(CHAIN).decode()
+SUMMARY = "Appraise a toy."
+
+
+def attest(*words: str) -> Result:
+    return CliRunner().invoke(main, ["attest", *words])
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Register toys, and return where one can be written."""
+    monkeypatch.setitem(FORMATS, "toy", Registered("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
+    return tmp_path / "a toy"
+
+
+def test_a_registered_format_has_a_subcommand_with_its_help(toy: Path) -> None:
+    assert f"toy  {SUMMARY}" in attest("--help").stdout
+    shown = attest("toy", "--help").stdout
+    assert "attest toy [OPTIONS] TOY" in shown
+    for option in ("--nonce HEX", "--at TIME", "--policy FILE", "--trust-anchor FILE", "--json"):
+        assert option in shown
 
 
 @pytest.mark.parametrize(
-    "data",
-    [REPORT, REPORT.hex().encode(), REPORT.hex().upper().encode() + b"\n", BASE64.encode(), BASE64.encode() + b"\r\n"],
-    ids=["raw", "hexadecimal", "upper case", "base64", "base64 with an end of line"],
+    ("evidence", "words", "code", "step"),
+    [
+        ("genuine red", [], 0, None),
+        ("genuine red", ["--nonce", "0102"], 0, None),
+        ("copied red", [], 1, "made"),
+        ("red", [], 1, "parse"),
+    ],
 )
-def test_a_report_is_found_in_each_form(data: bytes) -> None:
-    (evidence,) = device_evidence(data)
-    assert (evidence.report, evidence.chain) == (REPORT, None)
+def test_a_registered_format_is_appraised(toy: Path, evidence: str, words: list[str], code: int, step: str) -> None:
+    toy.write_text(evidence)
+    result = attest("toy", str(toy), *words, "--at", "2026-01-01T00:00:00Z", "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, shown["failed_step"]) == (code, step)
+    assert shown["rerun"].startswith(f"carnet attest toy '{toy}'")
+    assert shown["claims"] == ({} if code else {"colour": "red"})
 
 
-@pytest.mark.parametrize("data", [CHAIN, CHAIN_BASE64.encode()])
-def test_a_chain_is_found_in_pem_and_in_base64_of_pem(data: bytes) -> None:
-    assert decode_pem(data, "chain") == CHAIN
+def test_a_registered_format_has_a_policy(toy: Path) -> None:
+    toy.write_text("genuine red")
+    policy = toy.with_name("policy")
+    policy.write_text("blue")
+    result = attest("toy", str(toy), "--policy", str(policy))
+    assert result.exit_code == 1
+    assert "REFUSED at colour" in result.stdout
 
 
-def test_a_bundle_of_the_attestation_service_has_a_report_and_a_chain_for_each_device() -> None:
-    bundle = [{"evidence": BASE64, "certificate": CHAIN_BASE64, "arch": "HOPPER"}] * 2
-    found = device_evidence(json.dumps(bundle).encode())
-    assert [(device.name, device.report, device.chain) for device in found] == [
-        ("0", REPORT, CHAIN),
-        ("1", REPORT, CHAIN),
-    ]
-
-
-def test_a_bundle_of_the_python_verifier_has_gpus_and_switches() -> None:
-    certificates = [{"py/object": "OpenSSL.crypto.X509", "pem": CHAIN_BASE64}]
-    gpu = {
-        "AttestationReport": {"py/b64": BASE64},
-        "CertificateChains": {"GpuAttestationCertificateChain": certificates},
-    }
-    switch = {"attestation_report": {"py/b64": BASE64}, "attestation_cert_chain": certificates}
-    found = device_evidence(json.dumps({"gpus": [gpu], "nvswitches": [switch]}).encode())
-    assert [(device.report, device.chain) for device in found] == [(REPORT, CHAIN)] * 2
-
-
-WRONG: dict[str, Any] = {
-    "no device": [],
-    "an empty object": {},
-    "no evidence": [{"certificate": CHAIN_BASE64}],
-    "no certificate": [{"evidence": BASE64}],
-    "evidence that is no text": [{"evidence": 1, "certificate": CHAIN_BASE64}],
-    "evidence that is not ASCII": [{"evidence": "é", "certificate": CHAIN_BASE64}],
-    "a certificate that is not PEM": [{"evidence": BASE64, "certificate": "AAAA"}],
-    "a device that is no object": ["device"],
-    "gpus that are no list": {"gpus": {}},
-    "a gpu that is no object": {"gpus": [1]},
-    "a gpu without its chain": {"gpus": [{"AttestationReport": {"py/b64": BASE64}}]},
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_another_bundle_is_a_typed_error(what: str) -> None:
-    with pytest.raises(MalformedError):
-        device_evidence(json.dumps(WRONG[what]).encode())
-
-
-@pytest.mark.parametrize("key", ["evidence", "certificate"])
-def test_a_bundle_that_says_something_twice_is_a_typed_error(key: str) -> None:
-    """Another reader might take the first value, where this one would take the last."""
-    bundle = json.dumps([{"evidence": BASE64, "certificate": CHAIN_BASE64}])
-    assert device_evidence(bundle.encode())
-    with pytest.raises(MalformedError, match="comes twice"):
-        device_evidence(bundle.replace("[{", f'[{{"{key}": "AAAA", ').encode())
-
-
-@pytest.mark.parametrize("data", [b"no form at all!", b"AAAA!", b"[", b"{", b"[" * 20_000, b"A" * (LARGEST + 1)])
-def test_other_text_is_a_typed_error(data: bytes) -> None:
-    with pytest.raises(MalformedError):
-        device_evidence(data)
-
-
-@given(st.binary(max_size=200))
-def test_raw_bytes_come_back_from_each_form(data: bytes) -> None:
-    assert decode(data.hex().encode(), "evidence") == data
-    encoded = base64.b64encode(data)
-    assert decode(encoded, "evidence") in (data, bytes.fromhex(encoded.decode()) if _is_hex(encoded) else data)
-
-
-def _is_hex(data: bytes) -> bool:
-    return len(data) % 2 == 0 and all(byte in b"0123456789abcdefABCDEF" for byte in data)
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_evidence_or_a_typed_error(data: bytes) -> None:
-    for read in (device_evidence, lambda given: decode_pem(given, "chain")):
-        try:
-            read(data)
-        except MalformedError:
-            continue
-
-
-JSON = st.recursive(
-    st.none() | st.integers() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["gpus", "nvswitches", "evidence"]), inner)
-    ),
-    max_leaves=8,
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--nonce", "01"], "--nonce wants 2 bytes, not 1"),
+        (["--nonce", "x"], "--nonce wants hexadecimal digits"),
+        (["--at", "noon"], "'noon' is no time"),
+        (["--policy", "nowhere"], "cannot read 'nowhere'"),
+    ],
 )
+def test_bad_usage_exits_2_with_one_line(toy: Path, words: list[str], why: str) -> None:
+    toy.write_text("genuine red")
+    result = attest("toy", str(toy), *words)
+    assert result.exit_code == 2
+    assert why in result.stderr
 
 
-@given(JSON)
-def test_any_json_is_evidence_or_a_typed_error(value: Any) -> None:
-    data = json.dumps(value).encode()
-    try:
-        device_evidence(data)
-    except MalformedError:
-        return
-    assert data[:1] not in b"[{"
+def test_an_unknown_format_is_bad_usage() -> None:
+    assert attest("toy", "a toy").exit_code == 2
+
+
+def test_the_documentation_lists_every_format_with_its_options(toy: Path) -> None:
+    page = evidence_formats()
+    assert f"| `carnet attest toy` | {SUMMARY} |" in page
+    assert "| `--nonce` | bytes in hexadecimal (2) | What the toy was asked with. |" in page
+    for name, registered in FORMATS.items():
+        assert f"## {name}" in page
+        assert all(f"`{option.flag}`" in page for option in registered.load().options)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_formats_own_help_is_what_its_command_says(name: str) -> None:
+    said = " ".join(attest(name, "--help").stdout.split())
+    assert " ".join(FORMATS[name].load().help.split()) in said

@@ -11,7 +11,7 @@ import pytest
 from lxml import etree
 
 from carnet_ref.attestation.anchors import Role
-from carnet_ref.attestation.formats import MOST_DEVICES, device_evidence
+from carnet_ref.attestation.encodings import MOST_DEVICES, device_evidence
 from carnet_ref.attestation.nvidia.bounded_xml import LARGEST, LIMITS, parse_bounded
 from carnet_ref.attestation.nvidia.rim import appraise_rim
 from carnet_ref.wire.reader import MalformedError

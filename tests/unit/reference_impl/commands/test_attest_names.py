@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from carnet_check.cli import main
 from carnet_ref.attestation.appraisal import Appraisal, Step
-from carnet_ref.commands.attest_common import show
+from carnet_ref.commands.appraisals import show
 from tests.fixtures.nvidia_pki import (
     AT,
     FIRMWARE_ID,

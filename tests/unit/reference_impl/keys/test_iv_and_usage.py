@@ -18,10 +18,10 @@ from carnet_ref.keys import (
     KeyUsage,
     UsageLimits,
     UsageState,
-    key_schedule,
 )
 from carnet_ref.keys.iv import LAST_CHANNEL, LAST_MESSAGE
 from carnet_ref.keys.ledger import key_name
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from tests.fixtures.worlds import draws
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import carnet_ref.spdm.requester
+import carnet_ref.spdm.requester_session
 import carnet_ref.spdm.responder
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.spdm import (
@@ -23,11 +24,9 @@ from carnet_ref.spdm import (
     PeerError,
     Profile,
     PskRefusedError,
-    RecordError,
     Requester,
     Responder,
     SequenceError,
-    SessionOverError,
     UnexpectedMessageError,
     UntrustedChainError,
     opaque,
@@ -44,7 +43,7 @@ from carnet_ref.spdm.events import (
     SendApplication,
     UpdateKeys,
 )
-from carnet_ref.spdm.machine import REFUSALS, Ended, Secured, State
+from carnet_ref.spdm.machine import REFUSALS, Ended, State
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -53,10 +52,8 @@ from carnet_ref.spdm.messages import (
     Error,
     Finish,
     GetCapabilities,
-    GetMeasurements,
     KeyExchange,
     KeyExchangeRsp,
-    KeyUpdate,
     KeyUpdateAck,
     Layout,
     Message,
@@ -71,7 +68,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.spdm_ends import chain, deliver, key, report, requester, responder, trust
+from tests.fixtures.spdm_ends import chain, deliver, established, key, requester, responder, trust
 
 Alter = Callable[[bytes], bytes]
 
@@ -125,7 +122,8 @@ def ending(state: State, message: bytes) -> Exception | None:
 
 
 def test_the_trace_visits_every_state_that_awaits_the_peer() -> None:
-    modules = carnet_ref.spdm.requester, carnet_ref.spdm.responder
+    spdm = carnet_ref.spdm
+    modules = spdm.requester, spdm.requester_session, spdm.responder
     states = {name for module in modules for name in vars(module) if name.startswith("Await")} | {"Established"}
     assert states - {type(state).__name__ for state, _ in trace()} == {"AwaitBegin"}
 
@@ -371,28 +369,6 @@ def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(effects[0].error, UnexpectedMessageError)
 
 
-def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
-    ours, theirs = established()
-    (effect,) = ours.handle(UpdateKeys())
-    assert isinstance(effect, Send)
-    theirs.receive(effect.data)
-    state = ours.state
-    assert isinstance(state, Secured)
-    again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
-    _, record = state.sending.updated().seal(5, again.encode())
-    with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
-        theirs.receive(record)
-
-
-def test_a_report_is_never_given_without_a_signature() -> None:
-    ours, theirs = established()
-    state = ours.state
-    assert isinstance(state, Secured)
-    _, record = state.sending.seal(5, GetMeasurements(Version.V1_1, 0, 0xFF).encode())
-    with pytest.raises(MalformedError, match="a signature asked for"):
-        theirs.receive(record)
-
-
 def test_a_chain_under_another_root_is_refused() -> None:
     ours, theirs = requester(), responder()
     other = Responder(replace(theirs.state.config, certificates=chain()[1:]))  # type: ignore[attr-defined]
@@ -401,74 +377,6 @@ def test_a_chain_under_another_root_is_refused() -> None:
     assert isinstance(effects[0].error, UntrustedChainError)
     with pytest.raises(UntrustedChainError):
         trust(chain()[1:])
-
-
-def established() -> tuple[Requester, Responder]:
-    ours, theirs = requester(), responder()
-    deliver(ours, Begin(), theirs)
-    return ours, theirs
-
-
-def test_a_record_replayed_reordered_or_left_out_ends_the_session() -> None:
-    for choose in ((0, 0), (1,)):
-        ours, theirs = established()
-        records = [ours.seal(b"one"), ours.seal(b"two")]
-        for index in choose[:-1]:
-            theirs.open(records[index])
-        with pytest.raises(SequenceError):
-            theirs.open(records[choose[-1]])
-        with pytest.raises(SessionOverError):
-            theirs.open(records[0])
-
-
-def test_a_record_of_another_session_or_an_altered_one_does_not_open() -> None:
-    ours, theirs = established()
-    other = requester(seed="third")
-    deliver(other, Begin(), responder())
-    with pytest.raises(RecordError, match="session"):
-        theirs.open(other.seal(b"x"))
-    ours, theirs = established()
-    record = bytearray(ours.seal(b"x"))
-    record[-1] ^= 1
-    with pytest.raises(RecordError, match="authenticate"):
-        theirs.open(bytes(record))
-
-
-def test_a_record_sent_back_to_its_sender_does_not_open() -> None:
-    ours, _ = established()
-    with pytest.raises((RecordError, SequenceError)):
-        ours.open(ours.seal(b"x"))
-
-
-def test_a_failure_inside_the_session_is_not_answered() -> None:
-    _, theirs = established()
-    effects = theirs.handle(Received(b"\x06" + bytes(30)))
-    assert [type(effect) for effect in effects] == [Closed]
-
-
-def test_a_message_in_the_clear_inside_a_session_ends_it() -> None:
-    ours, theirs = established()
-    for end in (ours, theirs):
-        with pytest.raises(UnexpectedMessageError):
-            end.receive(b"\x05\x11\xe8\x00\x00")
-
-
-def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
-    ours, theirs = established()
-    request = ours.ask_report(bytes(32))
-    (answer,) = theirs.receive(request)
-    ours.take_report(answer)
-    state = theirs.state
-    unasked = state.sealed(5, report(bytes.fromhex("11e001ff") + bytes(33)))[1]  # type: ignore[attr-defined]
-    with pytest.raises(UnexpectedMessageError):
-        ours.receive(unasked[0].data)
-
-
-def test_an_application_does_not_fit_a_record_without_end() -> None:
-    ours, theirs = established()
-    with pytest.raises(RecordError):
-        ours.seal(bytes(65_536))
-    assert theirs.open(ours.seal(b"still open")) == b"still open"
 
 
 def test_the_default_device_profile_speaks_1_1_alone() -> None:

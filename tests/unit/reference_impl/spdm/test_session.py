@@ -35,7 +35,8 @@ from carnet_ref.spdm.events import (
     UpdateKeys,
 )
 from carnet_ref.spdm.messages import Version
-from carnet_ref.spdm.requester import AwaitBegin, Established
+from carnet_ref.spdm.requester import AwaitBegin
+from carnet_ref.spdm.requester_session import Established
 from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.session import key_bytes
 from tests.fixtures.spdm_ends import chain, deliver, key, requester, responder

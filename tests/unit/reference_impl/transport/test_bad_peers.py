@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.journal.store import Journal
-from carnet_ref.platform.hostile import Act, Cue, HostilePlatform, Move
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR, Frame, Kind
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.transport.frames import Frame, Kind
 from carnet_ref.transport.greeting import LARGEST_GREETING
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.relay import TAKEOVERS
 from carnet_ref.transport.wire import encode_frame, parse_frame, read_frame
 from carnet_ref.wire.fields import join
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.hubs import CAST, Counting, Meeting, ended, meet
+from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
+from tests.fixtures.relays import DEPLOYMENT, Counting, Meeting, ended, meet
 from tests.fixtures.worlds import draws, world_of
 
 LARGEST_IN_TESTS = 4096
@@ -119,7 +120,7 @@ def test_two_that_claim_one_name_do_not_take_it_from_each_other_for_ever() -> No
 @pytest.mark.parametrize("kind", list(Kind))
 def test_garbage_of_any_kind_stops_no_run(kind: Kind) -> None:
     garbage = Act(Cue(Kind.CHANNEL, nth=9), Move.INJECT, Frame("alice", ORCHESTRATOR, kind, b"\x99garbage"))
-    world, told = world_of(CAST, HostilePlatform(script=(garbage,)))
+    world, told = world_of(DEPLOYMENT, HostilePlatform(ORCHESTRATOR, GPU, script=(garbage,)))
     world.run(20_000)
     assert world.failure == ""
     assert world.orchestrator.job.progress.rounds == 2
@@ -128,9 +129,9 @@ def test_garbage_of_any_kind_stops_no_run(kind: Kind) -> None:
 
 def test_an_older_journal_put_back_opens_new_sessions_and_keys(tmp_path: Path) -> None:
     def run() -> tuple[str, set[str]]:
-        world, _ = world_of(CAST, seed=f"run {len(list(tmp_path.iterdir()))} {runs}")
-        kept = Journal(tmp_path / "journal", KEY, CAST.owner(ORCHESTRATOR), draws(f"nonces {runs}"))
-        role = CAST.orchestrator_from(kept, draws(f"orchestrator of run {runs}"))
+        world, _ = world_of(DEPLOYMENT, seed=f"run {len(list(tmp_path.iterdir()))} {runs}")
+        kept = Journal(tmp_path / "journal", KEY, DEPLOYMENT.journal_owner(ORCHESTRATOR), draws(f"nonces {runs}"))
+        role = DEPLOYMENT.orchestrator_from(kept, draws(f"orchestrator of run {runs}"))
         node = Node(ORCHESTRATOR, role, world.recorder, kept)
         world.queue.clear()
         world.nodes.pop(ORCHESTRATOR)
@@ -141,7 +142,7 @@ def test_an_older_journal_put_back_opens_new_sessions_and_keys(tmp_path: Path) -
         return role.job.progress.digest, epochs
 
     runs = 0
-    kept = Journal(tmp_path / "journal", KEY, CAST.owner(ORCHESTRATOR), draws("first"))
+    kept = Journal(tmp_path / "journal", KEY, DEPLOYMENT.journal_owner(ORCHESTRATOR), draws("first"))
     kept.append("session", bytes(8))
     kept.close()
     for suffix in ("", "-head"):

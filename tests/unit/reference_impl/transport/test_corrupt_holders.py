@@ -12,21 +12,22 @@ from pathlib import Path
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR, PLATFORM, Ended, Event, Frame, Kind
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.transport.frames import PLATFORM, Ended, Event, Frame, Kind
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
-from carnet_ref.transport.relay import Hub, listen
+from carnet_ref.transport.platform import Platform
+from carnet_ref.transport.relay import Relay, listen
 from carnet_ref.transport.tally import Tally
 from carnet_ref.transport.wire import encode_frame, read_frame
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.hubs import TOKEN, Meeting, meet
+from tests.fixtures.relays import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
 
-CAST = Cast(holder_names(2), 2, chunks=2, chunk_bytes=256, lease=5.0, patience=5.0)
+DEPLOYMENT = Deployment(holder_names(2), 2, chunks=2, chunk_bytes=256, lease=5.0, patience=5.0)
 END = (1 << 64) - 1
 """The largest number that fits a frame's clock."""
 
@@ -43,28 +44,30 @@ class Corrupt(Node):
         return frames
 
 
-def travel(cast: Cast, own: Iterable[Frame], folder: Path) -> tuple[Ended, str, list[str], list[str]]:
-    """Run a cast over a hub, with alice sending frames of her own; return the end, the model, the steps and remarks."""
-    names, told = (ORCHESTRATOR, *cast.holders), list[str]()
+def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[Ended, str, list[str], list[str]]:
+    """Run it over a relay, with alice sending frames of her own; return the end, the model, the steps and remarks."""
+    names, told = (ORCHESTRATOR, *deployment.holders), list[str]()
     recorders = {name: Recorder() for name in (PLATFORM, *names)}
-    roles = {name: cast.holder(name, draws(name)) for name in cast.holders}
-    orchestrator = cast.orchestrator(draws(ORCHESTRATOR))
+    roles = {name: deployment.holder(name, draws(name)) for name in deployment.holders}
+    orchestrator = deployment.orchestrator(draws(ORCHESTRATOR))
 
     async def party(name: str, port: int) -> Ended:
         role = orchestrator if name == ORCHESTRATOR else roles[name]
         node = (Corrupt if name == "alice" else Node)(name, role, recorders[name], remark=told.append)
         if isinstance(node, Corrupt):
             node.own = own
-        way = Way(port, key_of_party(TOKEN, name), os.urandom, cast.largest_frame)
+        way = Way(port, key_of_party(TOKEN, name), os.urandom, deployment.largest_frame)
         return await take_part(node, node.perform(role.begin(time.monotonic())), way)
 
     async def whole() -> Ended:
-        gpu = Node(GPU, cast.gpu(draws(GPU)), recorders[PLATFORM], remark=told.append)
+        gpu = Node(GPU, deployment.gpu(draws(GPU)), recorders[PLATFORM], remark=told.append)
         keys = {name: key_of_party(TOKEN, name) for name in names}
-        hub = Hub(Platform(), gpu, recorders[PLATFORM], keys, os.urandom, told.append, cast.largest_frame)
+        relay = Relay(
+            deployment.platform(), gpu, recorders[PLATFORM], keys, os.urandom, told.append, deployment.largest_frame
+        )
         with listen(0) as listening:
-            others: list[asyncio.Future[Ended] | asyncio.Future[None]] = [asyncio.ensure_future(hub.serve(listening))]
-            others += [asyncio.ensure_future(party(name, listening.getsockname()[1])) for name in cast.holders]
+            others: list[asyncio.Future[Ended] | asyncio.Future[None]] = [asyncio.ensure_future(relay.serve(listening))]
+            others += [asyncio.ensure_future(party(name, listening.getsockname()[1])) for name in deployment.holders]
             ended = await asyncio.wait_for(party(ORCHESTRATOR, listening.getsockname()[1]), 60)
             for task in others:
                 task.cancel()
@@ -77,15 +80,15 @@ def travel(cast: Cast, own: Iterable[Frame], folder: Path) -> tuple[Ended, str, 
     return ended, orchestrator.job.progress.digest, lines, told
 
 
-def conforms(cast: Cast, lines: list[str], folder: Path) -> bool:
-    write_trace(folder / "trace", cast.header(sum('"open_session"' in line for line in lines)), lines)
+def conforms(deployment: Deployment, lines: list[str], folder: Path) -> bool:
+    write_trace(folder / "trace", deployment.header(sum('"open_session"' in line for line in lines)), lines)
     return conform(folder / "trace").divergence is None
 
 
 @pytest.fixture(scope="module")
 def calm() -> str:
     """The model of a run in which nobody does anything of their own."""
-    world, _ = world_of(CAST)
+    world, _ = world_of(DEPLOYMENT)
     world.run()
     return world.orchestrator.job.progress.digest
 
@@ -111,7 +114,7 @@ NOT_THEIRS = {
 @pytest.mark.parametrize("what", NOT_THEIRS)
 def test_an_honest_platform_carries_nothing_that_is_not_its_senders_to_send(what: str) -> None:
     target, kind, body = NOT_THEIRS[what]
-    platform = Platform()
+    platform = Platform(ORCHESTRATOR, GPU)
     carried = platform.carry(Frame("alice", target, kind, body))
     assert (carried.frames, carried.step) == ((), None)
     assert not platform.host_memory
@@ -120,11 +123,11 @@ def test_an_honest_platform_carries_nothing_that_is_not_its_senders_to_send(what
 @pytest.mark.mends("H4")
 def test_frames_that_are_not_a_holders_to_send_cost_a_run_nothing(calm: str, tmp_path: Path) -> None:
     own = [Frame("alice", *frame) for frame in NOT_THEIRS.values()] * 3
-    ended, model, lines, told = travel(CAST, own, tmp_path)
+    ended, model, lines, told = travel(DEPLOYMENT, own, tmp_path)
     assert (ended.failure, model) == ("", calm)
     assert sum('"open_session"' in line for line in lines) == 1
     assert not [line for line in told if "given up" in line or "failed" in line]
-    assert conforms(CAST, lines, tmp_path)
+    assert conforms(DEPLOYMENT, lines, tmp_path)
 
 
 @pytest.mark.mends("H4")
@@ -133,19 +136,19 @@ def test_a_clock_at_its_end_costs_its_sender_the_connection_and_the_run_nothing(
     target: str, calm: str, tmp_path: Path
 ) -> None:
     kind = {ORCHESTRATOR: Kind.CHANNEL, GPU: Kind.H2D, PLATFORM: Kind.ROUTE}[target]
-    ended, model, lines, told = travel(CAST, [Frame("alice", target, kind, b"garbage", END)], tmp_path)
+    ended, model, lines, told = travel(DEPLOYMENT, [Frame("alice", target, kind, b"garbage", END)], tmp_path)
     assert (ended.failure, model) == ("", calm)
     (said,) = [line for line in told if "cut off" in line]
     assert said.startswith("platform: alice is cut off: frame: expected a logical clock of at most ")
     assert said.endswith(f"found {END}")
     assert max(json.loads(line)["clock"] for line in lines) < 10_000
-    assert conforms(CAST, lines, tmp_path)
+    assert conforms(DEPLOYMENT, lines, tmp_path)
 
 
 @pytest.mark.mends("H4")
 @pytest.mark.parametrize("clock", [END, LATEST - 1, 2 * AHEAD])
 def test_a_clock_that_cannot_be_moves_no_clock_in_one_process(clock: int, calm: str) -> None:
-    world, _ = world_of(CAST)
+    world, _ = world_of(DEPLOYMENT)
     for kind, target in ((Kind.CHANNEL, ORCHESTRATOR), (Kind.H2D, GPU), (Kind.ROUTE, PLATFORM)):
         world.queue.append(Frame("alice", target, kind, b"garbage", clock))
         world.queue.append(Frame(ORCHESTRATOR, target, kind, b"alice", clock))
@@ -184,7 +187,7 @@ def test_clocks_that_creep_leave_everybody_heard() -> None:
             heard = await read_frame(orchestrator)
             assert heard is not None
             to_alice.write(encode_frame(Frame(ORCHESTRATOR, "anna", Kind.CHANNEL, b"", heard.clock + 1)))
-            while meeting.hub.recorder.clock != heard.clock + 1:
+            while meeting.relay.recorder.clock != heard.clock + 1:
                 await asyncio.sleep(0)
 
     assert not meet(talk).told

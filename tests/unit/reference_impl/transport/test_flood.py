@@ -63,7 +63,7 @@ while True:
 RUN = """
 import json, os, resource, signal, subprocess, sys
 from pathlib import Path
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.supervisor import Supervisor
 
@@ -84,8 +84,8 @@ def remark(text):
         os.kill(supervisor.children["alice"].process.pid, signal.SIGKILL)
 
 said = []
-cast = Cast(holder_names(2), 3, chunk_bytes=512, lease=10.0, patience=10.0)
-supervisor = Flooded(cast, folder, lambda name: folder / f"{name}.journal", bytes(32), remark=remark)
+deployment = Deployment(holder_names(2), 3, chunk_bytes=512, lease=10.0, patience=10.0)
+supervisor = Flooded(deployment, folder, lambda name: folder / f"{name}.journal", bytes(32), remark=remark)
 try:
     model = supervisor.run()["model"]
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

@@ -12,15 +12,15 @@ import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError, CryptoError
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport import door
-from carnet_ref.transport import relay as hub
+from carnet_ref.transport import acceptor
+from carnet_ref.transport import relay as relaying
 from carnet_ref.transport.frames import Frame, Kind
 from carnet_ref.transport.greeting import NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import take_part
 from carnet_ref.transport.wire import encode_frame, receive_message, send_message
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.hubs import TOKEN, Counting, Meeting, ended, meet, way
+from tests.fixtures.relays import TOKEN, Counting, Meeting, ended, meet, way
 
 KEYS = {name: key_of_party(TOKEN, name) for name in ("alice", "anna")}
 
@@ -151,9 +151,9 @@ def test_a_party_leaves_a_port_that_was_taken_over_and_finds_the_platform_when_i
             await asyncio.sleep(0.01)
         squatter.close()
         await squatter.wait_closed()
-        with hub.listen(port) as listening:
-            serving = asyncio.ensure_future(meeting.hub.serve(listening))
-            while "alice" not in meeting.hub._writers:
+        with relaying.listen(port) as listening:
+            serving = asyncio.ensure_future(meeting.relay.serve(listening))
+            while "alice" not in meeting.relay._writers:
                 await asyncio.sleep(0.01)
             serving.cancel()
 
@@ -168,7 +168,7 @@ def test_a_party_leaves_a_port_that_was_taken_over_and_finds_the_platform_when_i
 
 @pytest.mark.mends("H3")
 def test_a_connection_that_says_nothing_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "GREETING_SECONDS", 0.2)
+    monkeypatch.setattr(acceptor, "GREETING_SECONDS", 0.2)
 
     async def talk(meeting: Meeting) -> None:
         reader, _ = await meeting.connect()
@@ -179,7 +179,7 @@ def test_a_connection_that_says_nothing_is_closed_in_time(monkeypatch: pytest.Mo
 
 @pytest.mark.mends("H3")
 def test_a_greeting_byte_by_byte_has_no_more_time_than_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "GREETING_SECONDS", 0.2)
+    monkeypatch.setattr(acceptor, "GREETING_SECONDS", 0.2)
 
     async def talk(meeting: Meeting) -> None:
         reader, writer = await meeting.connect()
@@ -197,21 +197,21 @@ def test_a_greeting_byte_by_byte_has_no_more_time_than_any_other(monkeypatch: py
 @pytest.mark.mends("H3")
 def test_a_party_gets_through_a_crowd_that_waits() -> None:
     """Many more connections than the platform keeps waiting, and none of them says anything."""
-    crowd = 3 * door.UNGREETED
+    crowd = 3 * acceptor.UNGREETED
 
     async def talk(meeting: Meeting) -> None:
         waiting = [await meeting.connect() for _ in range(crowd)]
         _, anna = await meeting.greet("anna")
         alice, _ = await meeting.greet("alice")
         assert await meeting.carries(anna, alice)
-        assert len(meeting.hub._door._waiting) <= door.UNGREETED
+        assert len(meeting.relay._acceptor._waiting) <= acceptor.UNGREETED
         closed = [reader for reader, _ in waiting if reader.at_eof()]
-        assert len(closed) >= crowd - door.UNGREETED
+        assert len(closed) >= crowd - acceptor.UNGREETED
         again, _ = await meeting.greet("alice")
         assert await meeting.carries(anna, again)
 
     met = meet(talk)
-    assert met.said(f"{door.UNGREETED} came after it") <= crowd.bit_length()
+    assert met.said(f"{acceptor.UNGREETED} came after it") <= crowd.bit_length()
     assert len(met.told) <= crowd.bit_length() + 1
 
 
@@ -233,12 +233,12 @@ def test_parties_are_heard_while_others_keep_connecting() -> None:
             assert await meeting.carries(anna, alice)
             alice, _ = await meeting.greet("alice")
             await asyncio.sleep(0.1)
-            meeting.hub._takeovers.clear()
+            meeting.relay._takeovers.clear()
         for one in flooding:
             one.cancel()
 
     met = meet(talk)
-    assert met.hub._door._turned_away > 100
+    assert met.relay._acceptor._turned_away > 100
     assert len(met.told) < 40
 
 
@@ -249,7 +249,7 @@ def test_a_connection_whose_other_half_is_closed_is_let_go(half: str) -> None:
         reader, writer = await (meeting.connect() if half == "before" else meeting.greet("alice"))
         writer.write_eof()
         assert await ended(reader) == b""
-        while meeting.hub._writers or meeting.hub._door._waiting:
+        while meeting.relay._writers or meeting.relay._acceptor._waiting:
             await asyncio.sleep(0.01)
 
     meet(talk)
@@ -260,7 +260,7 @@ def test_a_connection_whose_other_half_is_closed_is_let_go(half: str) -> None:
 
 @pytest.mark.mends("H3")
 def test_a_party_that_takes_nothing_is_cut_off_and_costs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "STALLED_SECONDS", 0.3)
+    monkeypatch.setattr(relaying, "STALLED_SECONDS", 0.3)
     most = 0
 
     async def talk(meeting: Meeting) -> None:
@@ -272,11 +272,11 @@ def test_a_party_that_takes_nothing_is_cut_off_and_costs_little_memory(monkeypat
         for _ in range(64):
             anna.write(frame)
             await asyncio.wait_for(anna.drain(), 5)
-            writer = meeting.hub._writers.get("alice")
+            writer = meeting.relay._writers.get("alice")
             most = max(most, writer.transport.get_write_buffer_size() if writer else 0)
 
     assert meet(talk).said("alice is cut off") == 1
-    assert hub.OUTGOING < most <= hub.OUTGOING + (1 << 20)
+    assert relaying.OUTGOING < most <= relaying.OUTGOING + (1 << 20)
 
 
 @pytest.mark.mends("H3")

@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
-from carnet_ref.transport.frames import ORCHESTRATOR, PLATFORM
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.transport.frames import PLATFORM
 from tests.fixtures.killing import Aftermath, Blow, run_with
 from tests.fixtures.worlds import world_of
 
-LONG = Cast(holder_names(3), 6, chunks=33, chunk_bytes=96, lease=5.0, patience=5.0)
-SHORT = Cast(holder_names(2), 2, chunks=2, chunk_bytes=512, lease=5.0, patience=5.0)
+LONG = Deployment(holder_names(3), 6, chunks=33, chunk_bytes=96, lease=5.0, patience=5.0)
+SHORT = Deployment(holder_names(2), 2, chunks=2, chunk_bytes=512, lease=5.0, patience=5.0)
 
 
-def points(cast: Cast, folder: Path) -> tuple[Aftermath, list[tuple[str, int]]]:
+def points(deployment: Deployment, folder: Path) -> tuple[Aftermath, list[tuple[str, int]]]:
     """Return an undisturbed run, and every point at which somebody wrote to a journal in it."""
     folder.mkdir()
-    calm = run_with(None, cast, folder)
+    calm = run_with(None, deployment, folder)
     return calm, [(name, entry) for name, entries in calm.journals.items() for entry in range(1, entries + 1)]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.process import Assignment
 from carnet_ref.transport.supervisor import ProcessError, RefusedStartError, Supervisor
 
-CAST = Cast(holder_names(2), 1)
+DEPLOYMENT = Deployment(holder_names(2), 1)
 KEY = bytes(range(32))
 
 PROCESS = """
@@ -55,7 +55,7 @@ if name == "alice":
 def supervised(folder: Path, behaviour: str, **options: Any) -> tuple[Supervisor, list[str]]:
     """Return a supervisor of processes that behave like this, and the list that remarks go to."""
     remarks: list[str] = []
-    supervisor = Supervisor(CAST, folder, lambda name: folder / name, KEY, remark=remarks.append, **options)
+    supervisor = Supervisor(DEPLOYMENT, folder, lambda name: folder / name, KEY, remark=remarks.append, **options)
     supervisor.program = (sys.executable, "-c", PROCESS.replace("{behaviour}", behaviour))
     return supervisor, remarks
 
@@ -129,7 +129,7 @@ elif not (folder / "listening").exists():
 
 def test_the_key_of_the_journals_is_not_shown(tmp_path: Path) -> None:
     supervisor, _ = supervised(tmp_path, "")
-    given = Assignment("alice", 0, {}, str(tmp_path), "numpy", "journal", KEY.hex())
+    given = Assignment("alice", 0, "a maker", {}, str(tmp_path), "journal", KEY.hex())
     for shown in (repr(supervisor), repr(given)):
         assert repr(KEY) not in shown
         assert KEY.hex() not in shown

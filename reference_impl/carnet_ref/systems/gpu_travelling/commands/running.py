@@ -22,11 +22,11 @@ from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal.key import kept_key
 from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
-from carnet_ref.platform.bus import Platform
 from carnet_ref.recorder import Recorder, merged, write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import TRAINERS, trainer_named
-from carnet_ref.transport.frames import GPU, ORCHESTRATOR
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
@@ -54,7 +54,7 @@ class Plan:
     key_limit: int | None = None
 
     @property
-    def cast(self) -> Cast:
+    def deployment(self) -> Deployment:
         """Who takes part.
 
         Raises:
@@ -66,7 +66,7 @@ class Plan:
         if self.processes and self.holders > MOST_PROCESSES:
             raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
         trainer = trainer_named(self.trainer)
-        return Cast(
+        return Deployment(
             holder_names(self.holders),
             self.rounds,
             self.schedule,
@@ -154,14 +154,14 @@ def carried_out(plan: Plan, say: Say) -> Result:
     Raises:
         CarnetError: it cannot be carried out, and why.
     """
-    cast = plan.cast
-    _check_files(plan, cast)
+    deployment = plan.deployment
+    _check_files(plan, deployment)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
-        key, began, folder = _key(plan, cast), time.perf_counter(), Path(name)
+        key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
         run = _in_processes if plan.processes else _in_one_process
-        outcome, lines, carried = run(plan, cast, key, folder, say)
+        outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
-        header = cast.header(sum(json.loads(line)["action"] == "open_session" for line in lines))
+        header = deployment.header(sum(json.loads(line)["action"] == "open_session" for line in lines))
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
         write_trace(folder / "trace", header, lines)
@@ -194,7 +194,7 @@ def _conforms(trace: Path) -> bool | None:
     return None
 
 
-def _check_files(plan: Plan, cast: Cast) -> None:
+def _check_files(plan: Plan, deployment: Deployment) -> None:
     """Insist that every file can be what it is to be, and that none is written over another.
 
     Raises:
@@ -202,7 +202,7 @@ def _check_files(plan: Plan, cast: Cast) -> None:
     """
     if plan.journal is not None and not plan.journal.name:
         raise UsageError(f"--journal needs the name of a file, which '{plan.journal}' has not")
-    journals = [] if plan.journal is None else _all_journals(_journal_of(plan, Path()), cast)
+    journals = [] if plan.journal is None else _all_journals(_journal_of(plan, Path()), deployment)
     for option, path in (("--trace", plan.trace), ("--journal-key", plan.journal_key)):
         if path is not None and any(same(path, journal) for journal in journals):
             raise UsageError(f"{option}: '{path}' is a journal of this run")
@@ -212,20 +212,20 @@ def _check_files(plan: Plan, cast: Cast) -> None:
         require_writable_file(plan.trace)
 
 
-def _all_journals(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
+def _all_journals(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:
     """Return where everybody's journal is, and what is kept beside it."""
-    return [path.with_name(path.name + suffix) for path in _parties(journal, cast) for suffix in BESIDE]
+    return [path.with_name(path.name + suffix) for path in _parties(journal, deployment) for suffix in BESIDE]
 
 
-def _parties(journal: Callable[[str], Path], cast: Cast) -> list[Path]:
-    return [journal(name) for name in (ORCHESTRATOR, *cast.holders)]
+def _parties(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:
+    return [journal(name) for name in deployment.parties]
 
 
-def _key(plan: Plan, cast: Cast) -> bytes:
+def _key(plan: Plan, deployment: Deployment) -> bytes:
     """Return the key that seals journals, from outside them: from its file, or for this run only."""
     if plan.journal_key is None:
         return secrets.token_bytes(KEY_BYTES)
-    return kept_key(plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), cast))
+    return kept_key(plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), deployment))
 
 
 def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
@@ -243,9 +243,9 @@ Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
 """The orchestrator's last words, the steps that everybody took, and how many messages and bytes were carried."""
 
 
-def _in_processes(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
+def _in_processes(plan: Plan, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     journals = _journal_of(plan, folder)
-    supervisor = Supervisor(cast, folder, journals, key, plan.port, trainer=plan.trainer, remark=say)
+    supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
     lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
     return outcome, lines, supervisor.carried()
@@ -255,29 +255,20 @@ def _lines(path: Path) -> Iterable[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def _in_one_process(plan: Plan, cast: Cast, key: bytes, folder: Path, say: Say) -> Ran:
+def _in_one_process(plan: Plan, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
-    world = World(Platform(), recorder)
-    world.add(Node(GPU, cast.gpu(random), recorder, remark=say))
+    world = World(deployment.platform(), recorder)
+    world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
-
-        def journal(name: str) -> Journal:
-            opened = Journal(path(name), key, cast.owner(name), random)
-            stack.callback(opened.close)
-            return opened
-
-        kept = journal(ORCHESTRATOR)
-        orchestrator = cast.orchestrator_from(kept, random)
-        node = Node(ORCHESTRATOR, orchestrator, recorder, kept, say)
-        world.add(node, node.perform(orchestrator.begin(0.0)))
-        for name in cast.holders:
-            store = journal(name)
-            holder = cast.holder_from(store, name, random)
-            guest = Node(name, holder, recorder, store, say)
-            world.add(guest, guest.perform(holder.begin(0.0)))
+        for name in deployment.parties:
+            journal = Journal(path(name), key, deployment.journal_owner(name), random)
+            stack.callback(journal.close)
+            party = deployment.party(name, journal, random)
+            node = Node(name, party, recorder, journal, say)
+            world.add(node, node.perform(party.begin(0.0)))
         world.run()
-    if node.ended is not None and node.ended.failure:
-        raise ProcessError(node.ended.failure)
-    progress = orchestrator.job.progress
-    outcome = {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
-    return outcome, recorder.lines, (world.platform.messages, world.platform.octets)
+    ended, orchestrator = world.nodes[ORCHESTRATOR].ended, world.nodes[ORCHESTRATOR].role
+    assert isinstance(orchestrator, Orchestrator)
+    if ended is not None and ended.failure:
+        raise ProcessError(ended.failure)
+    return orchestrator.outcome(), recorder.lines, (world.platform.messages, world.platform.octets)

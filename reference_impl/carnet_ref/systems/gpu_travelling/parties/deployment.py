@@ -6,10 +6,11 @@ Keys of sessions, channels and epochs are drawn at random by whoever makes them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -17,25 +18,31 @@ from carnet_ref.attestation.simulated.authority import derived, derived_key
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import Random
-from carnet_ref.device.gpu import Mode
+from carnet_ref.device.mode import Mode
 from carnet_ref.journal.store import Journal
 from carnet_ref.keys import UsageLimits
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.evidence import (
     OPEN_MODE,
     GpuVerifier,
     TdQuoter,
-    TdVerifier,
     gpu_responder,
 )
-from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu
-from carnet_ref.systems.gpu_travelling.roles.holder import Holder, Stake
+from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
+from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.roles.ports import Responder
+from carnet_ref.systems.gpu_travelling.weakened import design
+from carnet_ref.systems.gpu_travelling.weakened.orchestrator import procedures
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
+from carnet_ref.training.choice import trainer_named
 from carnet_ref.training.texts import text_of
+from carnet_ref.transport.platform import Platform
 from carnet_ref.wire.fields import join, number
 from carnet_spec.trace import Header
 
@@ -47,13 +54,17 @@ BESIDE_PAYLOAD: Final = 1 << 16
 """Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
 
 
+_PLAIN = ("holders", "rounds", "schedule", "chunks", "chunk_bytes", "lease", "patience", "key_messages")
+"""Settings that are JSON values as they are."""
+
+
 def holder_names(count: int) -> tuple[str, ...]:
     """Return the names of the first ``count`` holders, as the specification's instances name them."""
     return (*HOLDER_NAMES, *(f"holder{number}" for number in range(len(HOLDER_NAMES) + 1, count + 1)))[:count]
 
 
 @dataclass(frozen=True)
-class Cast:
+class Deployment:
     """Makes the roles of a run.
 
     ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
@@ -76,27 +87,34 @@ class Cast:
         """Return the orchestrator, from the start or from where an earlier one was."""
         verifier = self._gpu_verifier
         tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
-        return Orchestrator(self.terms, tools, progress, resumed)
+        return Orchestrator(self.terms, tools, progress, resumed, procedures(self.without))
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
-        stake = Stake(
+        machine, verifier = self._machine, design.quote_verifier(self.defences.off)
+        appraiser = verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
+        return Holder(self.holder_setup(name), random, appraiser, accepted)
+
+    def holder_setup(self, name: str) -> HolderSetup:
+        """Return what a holder brings."""
+        return HolderSetup(
             name,
             self.enrolment_key(name),
             lambda _: self.dataset(name),
             self.terms.manifest(self.trainer).encode(),
             self.patience,
-            defences=self.defences,
+            checks=Checks(self.defences.off),
+            link=design.borrowed_link(self.defences.off),
         )
-        measured = TdVerifier(self._machine.anchors, self._machine.collateral, self._measurement, lambda: MADE)
-        return Holder(stake, random, measured, accepted)
 
     def gpu(self, random: Random, mode: Mode = Mode.CONFIDENTIAL, name: str = GPU_NAME) -> Gpu:
         """Return a GPU that was just switched on."""
         silicon = self.silicon(name, mode)
-        return Gpu(
-            name, self.schedule, lambda: gpu_responder(silicon, random), self.trainer, self.defences, mode, self.limits
-        )
+        return self.gpu_with(name, lambda: gpu_responder(silicon, random), mode)
+
+    def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
+        """Return a GPU that was just switched on, with these ends of its sessions."""
+        return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.hardware)
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
         """Return what makes a GPU's certificates and reports."""
@@ -126,9 +144,47 @@ class Cast:
         """Return the holder that remembers every epoch it was granted."""
         return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
 
-    def owner(self, role: str) -> bytes:
-        """Return what a role's journal is bound to: the job, and the role in it."""
-        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), role.encode("utf-8"))
+    def journal_owner(self, name: str) -> bytes:
+        """Return what a party's journal is bound to: the job, and the party's name in it."""
+        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"))
+
+    # -- for the transport -------------------------------------------------------------------------
+
+    maker: ClassVar[str] = f"{__name__}:Deployment.of"
+    leader: ClassVar[str] = ORCHESTRATOR
+    device: ClassVar[str] = GPU
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """The orchestrator, and all holders."""
+        return (ORCHESTRATOR, *self.holders)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `of` makes the same deployment of."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return {**plain, "defences": sorted(self.defences.off), "trainer": self.trainer.name}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Deployment:
+        """Return the deployment that has these settings."""
+        made = {"holders": tuple(settings["holders"]), "defences": Defences(frozenset(settings["defences"]))}
+        return cls(**{**settings, **made, "trainer": trainer_named(settings["trainer"])})
+
+    @enforces("REQ-PLATFORM-01")
+    def platform(self) -> Platform:
+        """Return the platform that routes the GPU, at first to the orchestrator."""
+        return Platform(ORCHESTRATOR, GPU)
+
+    def device_role(self, random: Random) -> Gpu:
+        """Return the GPU."""
+        return self.gpu(random)
+
+    def party(self, name: str, journal: Journal, random: Random) -> Orchestrator | Holder:
+        """Return the orchestrator or a holder, with what its journal says."""
+        if name == ORCHESTRATOR:
+            return self.orchestrator_from(journal, random)
+        return self.holder_from(journal, name, random)
 
     def header(self, sessions: int = 1) -> Header:
         """Return the first line of a run's trace; the judge chooses the threat model."""
@@ -158,28 +214,30 @@ class Cast:
             self.lease,
             self.patience,
             limits=self.limits,
-            defences=self._all_defences,
         )
 
     @property
     def limits(self) -> UsageLimits:
         """How much a link key may protect."""
-        if self.key_messages is None:
-            return UsageLimits.for_advantage()
-        return UsageLimits.for_messages(self.key_messages)
+        messages = self.key_messages
+        asked = UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
+        return design.limits(asked, self.defences.off)
 
     @property
-    def _all_defences(self) -> Defences:
-        """What stands, given that the schedule ``none`` is one without rotation."""
-        without = frozenset({"rotation-out", "rotation-in"}) if self.schedule == "none" else frozenset()
-        return Defences(self.defences.off | without)
+    def hardware(self) -> Hardware:
+        """What its GPUs are made of."""
+        return design.hardware(self.defences.off)
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The defences that the orchestrator's design lacks; the schedule ``none`` is one without rotation."""
+        return self.defences.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
 
     @cached_property
     def _gpu_verifier(self) -> GpuVerifier:
         silicon = self.silicon()
-        waived = not self.defences.stands("gpu-certificate")
         names = {key_bytes(silicon.key.public_key()): GPU_NAME}
-        return GpuVerifier(silicon.anchors, lambda: MADE, names, waived)
+        return design.gpu_verifier(self.defences.off)(silicon.anchors, lambda: MADE, names)
 
     @cached_property
     def _machine(self) -> SimulatedPlatform:

@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.certificate_path import PathError, check_path, parse_pem_chain, validity
 from carnet_ref.attestation.composite import (
     Binding,
     CompositeEvidence,
@@ -27,8 +26,9 @@ from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.report import Mode as ReportedMode
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedTd
+from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import Random, sha384
-from carnet_ref.device.gpu import Mode
+from carnet_ref.device.mode import Mode
 from carnet_ref.spdm import (
     Requester,
     RequesterConfig,
@@ -40,13 +40,14 @@ from carnet_ref.spdm import (
 from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
+from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 
-ORCHESTRATOR: Final = "orchestrator"
 FIRST_EPOCH: Final = 0
 """Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on."""
-BINDING_STEPS: Final = {"quote-bound-to-channel": "channel", "manifest-check": "manifest"}
-"""The defences that are steps of the composite appraisal."""
+QUOTE_STEPS: Final = frozenset({"pck-chain", "quote-signature", "report-data", "tcb-status", "revocation"})
+"""The steps that a quote has to pass."""
 OPEN_MODE: Final = 0xFF
 """The feature flag of a simulated GPU that is out of confidential mode: no mode that a report can name."""
 _CODE_AT = 2
@@ -146,26 +147,21 @@ class GpuVerifier:
     anchors: Anchors
     clock: Callable[[], datetime]
     names: dict[bytes, str]
-    certificate_waived: bool = False
 
     def requester(self, random: Random) -> LabelledRequester:
         """Return the orchestrator's end of a new session."""
-        return LabelledRequester(RequesterConfig(self._trust, random))
+        return LabelledRequester(RequesterConfig(self.trust, random))
 
-    def appraise(self, evidence: GpuEvidence, nonce: bytes, waived: frozenset[str]) -> Appraisal:
-        """Appraise a report; ``waived`` defences are steps left out."""
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        """Appraise a report: its signer's chain, the nonce it answers, and confidential mode."""
         chain = parse_pem_chain(evidence.chain)
-        anchors = self.anchors
-        if "gpu-certificate" in waived:
-            anchors = Anchors({Role.NVIDIA_DEVICE: (chain[-1],)})
-        modes = None if "mode-check" in waived else frozenset({ReportedMode.SINGLE_GPU})
         appraisal = nvidia.appraise_gpu(
             evidence.report,
             evidence.chain,
             at=self.clock(),
-            policy=GpuPolicy(frozenset({"chain", "validity", "signature", "firmware-id"}), modes=modes),
-            anchors=anchors,
-            nonce=None if "report-nonce" in waived else nonce,
+            policy=GpuPolicy(frozenset({"chain", "validity", "signature", "firmware-id"}), modes=self.modes()),
+            anchors=self.roots(chain),
+            nonce=self.expected(nonce),
         )
         key = key_bytes(chain[0].public_key())  # type: ignore[arg-type]  # the appraisal refuses other curves
         confidential = appraisal.claims.get("mode") == ReportedMode.SINGLE_GPU.value
@@ -173,9 +169,29 @@ class GpuVerifier:
         known = {"device": self.names.get(key, "unknown GPU"), "mode": mode.value, "key": key}
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
-    def _trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
-        if self.certificate_waived:
-            return
+    @enforces("REQ-SETUP-03", "gpu-certificate")
+    def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
+        """Return the roots in which the signer's chain has to end."""
+        del chain
+        return self.anchors
+
+    @enforces("REQ-SETUP-04", "report-nonce")
+    def expected(self, nonce: bytes) -> bytes | None:
+        """Return the nonce that the report has to answer: the one that was drawn for this session."""
+        return nonce
+
+    @enforces("REQ-SETUP-05", "mode-check")
+    def modes(self) -> frozenset[ReportedMode] | None:
+        """Return the modes that the report may state: the confidential one."""
+        return frozenset({ReportedMode.SINGLE_GPU})
+
+    @enforces("REQ-SETUP-03", "gpu-certificate")
+    def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
+        """Insist that the responder's chain ends in the vendor's root, and is valid now.
+
+        Raises:
+            UntrustedChainError: it does not, or is not.
+        """
         try:
             check_path(tuple(reversed(certificates)), self.anchors.of(Role.NVIDIA_DEVICE))
         except PathError as error:
@@ -206,17 +222,24 @@ class TdVerifier:
     measurement: bytes
     clock: Callable[[], datetime]
 
-    def appraise(
-        self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, waived: frozenset[str]
-    ) -> Appraisal:
-        """Appraise a quote; ``waived`` defences are steps left out. The GPU is the attested orchestrator's business."""
-        measured = () if "orchestrator-quote" in waived else (("mrtd", frozenset({self.measurement})),)
-        required = frozenset({"pck-chain", "quote-signature", "report-data", "tcb-status", "revocation"})
-        policy = TdPolicy(require=required, measurements=measured)
+    @enforces("REQ-SETUP-09", "quote-bound-to-channel")
+    @enforces("REQ-SETUP-10", "manifest-check")
+    def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
+        """Appraise a quote and what it is bound to; the GPU is the attested orchestrator's business."""
+        policy = TdPolicy(require=QUOTE_STEPS, measurements=self.measured())
         return appraise_composite(
             evidence,
             Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest)),
             Verifier(self.anchors, policy, collateral=self.collateral),
             at=self.clock(),
-            waived=frozenset(step for defence, step in BINDING_STEPS.items() if defence in waived),
+            waived=self.unbound(),
         )
+
+    @enforces("REQ-SETUP-08", "orchestrator-quote")
+    def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
+        """Return the measurements that the quote has to state."""
+        return (("mrtd", frozenset({self.measurement})),)
+
+    def unbound(self) -> frozenset[str]:
+        """Return what the quote need not be bound to: nothing."""
+        return frozenset()

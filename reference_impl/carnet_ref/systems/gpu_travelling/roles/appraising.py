@@ -1,4 +1,4 @@
-"""Where evidence turns into facts: the GPU's report, the orchestrator's quote, a holder's enrolment proof."""
+"""Appraisals: of the orchestrator's quote by a holder, and what the facts about a GPU and a holder are made from."""
 
 from __future__ import annotations
 
@@ -8,73 +8,46 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import AuthenticationError, sign_p384, verify_p384
-from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, QuoteAppraiser, Requester
+from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import ProtocolError
 
-GPU_CHECKS: Final = frozenset({"gpu-certificate", "report-nonce", "mode-check"})
-"""The defences that are steps of the appraisal of a GPU's report."""
-QUOTE_CHECKS: Final = frozenset({"orchestrator-quote", "quote-bound-to-channel", "manifest-check"})
-"""The defences that are steps of the appraisal of the orchestrator's quote."""
 _PROOF: Final = b"carnet enrolment 1 "
 
 
-def waived(checks: frozenset[str], defences: Defences) -> frozenset[str]:
-    """Return those of ``checks`` that are not to be made."""
-    return frozenset(name for name in checks if not defences.stands(name))
-
-
-def accept_report(
-    session: Requester, evidence: GpuEvidence, nonce: bytes, appraiser: GpuAppraiser, defences: Defences
-) -> tuple[GpuAttested, Appraisal]:
-    """Establish that the session's responder is a genuine GPU in confidential mode.
-
-    Raises:
-        ProtocolError: the report is refused, or another GPU than the session's responder signed it.
-    """
-    appraisal = appraiser.appraise(evidence, nonce, waived(GPU_CHECKS, defences))
-    _accepted(appraisal, "the GPU's report")
-    if defences.stands("signer-is-responder") and appraisal.claims.get("key") != session.responder_key:
-        raise ProtocolError("the GPU's report is signed by another GPU than the session's responder")
-    return facts.attested(session.label), appraisal
-
-
 def accept_orchestrator(
-    evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, appraiser: QuoteAppraiser, defences: Defences
+    evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, appraiser: QuoteAppraiser
 ) -> None:
     """Check that the far end of a channel is the orchestrator, with the job that the holder expects.
 
     Raises:
         ProtocolError: the quote is refused.
     """
-    appraisal = appraiser.appraise(evidence, exporter, nonce, manifest, waived(QUOTE_CHECKS, defences))
-    _accepted(appraisal, "the orchestrator's quote")
+    appraisal = appraiser.appraise(evidence, exporter, nonce, manifest)
+    accepted(appraisal, "the orchestrator's quote")
 
 
+@enforces("REQ-SETUP-11")
 def prove_enrolment(key: EllipticCurvePrivateKey, exporter: bytes) -> bytes:
     """Return the proof that the holder of ``key`` is at the end of the channel with this exporter."""
     return sign_p384(key, _PROOF + exporter)
 
 
-def accept_enrolment(
-    holder: str, key: EllipticCurvePublicKey, signature: bytes, exporter: bytes, defences: Defences
-) -> HolderEnrolled:
-    """Establish that the far end of the channel has the holder's enrolment key.
+def proves_enrolment(key: EllipticCurvePublicKey, signature: bytes, exporter: bytes) -> bool:
+    """Return whether ``signature`` is the proof that `prove_enrolment` makes with this key in this channel."""
+    try:
+        verify_p384(key, signature, _PROOF + exporter, "enrolment proof")
+    except AuthenticationError:
+        return False
+    return True
+
+
+def accepted(appraisal: Appraisal, what: str) -> None:
+    """Insist that evidence was accepted.
 
     Raises:
-        ProtocolError: the proof is for another channel or by another key.
+        ProtocolError: it was refused, or nothing was checked.
     """
-    if defences.stands("enrolment-check"):
-        try:
-            verify_p384(key, signature, _PROOF + exporter, "enrolment proof")
-        except AuthenticationError as error:
-            raise ProtocolError(f"{holder}: {error}") from error
-    return facts.enrolled(holder)
-
-
-def _accepted(appraisal: Appraisal, what: str) -> None:
     if not appraisal.accepted:
         failed = next((step for step in appraisal.steps if step.ok is False), None)
         raise ProtocolError(

@@ -68,7 +68,7 @@ Envelope = Hello | Answer | Record | NoChannel
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class OrchestratorEvidence:
     """The orchestrator's evidence, and the session of the GPU that it speaks for."""
 
     evidence: bytes
@@ -126,10 +126,10 @@ class Decline:
     needs: Budget
 
 
-Message = Evidence | Proof | Grant | Return | Decline
+Message = OrchestratorEvidence | Proof | Grant | Return | Decline
 
 _ENVELOPES: Final = {Hello: 1, Answer: 2, Record: 3, NoChannel: 4}
-_MESSAGES: Final = {Evidence: 1, Proof: 2, Grant: 3, Return: 4, Decline: 5}
+_MESSAGES: Final = {OrchestratorEvidence: 1, Proof: 2, Grant: 3, Return: 4, Decline: 5}
 
 
 def encode_envelope(envelope: Envelope) -> bytes:
@@ -172,7 +172,7 @@ def encode_message(message: Message) -> bytes:
     """Return the bytes of a message inside a channel."""
     body = b""
     match message:
-        case Evidence(evidence, session):
+        case OrchestratorEvidence(evidence, session):
             body = join(evidence, session.encode("utf-8"))
         case Proof(signature):
             body = join(signature)
@@ -195,7 +195,7 @@ def parse_message(data: bytes) -> Message:
     match data[:1]:
         case b"\x01":
             evidence, session = split(body, "evidence", "evidence", "session")
-            return Evidence(evidence, to_text(session, "evidence", "session"))
+            return OrchestratorEvidence(evidence, to_text(session, "evidence", "session"))
         case b"\x02":
             (signature,) = split(body, "enrolment proof", "signature")
             return Proof(signature)

@@ -1,17 +1,25 @@
 """Facts that a role has established: values that only the check that establishes them can make.
 
-A step that rests on a fact takes it as a parameter, so that it cannot be written down without the check. Each fact says
-which session and epoch it is about; `require` refuses one that is about another.
+A step that rests on a fact takes it as a parameter, so that it cannot be written down without the check. A fact says
+what it is about: a session with a GPU (`SessionFact`), an epoch of such a session (`EpochFact`), or a holder and its
+channel (`HolderEnrolled`). `require` refuses a fact about another session or another epoch than the link's.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.crypto.primitives import AuthenticationError, sha384
-from carnet_ref.device.commands import Fenced, MemoryRead, Rotated, Scrubbed
-from carnet_ref.systems.gpu_travelling.defences import Defences
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.crypto.primitives import sha384
+from carnet_ref.systems.gpu_travelling.device.commands import Fenced, MemoryRead, Rotated, Scrubbed
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.roles.appraising import accepted, proves_enrolment
+from carnet_ref.systems.gpu_travelling.roles.channel import Channel
 from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Requester
 from carnet_ref.transport.frames import ProtocolError
 
 _MINT: Final = object()
@@ -22,168 +30,186 @@ class ForgedFactError(TypeError):
 
 
 class Fact:
-    """Something established about one epoch of one session."""
+    """Something that was established; a subclass says what it is about."""
 
-    __slots__ = ("about",)
+    __slots__ = ()
 
-    def __init__(self, mint: object, about: str) -> None:
+    def __init__(self, mint: object) -> None:
         if mint is not _MINT:
             raise ForgedFactError(f"{type(self).__name__} comes out of its check, and from nowhere else")
-        self.about = about
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+class SessionFact(Fact):
+    """Something established about one session with a GPU."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, mint: object, session: str) -> None:
+        super().__init__(mint)
+        self.session = session
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.about})"
+        return f"{self}({self.session})"
+
+    def is_about(self, link: Link) -> bool:
+        """Return whether it is about the session of this link."""
+        return self.session == link.session
 
 
-class GpuAttested(Fact):
-    """The session's responder is a genuine GPU in confidential mode; about a session."""
+class EpochFact(SessionFact):
+    """Something established about one epoch of one session."""
+
+    __slots__ = ("epoch",)
+
+    def __init__(self, mint: object, session: str, epoch: int) -> None:
+        super().__init__(mint, session)
+        self.epoch = epoch
+
+    def __repr__(self) -> str:
+        return f"{self}({self.session}/{self.epoch})"
+
+    def is_about(self, link: Link) -> bool:
+        """Return whether it is about the session and the epoch that this link is in."""
+        return (self.session, self.epoch) == (link.session, link.keys.epoch)
+
+
+class GpuAttested(SessionFact):
+    """The session's responder is a genuine GPU in confidential mode."""
+
+
+class KeyRotated(EpochFact):
+    """The GPU acknowledged the key of this epoch, under that key."""
+
+
+class ContextsFenced(EpochFact):
+    """The GPU acknowledged, in this epoch, that nothing of anybody else's runs."""
+
+
+class MemoryVerified(EpochFact):
+    """Code, model and receive counter were read back in this epoch, and are as they should be."""
+
+
+class BufferScrubbed(EpochFact):
+    """The GPU acknowledged, in this epoch, that nothing of a dataset is left."""
 
 
 class HolderEnrolled(Fact):
-    """The far end of a holder's channel proved its enrolment key; about a holder."""
+    """The far end of a channel proved the enrolment key of a holder; about the holder and its channel."""
+
+    __slots__ = ("channel", "holder")
+
+    def __init__(self, mint: object, holder: str, channel: bytes) -> None:
+        super().__init__(mint)
+        self.holder = holder
+        self.channel = channel
+
+    def __repr__(self) -> str:
+        return f"{self}({self.holder}, channel {self.channel.hex()})"
 
 
-class KeyRotated(Fact):
-    """The GPU acknowledged a key under that key; about the new epoch."""
-
-
-class ContextsFenced(Fact):
-    """The GPU acknowledged that nothing of anybody else's runs; about the epoch it said so in."""
-
-
-class MemoryVerified(Fact):
-    """Code, model and receive counter were read back and are as they should be; about the epoch they were read in."""
-
-
-class BufferScrubbed(Fact):
-    """The GPU acknowledged that nothing of a dataset is left; about the epoch it said so in."""
-
-
-def require(fact: Fact, link: Link) -> None:
-    """Insist that a fact is about the link's session.
+def require(fact: SessionFact, link: Link) -> None:
+    """Insist that a fact is about the link's session and, if it is about an epoch, about the link's epoch.
 
     Raises:
         ProtocolError: it is about another one.
     """
-    if fact.about.split("/")[0] != link.session:
-        raise ProtocolError(f"{fact!r} is not about session {link.session}")
+    if not fact.is_about(link):
+        raise ProtocolError(f"{fact!r} is not about session {link.session}, epoch {link.keys.epoch}")
 
 
-def attested(session: str) -> GpuAttested:
-    """Return the fact that `appraising.accept_report` established about ``session``."""
-    return GpuAttested(_MINT, session)
+def attested(
+    session: Requester, evidence: GpuEvidence, nonce: bytes, appraiser: GpuAppraiser, checks: Checks
+) -> tuple[GpuAttested, Appraisal]:
+    """Establish that the session's responder is a genuine GPU in confidential mode.
+
+    Raises:
+        ProtocolError: the report is refused, or another GPU than the session's responder signed it.
+    """
+    appraisal = appraiser.appraise(evidence, nonce)
+    accepted(appraisal, "the GPU's report")
+    own = appraisal.claims.get("key") == session.responder_key
+    told = "the GPU's report is signed by another GPU than the session's responder"
+    checks.require("signer-is-responder", "REQ-SETUP-07", own, otherwise=told)
+    return GpuAttested(_MINT, session.label), appraisal
 
 
-def enrolled(holder: str) -> HolderEnrolled:
-    """Return the fact that `appraising.accept_enrolment` established about ``holder``."""
-    return HolderEnrolled(_MINT, holder)
+def enrolled(
+    holder: str, key: EllipticCurvePublicKey, signature: bytes, channel: Channel, checks: Checks
+) -> HolderEnrolled:
+    """Establish that the far end of the channel has the holder's enrolment key.
+
+    Raises:
+        ProtocolError: the proof is for another channel or by another key.
+    """
+    proven = proves_enrolment(key, signature, channel.exporter)
+    checks.require("enrolment-check", "REQ-SETUP-12", proven, otherwise=f"{holder}: enrolment proof does not verify")
+    return HolderEnrolled(_MINT, holder, channel.name)
 
 
-def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Defences) -> KeyRotated:
+def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
     """Take the pending key, on the GPU's acknowledgement under it.
 
     Raises:
-        AuthenticationError: the acknowledgement does not verify under the new key, or there is none.
+        AuthenticationError: the acknowledgement does not verify under the new key.
         ProtocolError: it acknowledges something else.
     """
-    if defences.stands("rotation-ack"):
-        reply = link.acknowledge(_present(sealed, "rotation"))
-        if link.pending is None or not isinstance(reply, Rotated) or reply.epoch != link.pending.epoch:
-            raise ProtocolError(f"expected the acknowledgement of a rotation, found {type(reply).__name__}")
-        if defences.stands("engine-retirement") and reply.live != 1:
-            raise ProtocolError(f"{reply.live} copy engines take traffic after a rotation, not one")
-    else:
-        link.disregard(Rotated)
-    link.take(inward)
-    return KeyRotated(_MINT, link.name(link.keys))
+    reply = checks.expect("rotation-ack", "REQ-KEY-05", link.acknowledge(sealed), Rotated)
+    ordered = link.pending is not None and reply.epoch == link.pending.epoch
+    checks.require("rotation-ack", "REQ-KEY-05", ordered, otherwise=f"epoch {reply.epoch} was not ordered")
+    told = f"{reply.live} copy engines take traffic after a rotation, not one"
+    checks.require("engine-retirement", "REQ-KEY-04", reply.live == 1, otherwise=told)
+    link.take()
+    return KeyRotated(_MINT, link.session, link.keys.epoch)
 
 
-def kept(link: Link, defences: Defences) -> KeyRotated:
-    """Return what stands in for a rotation where there is none, because its defence is off.
-
-    Raises:
-        ProtocolError: no such defence is off.
-    """
-    if all(map(defences.stands, ("rotation-out", "rotation-in", "rotation-before-check", "fail-stop-on-reset"))):
-        raise ProtocolError("the key is to be rotated")
-    return KeyRotated(_MINT, link.name(link.keys))
-
-
-def fenced(link: Link, sealed: bytes | None, defences: Defences) -> ContextsFenced:
+def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
     """Establish that contexts are fenced, on the GPU's acknowledgement under the link key.
 
     Raises:
-        AuthenticationError: the acknowledgement does not verify, or there is none.
+        AuthenticationError: the acknowledgement does not verify.
         ProtocolError: it acknowledges something else.
     """
-    if defences.stands("fence-ack"):
-        reply = link.open(_present(sealed, "fence"))
-        if not isinstance(reply, Fenced):
-            raise ProtocolError(f"expected Fenced, found {type(reply).__name__}")
-    else:
-        link.disregard(Fenced)
-    return ContextsFenced(_MINT, link.name(link.keys))
+    checks.expect("fence-ack", "REQ-HOME-02", link.open(sealed), Fenced)
+    return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
-def fence_left_out(link: Link, defences: Defences) -> ContextsFenced:
-    """Return what stands in for a fence where there is none, because its defence is off.
-
-    Raises:
-        ProtocolError: no such defence is off.
-    """
-    if defences.stands("fence") and defences.stands("rotation-before-fence"):
-        raise ProtocolError("contexts are to be fenced")
-    return ContextsFenced(_MINT, link.name(link.keys))
-
-
-def scrubbed(link: Link, sealed: bytes | None, defences: Defences) -> BufferScrubbed:
+def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
     """Establish that the scrub happened, on the GPU's acknowledgement under the link key, never on a semaphore.
 
     Raises:
-        AuthenticationError: the acknowledgement does not verify, or there is none.
+        AuthenticationError: the acknowledgement does not verify.
         ProtocolError: it acknowledges something else.
     """
-    if defences.stands("scrub-ack"):
-        reply = link.open(_present(sealed, "scrub"))
-        if not isinstance(reply, Scrubbed):
-            raise ProtocolError(f"expected Scrubbed, found {type(reply).__name__}")
-        whole = defences.stands("scrub-buffer") and defences.stands("scrub-workspace")
-        if whole and reply.left:
-            raise ProtocolError(f"{reply.left} bytes are left after the scrub")
-    return BufferScrubbed(_MINT, link.name(link.keys))
+    reply = checks.expect("scrub-ack", "REQ-SCRUB-03", link.open(sealed), Scrubbed)
+    told = f"{reply.left} bytes are left after the scrub"
+    checks.require("scrub-workspace", "REQ-SCRUB-02", reply.left == 0, otherwise=told)
+    return BufferScrubbed(_MINT, link.session, link.keys.epoch)
 
 
-def verified(link: Link, sealed: bytes, expected: Expected, defences: Defences) -> MemoryVerified:
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a read-back should find; ``count`` is ``None`` where no holder returned one."""
+
+    code_digest: bytes
+    model_digest: bytes
+    count: int | None
+
+
+def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
     """Compare what the copy engine read back with what it should be.
 
     Raises:
         AuthenticationError: the reply does not verify under the link key.
         ProtocolError: code, model or counter differ.
     """
-    reply = link.open(sealed)
-    if not isinstance(reply, MemoryRead):
-        raise ProtocolError(f"expected a read-back, found {type(reply).__name__}")
-    if defences.stands("code-read-back") and sha384(reply.code) != expected.code_digest:
-        raise ProtocolError("code in GPU memory is not the orchestrator's")
-    if defences.stands("model-read-back") and sha384(reply.model) != expected.model_digest:
-        raise ProtocolError("the model in GPU memory is not the one last produced")
-    if defences.stands("received-count") and expected.count is not None and reply.received != expected.count:
-        raise ProtocolError(f"the GPU received {reply.received} messages, the holder sent {expected.count}")
-    return MemoryVerified(_MINT, link.name(link.keys))
-
-
-class Expected:
-    """What a read-back should find; ``count`` is ``None`` where no holder returned one."""
-
-    __slots__ = ("code_digest", "count", "model_digest")
-
-    def __init__(self, code_digest: bytes, model_digest: bytes, count: int | None) -> None:
-        self.code_digest = code_digest
-        self.model_digest = model_digest
-        self.count = count
-
-
-def _present(sealed: bytes | None, what: str) -> bytes:
-    if sealed is None:
-        raise AuthenticationError(f"acknowledgement of the {what}")
-    return sealed
+    found = checks.expect("code-read-back", "REQ-HOME-04", link.open(sealed), MemoryRead)
+    own, last = sha384(found.code) == expected.code_digest, sha384(found.model) == expected.model_digest
+    checks.require("code-read-back", "REQ-HOME-04", own, otherwise="code in GPU memory is not the orchestrator's")
+    told = "the model in GPU memory is not the one last produced"
+    checks.require("model-read-back", "REQ-HOME-05", last, otherwise=told)
+    told = f"the GPU received {found.received} messages, the holder sent {expected.count}"
+    checks.require("received-count", "REQ-HOME-06", expected.count in {None, found.received}, otherwise=told)
+    return MemoryVerified(_MINT, link.session, link.keys.epoch)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, verify_hmac_sha384
-from carnet_ref.device.commands import (
+from carnet_ref.device.engines import CopyEngines, Opened, Sealed
+from carnet_ref.device.mode import Mode
+from carnet_ref.keys import H100KeySchedule, KeySchedule, KeysError, LinkKeys, UsageLimits
+from carnet_ref.recorder import step
+from carnet_ref.spdm import SpdmError
+from carnet_ref.systems.gpu_travelling.device.commands import (
     Fence,
     ReadBack,
     Reply,
@@ -18,35 +24,28 @@ from carnet_ref.device.commands import (
     encode,
     parse_command,
 )
-from carnet_ref.device.engines import CopyEngines, Opened, Sealed
-from carnet_ref.device.gpu import Device, Mode
-from carnet_ref.keys import H100KeySchedule, KeysError, LinkKeys, UsageLimits, key_schedule
-from carnet_ref.keys.schedules import CHECKS
-from carnet_ref.recorder import step
-from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.roles.job import LAUNCH_LABEL, tagged, untagged
+from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
+from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import (
-    FOR_JOURNEY,
-    GPU,
-    ORCHESTRATOR,
-    PLATFORM,
-    Effect,
-    Event,
-    Frame,
-    Kind,
-    Note,
-    ProtocolError,
-    Remark,
-    Send,
-)
+from carnet_ref.transport.frames import PLATFORM, Effect, Event, Frame, Kind, Note, ProtocolError, Remark, Send
 from carnet_ref.wire.fields import split, to_number
 from carnet_ref.wire.reader import MalformedError
 
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
 _HEAD = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a GPU is made of: its device, its copy engines, and what they check before they follow an order."""
+
+    device: type[Device] = Device
+    engines: type[CopyEngines] = CopyEngines
+    checks: Checks = field(default_factory=Checks)
 
 
 class State:
@@ -105,13 +104,12 @@ class InSession(State):
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
         self.responder = responder
-        checks = frozenset(name for name in CHECKS if gpu.defences.stands(name))
         keys = H100KeySchedule.of_session(responder.secret())
         self.launch_key = keys.key(LAUNCH_LABEL)
         self.submitted = 0
-        schedule = key_schedule(gpu.schedule, keys, ORCHESTRATOR, checks)
-        self.engines = CopyEngines(schedule, gpu.defences, gpu.limits)
+        self.engines = self._engines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, gpu.hardware.checks))
 
+    @enforces("REQ-SETUP-02")
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Answer a request for evidence, or take a key as ordered and acknowledge under it."""
         if not orders:
@@ -122,6 +120,7 @@ class InSession(State):
         sealed = self.engines.acknowledge(encode(Rotated(keys.epoch, self.engines.live)), keys)
         return self, [Note(noted), Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)]
 
+    @enforces("REQ-DATA-02", "REQ-IV-02", "gpu-implicit-iv")
     def on_link(self, body: bytes) -> Transition:
         """Open the next message under the live key, and do what it says."""
         if len(body) < _HEAD:
@@ -153,6 +152,12 @@ class InSession(State):
         self.submitted += 1
         self.gpu.device.carry_out(Start(program))
         return self, self.gpu.leaked()
+
+    @enforces("REQ-KEY-04", "engine-retirement", "no-engine-reload", "atomic-rotation")
+    @enforces("REQ-KEY-07", "key-usage-limit")
+    def _engines(self, schedule: KeySchedule) -> CopyEngines:
+        """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
+        return self.gpu.hardware.engines(schedule, self.gpu.limits)
 
     def _received(self, opened: Opened, chunk: int) -> list[Effect]:
         if not chunk:
@@ -204,14 +209,14 @@ class Gpu:
         schedule: str,
         new_responder: Callable[[], Responder],
         trainer: Trainer,
-        defences: Defences = ALL,
         mode: Mode = Mode.CONFIDENTIAL,
         limits: UsageLimits | None = None,
+        hardware: Hardware = Hardware(),
     ) -> None:
         self.name = name
         self.schedule = schedule
         self.new_responder = new_responder
-        self.defences = defences
+        self.hardware = hardware
         self.limits = limits or UsageLimits.for_advantage()
         self._trainer = trainer
         self._attempt = 0
@@ -267,7 +272,7 @@ class Gpu:
         return AwaitsSession(self), [Note(noted)]
 
     def _boot(self, mode: Mode) -> Device:
-        return Device(mode, self._trainer, self.defences, self._written_out.append)
+        return self.hardware.device(mode, self._trainer, self._written_out.append)
 
 
 _EXECUTED = {Fence: "exec_fence", Train: "exec_train", Scrub: "exec_scrub"}

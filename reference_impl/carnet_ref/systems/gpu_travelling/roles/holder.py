@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from carnet_ref.crypto.primitives import CryptoError, Random
-from carnet_ref.device.commands import Write, encode
-from carnet_ref.keys import Budget, Direction, KeysError, KeyUsage, Sealer, UsageLimits
+from carnet_ref.keys import Budget, KeysError
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.device.commands import Write
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.names import GPU, HOLDER, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.appraising import accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
     Decline,
     Envelope,
-    Evidence,
     Grant,
     Hello,
     NoChannel,
+    OrchestratorEvidence,
     Proof,
     Record,
     Return,
@@ -30,11 +32,9 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     parse_envelope,
     parse_message,
 )
-from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, h2d_body
+from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
 from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import (
-    GPU,
-    ORCHESTRATOR,
     PLATFORM,
     Effect,
     Ended,
@@ -51,13 +51,12 @@ from carnet_ref.transport.frames import (
 )
 from carnet_ref.wire.reader import MalformedError
 
-HOLDER = "holder"
 _NONCE_BYTES = 32
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError)
 
 
 @dataclass(frozen=True, slots=True)
-class Stake:
+class HolderSetup:
     """What a holder brings: its name, its enrolment key, its data in chunks, and the manifest it agreed to.
 
     It asks for a channel again after ``patience`` seconds, and gives up after ``refusals`` channels that it refused.
@@ -69,14 +68,15 @@ class Stake:
     manifest: bytes
     patience: float = 30.0
     refusals: int = 8
-    defences: Defences = ALL
+    checks: Checks = field(default_factory=Checks)
+    link: type[BorrowedLink] = BorrowedLink
 
 
 @dataclass(slots=True)
-class Desk:
+class HolderState:
     """What a holder knows while it runs; ``accepted`` names every epoch it was ever granted."""
 
-    stake: Stake
+    setup: HolderSetup
     random: Random
     appraiser: QuoteAppraiser
     accepted: set[str] = field(default_factory=set)
@@ -88,10 +88,10 @@ class Desk:
 class State:
     """One state of a holder, named by what it awaits."""
 
-    __slots__ = ("desk",)
+    __slots__ = ("known",)
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, known: HolderState) -> None:
+        self.known = known
 
     def on_envelope(self, envelope: Envelope) -> Transition:
         """Take a channel message.
@@ -103,7 +103,7 @@ class State:
 
     def on_no_channel(self, name: bytes) -> Transition:
         """Ask for a channel if the other end has none at all."""
-        return (self, []) if name else hello(self.desk)
+        return (self, []) if name else hello(self.known)
 
     def on_proceed(self) -> Transition:
         """Go on where nothing is awaited."""
@@ -111,17 +111,17 @@ class State:
 
     def on_tick(self) -> Transition:
         """Ask for a channel again if none comes about."""
-        return hello(self.desk) if self.desk.now > self.desk.deadline else (self, [])
+        return hello(self.known) if self.known.now > self.known.deadline else (self, [])
 
 
 Transition = tuple[State, list[Effect]]
 
 
-def hello(desk: Desk) -> Transition:
+def hello(known: HolderState) -> Transition:
     """Ask the orchestrator for a channel."""
-    initiator, nonce = Initiator(desk.random), desk.random(_NONCE_BYTES)
-    desk.deadline = desk.now + desk.stake.patience
-    return AwaitsAnswer(desk, initiator, nonce), [_send(Hello(initiator.hello, nonce))]
+    initiator, nonce = Initiator(known.random), known.random(_NONCE_BYTES)
+    known.deadline = known.now + known.setup.patience
+    return AwaitsAnswer(known, initiator, nonce), [_send(Hello(initiator.hello, nonce))]
 
 
 class AwaitsAnswer(State):
@@ -129,8 +129,8 @@ class AwaitsAnswer(State):
 
     __slots__ = ("initiator", "nonce")
 
-    def __init__(self, desk: Desk, initiator: Initiator, nonce: bytes) -> None:
-        super().__init__(desk)
+    def __init__(self, known: HolderState, initiator: Initiator, nonce: bytes) -> None:
+        super().__init__(known)
         self.initiator = initiator
         self.nonce = nonce
 
@@ -138,14 +138,14 @@ class AwaitsAnswer(State):
         """Make the channel; who is at the other end is not known yet."""
         if not isinstance(envelope, Answer) or envelope.to != self.initiator.hello:
             return self, []
-        return AwaitsEvidence(self.desk, self.initiator.finish(envelope.share), self.nonce), []
+        return AwaitsEvidence(self.known, self.initiator.finish(envelope.share), self.nonce), []
 
 
 class _InChannel(State):
     __slots__ = ("channel", "nonce")
 
-    def __init__(self, desk: Desk, channel: Channel, nonce: bytes) -> None:
-        super().__init__(desk)
+    def __init__(self, known: HolderState, channel: Channel, nonce: bytes) -> None:
+        super().__init__(known)
         self.channel = channel
         self.nonce = nonce
 
@@ -155,7 +155,7 @@ class _InChannel(State):
             return self, []
         message = parse_message(self.channel.open(envelope.sealed))
         match message:
-            case Evidence():
+            case OrchestratorEvidence():
                 return self.on_evidence(message)
             case Grant():
                 return self.on_grant(message)
@@ -163,20 +163,18 @@ class _InChannel(State):
 
     def on_no_channel(self, name: bytes) -> Transition:
         """Ask for another channel if this one is lost at the other end."""
-        return (self, []) if name not in {b"", self.channel.name} else hello(self.desk)
+        return (self, []) if name not in {b"", self.channel.name} else hello(self.known)
 
-    def on_evidence(self, shown: Evidence) -> Transition:
+    def on_evidence(self, shown: OrchestratorEvidence) -> Transition:
         """Check that the other end is the orchestrator, with the GPU and the job that it says; prove who this is.
 
         The proof is given each time: the one before may be lost.
         """
-        desk, stake = self.desk, self.desk.stake
-        accept_orchestrator(
-            shown.evidence, self.channel.exporter, self.nonce, stake.manifest, desk.appraiser, stake.defences
-        )
-        desk.refused = 0
-        proof = Proof(prove_enrolment(stake.key, self.channel.exporter))
-        return AwaitsGrant(desk, self.channel, self.nonce, shown.session), [self.send(proof)]
+        known, setup = self.known, self.known.setup
+        accept_orchestrator(shown.evidence, self.channel.exporter, self.nonce, setup.manifest, known.appraiser)
+        known.refused = 0
+        proof = Proof(prove_enrolment(setup.key, self.channel.exporter))
+        return AwaitsGrant(known, self.channel, self.nonce, shown.session), [self.send(proof)]
 
     def on_grant(self, grant: Grant) -> Transition:
         """Refuse a grant.
@@ -202,27 +200,32 @@ class AwaitsGrant(_InChannel):
 
     __slots__ = ("session",)
 
-    def __init__(self, desk: Desk, channel: Channel, nonce: bytes, session: str) -> None:
-        super().__init__(desk, channel, nonce)
+    def __init__(self, known: HolderState, channel: Channel, nonce: bytes, session: str) -> None:
+        super().__init__(known, channel, nonce)
         self.session = session
 
     def on_grant(self, grant: Grant) -> Transition:
         """Accept a grant for the session that was attested, once; decline one whose budget is too small."""
-        desk, name, defences = self.desk, epoch_name(grant), self.desk.stake.defences
-        if grant.session != self.session:
-            raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
-        if (grant.d2h and defences.stands("h2d-half-only")) or (grant.launch and defences.stands("launch-key-kept")):
-            raise ProtocolError("a grant of more than the host-to-device half")
-        if name in desk.accepted and defences.stands("grant-once"):
-            raise ProtocolError(f"the grant of {name} was accepted before")
-        chunks = desk.stake.chunks(grant.round)
+        self._check(grant)
+        known, name = self.known, epoch_name(grant)
+        chunks = known.setup.chunks(grant.round)
         needs = Budget.of(len(chunk) + FRAMING for chunk in chunks)
         if not grant.budget.covers(needs):
             return self, [self.send(Decline(grant.session, grant.epoch, needs))]
-        desk.accepted.add(name)
-        noted = step("accept_grant", HOLDER, a=desk.stake.name, p=ORCHESTRATOR, k=name, v=grant.start)
-        provides = Provides(desk, self.channel, self.nonce, grant, chunks)
+        known.accepted.add(name)
+        noted = step("accept_grant", HOLDER, a=known.setup.name, p=ORCHESTRATOR, k=name, v=grant.start)
+        provides = Provides(known, self.channel, self.nonce, grant, chunks)
         return provides, [Persist("accepted", name.encode()), Note(noted), Proceed()]
+
+    @enforces("REQ-GRANT-04")
+    def _check(self, grant: Grant) -> None:
+        if grant.session != self.session:
+            raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
+        checks, name = self.known.setup.checks, epoch_name(grant)
+        more, again = "a grant of more than the host-to-device half", f"the grant of {name} was accepted before"
+        checks.require("h2d-half-only", "REQ-GRANT-03", not grant.d2h, otherwise=more)
+        checks.require("launch-key-kept", "REQ-GRANT-03", not grant.launch, otherwise=more)
+        checks.require("grant-once", "REQ-GRANT-05", name not in self.known.accepted, otherwise=again)
 
     def on_tick(self) -> Transition:
         """Wait on: a turn may be long in coming."""
@@ -235,57 +238,56 @@ class Provides(_InChannel):
     No more of the key is used than the grant's budget.
     """
 
-    __slots__ = ("chunks", "grant", "sealer", "sent", "size", "usage")
+    __slots__ = ("chunks", "grant", "link", "sent", "size")
 
-    def __init__(self, desk: Desk, channel: Channel, nonce: bytes, grant: Grant, chunks: tuple[bytes, ...]) -> None:
-        super().__init__(desk, channel, nonce)
+    def __init__(
+        self, known: HolderState, channel: Channel, nonce: bytes, grant: Grant, chunks: tuple[bytes, ...]
+    ) -> None:
+        super().__init__(known, channel, nonce)
         self.grant = grant
         self.chunks = chunks
-        self.usage = KeyUsage(UsageLimits.within(grant.budget))
-        self.sealer = self._sealer_from_start()
+        self.link = known.setup.link(grant.keys(known.setup.name), grant.start, grant.budget)
         self.sent = 0
         self.size = 0
 
+    @enforces("REQ-DATA-01")
     def on_proceed(self) -> Transition:
         """Seal the next chunk; after the last, give the GPU back with the count used."""
         if self.sent == len(self.chunks):
             return self._give_back()
-        if not self.desk.stake.defences.stands("sender-iv-monotonic"):
-            self.sealer = self._sealer_from_start()
-        data, slot, name = self.chunks[self.sent], self.sealer.ivs.message, self.desk.stake.name
-        sealed = self.sealer.seal(encode(Write(self.grant.address + self.size, self.sent + 1, data)))
+        data, name = self.chunks[self.sent], self.known.setup.name
+        slot, body = self.link.seal(Write(self.grant.address + self.size, self.sent + 1, data))
         self.sent += 1
         self.size += len(data)
         chunk = f"{name}'s chunk {self.sent}"
         epoch, start = epoch_name(self.grant), self.grant.start
         noted = step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk)
-        frame = Send(GPU, Kind.H2D, h2d_body(self.grant.engine, slot, sealed))
-        return self, [Persist("used", f"{epoch} {slot}".encode()), Note(noted), frame, Proceed()]
+        used = Persist("used", f"{epoch} {slot}".encode())
+        return self, [used, Note(noted), Send(GPU, Kind.H2D, body), Proceed()]
 
-    def _sealer_from_start(self) -> Sealer:
-        keys = self.grant.keys(self.desk.stake.name)
-        return Sealer(keys.h2d, keys.ivs(Direction.H2D, self.grant.start), self.usage)
-
+    @enforces("REQ-RETURN-01")
     def _give_back(self) -> Transition:
-        grant, name = self.grant, self.desk.stake.name
-        count = self.sealer.ivs.message
+        grant, name = self.grant, self.known.setup.name
+        count = self.link.count
         noted = step("give_back", HOLDER, a=name, p=ORCHESTRATOR, k=epoch_name(grant), s=grant.start, n=count)
         frame = self.send(Return(grant.session, grant.epoch, count, self.size))
-        state = AwaitsGrant(self.desk, self.channel, self.nonce, grant.session)
+        state = AwaitsGrant(self.known, self.channel, self.nonce, grant.session)
         return state, [Persist("finished", epoch_name(grant).encode()), Note(noted), frame]
 
 
 class Holder:
     """A holder's state machine."""
 
-    def __init__(self, stake: Stake, random: Random, appraiser: QuoteAppraiser, accepted: Iterable[str] = ()) -> None:
-        self.desk = Desk(stake, random, appraiser, set(accepted))
-        self.state: State = State(self.desk)
+    def __init__(
+        self, setup: HolderSetup, random: Random, appraiser: QuoteAppraiser, accepted: Iterable[str] = ()
+    ) -> None:
+        self.known = HolderState(setup, random, appraiser, set(accepted))
+        self.state: State = State(self.known)
 
     def begin(self, now: float) -> list[Effect]:
         """Ask for a channel."""
-        self.desk.now = now
-        self.state, effects = hello(self.desk)
+        self.known.now = now
+        self.state, effects = hello(self.known)
         return effects
 
     def handle(self, event: Event) -> tuple[State, list[Effect]]:
@@ -299,10 +301,14 @@ class Holder:
             self.state, effects = self._start_again(str(error))
         return self.state, effects
 
+    def outcome(self) -> Mapping[str, Any]:
+        """Return nothing: what a holder did is in its journal."""
+        return {}
+
     def _on_event(self, event: Event) -> Transition:
         match event:
             case Tick(now):
-                self.desk.now = max(now, self.desk.now)
+                self.known.now = max(now, self.known.now)
                 return self.state.on_tick()
             case Proceed():
                 return self.state.on_proceed()
@@ -312,14 +318,14 @@ class Holder:
                     return self.state.on_no_channel(envelope.channel)
                 return self.state.on_envelope(envelope)
             case Frame(source=source, kind=Kind.FAULT) if source == PLATFORM:
-                return hello(self.desk)
+                return hello(self.known)
         return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
 
     def _start_again(self, reason: str) -> Transition:
-        self.desk.refused += 1
-        if self.desk.refused > self.desk.stake.refusals:
-            return State(self.desk), [Ended(f"{self.desk.refused} channels failed, the last one because of {reason}")]
-        state, effects = hello(self.desk)
+        self.known.refused += 1
+        if self.known.refused > self.known.setup.refusals:
+            return State(self.known), [Ended(f"{self.known.refused} channels failed, the last one because of {reason}")]
+        state, effects = hello(self.known)
         return state, [Remark(f"channel given up: {reason}"), *effects]
 
 

@@ -1,15 +1,15 @@
-"""The orchestrator's end of the link: both halves, the key that a rotation is under way to, and each key's use."""
+"""The ends of the link that send to the GPU: the orchestrator's with both halves, a holder's with what it borrowed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from carnet_ref.crypto.primitives import AuthenticationError, Random
-from carnet_ref.device.commands import Command, Reply, Write, encode, parse_reply, size_of
 from carnet_ref.device.memory import CAPACITY
 from carnet_ref.keys import Budget, Direction, KeyLedger, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer, UsageLimits
 from carnet_ref.keys.iv import LAST_MESSAGE
-from carnet_ref.systems.gpu_travelling.defences import Defences
+from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
+from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.wire.fields import number
 
 FRAMING = size_of(Write(0, 0, b""))
@@ -19,13 +19,17 @@ TURN = Budget(messages=CAPACITY // 16, units=CAPACITY // 4)
 
 
 @dataclass(slots=True)
-class _Outgoing:
+class Outgoing:
+    """The half to the device, and where its counter is."""
+
     keys: LinkKeys
     sealer: Sealer
 
 
 @dataclass(slots=True)
-class _Incoming:
+class Incoming:
+    """The half from the device, and where its counter is."""
+
     keys: LinkKeys
     opener: Opener
 
@@ -38,12 +42,9 @@ class Link:
     """
 
     __slots__ = (
-        "_defences",
-        "_disregarded",
         "_home",
         "_incoming",
         "_ledger",
-        "_lent",
         "_lent_out",
         "_outgoing",
         "_pending",
@@ -52,19 +53,14 @@ class Link:
         "session",
     )
 
-    def __init__(
-        self, session: str, schedule: KeySchedule, launch_key: bytes, defences: Defences, limits: UsageLimits
-    ) -> None:
+    def __init__(self, session: str, schedule: KeySchedule, launch_key: bytes, limits: UsageLimits) -> None:
         self.session = session
         self.launch_key = launch_key
-        self._disregarded: list[type[Reply]] = []
         self._home = schedule.keys.owner
-        self._lent: tuple[bytes, LinkKeys] | None = None
         self._schedule = schedule
-        self._defences = defences
-        self._ledger = KeyLedger(limits.under(defences))
+        self._ledger = KeyLedger(limits)
         self._lent_out = Budget()
-        self._pending: _Incoming | None = None
+        self._pending: Incoming | None = None
         self._incoming = self._receiving(schedule.keys)
         self._outgoing = self._sending(schedule.keys)
 
@@ -92,19 +88,20 @@ class Link:
         """Return the name of an epoch."""
         return f"{self.session}/{keys.epoch}"
 
+    @enforces("REQ-KEY-01", "fresh-key")
     def draw(self, owner: str, random: Random) -> bytes:
         """Return the order that rotates to a key of ``owner``, never used before, and expect its acknowledgement.
 
         Raises:
             KeysError: the schedule has no key for ``owner`` in this session.
         """
-        lent = self._lent if owner != self._home and not self._defences.stands("fresh-key") else None
-        order = lent[0] if lent else self._schedule.order(owner, random)
-        keys = replace(lent[1], owner=owner) if lent else self._schedule.follow(order)
-        if owner != self._home:
-            self._lent = order, keys
-        self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
+        order = self._schedule.order(owner, random)
+        self.expect(self._schedule.follow(order))
         return order
+
+    def expect(self, keys: LinkKeys) -> None:
+        """Expect an acknowledgement under ``keys``; those in use keep their counters."""
+        self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
 
     def acknowledge(self, sealed: bytes) -> Reply:
         """Return the acknowledgement of the rotation under way; it has to verify under the new key.
@@ -115,42 +112,32 @@ class Link:
         """
         if self._pending is None:
             raise AuthenticationError("acknowledgement of a rotation that was never ordered")
-        reply = parse_reply(self._pending.opener.open(sealed))
-        self._disregarded.clear()
-        return reply
+        return parse_reply(self._pending.opener.open(sealed))
 
-    def disregard(self, kind: type[Reply]) -> None:
-        """Expect, and do not wait for, one reply of this kind."""
-        self._disregarded.append(kind)
-
-    def disregards(self, sealed: bytes) -> bool:
-        """Return whether the next message is the reply that nobody waits for any more.
-
-        Raises:
-            AuthenticationError: it is not the next reply.
-        """
-        if not self._disregarded or (self._pending is not None and _verifies(self._pending, sealed)):
-            return False
-        return isinstance(self.open(sealed), self._disregarded.pop(0))
-
-    def take(self, inward: bool) -> None:
+    @enforces("REQ-KEY-06", "rotation-in-h2d", "rotation-in-d2h")
+    def take(self) -> None:
         """Go on under the pending key, in both directions; one that stays keeps its counters."""
         pending, self._pending = self._pending, None
-        if pending is None or pending is self._incoming:
-            return
-        if not inward or self._defences.stands("rotation-in-h2d"):
-            self._outgoing = self._sending(pending.keys)
-        if not inward or self._defences.stands("rotation-in-d2h"):
-            self._incoming = pending
+        if pending is not None and pending is not self._incoming:
+            self.send_under(pending.keys)
+            self.receive_under(pending)
 
+    def send_under(self, keys: LinkKeys) -> None:
+        """Protect what goes to the device under ``keys``, counted from the start."""
+        self._outgoing = self._sending(keys)
+
+    def receive_under(self, pending: Incoming) -> None:
+        """Take what comes from the device under the key of a rotation."""
+        self._incoming = pending
+
+    @enforces("REQ-IV-01", "sender-iv-monotonic")
+    @enforces("REQ-KEY-07", "key-usage-limit")
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
         Raises:
             KeysError: the key has protected as much as it may, or has no IV left.
         """
-        if not self._defences.stands("sender-iv-monotonic"):
-            self._outgoing = self._sending(self.keys)
         sealer = self._outgoing.sealer
         slot = sealer.ivs.message
         return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode(command)))
@@ -164,6 +151,7 @@ class Link:
         """
         return parse_reply(self._incoming.opener.open(sealed))
 
+    @enforces("REQ-IV-03")
     def count_borrowed(self, count: int, size: int) -> None:
         """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
 
@@ -195,21 +183,43 @@ class Link:
         keys = self._schedule.used_again(owner)
         return self._ledger.unused() if keys is None else self._ledger.usage(keys, way)
 
-    def _receiving(self, keys: LinkKeys) -> _Incoming:
-        return _Incoming(keys, Opener(keys.d2h, keys.ivs(Direction.D2H), self._ledger.usage(keys, Direction.D2H)))
+    def _receiving(self, keys: LinkKeys) -> Incoming:
+        return Incoming(keys, Opener(keys.d2h, keys.ivs(Direction.D2H), self._ledger.usage(keys, Direction.D2H)))
 
-    def _sending(self, keys: LinkKeys) -> _Outgoing:
-        return _Outgoing(keys, Sealer(keys.h2d, keys.ivs(Direction.H2D), self._ledger.usage(keys, Direction.H2D)))
+    def _sending(self, keys: LinkKeys) -> Outgoing:
+        return Outgoing(keys, Sealer(keys.h2d, keys.ivs(Direction.H2D), self._ledger.usage(keys, Direction.H2D)))
 
 
-def _verifies(incoming: _Incoming, sealed: bytes) -> bool:
-    """Whether a message is the next one under these keys; no IV is counted."""
-    at = incoming.opener.ivs.message
-    try:
-        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at), incoming.opener.usage).open(sealed)
-    except AuthenticationError:
-        return False
-    return True
+class BorrowedLink:
+    """A holder's end of the link: the half that a grant lends, from the IV it names, for no more than its budget."""
+
+    __slots__ = ("_keys", "_sealer", "_start", "_usage")
+
+    def __init__(self, keys: LinkKeys, start: int, budget: Budget) -> None:
+        self._keys = keys
+        self._start = start
+        self._usage = KeyUsage(UsageLimits.within(budget))
+        self.count_from_start()
+
+    @property
+    def count(self) -> int:
+        """The counter value that the next message goes under: how many are used, from the first of the epoch on."""
+        return self._sealer.ivs.message
+
+    def count_from_start(self) -> None:
+        """Begin at the counter value that the grant names."""
+        self._sealer = Sealer(self._keys.h2d, self._keys.ivs(Direction.H2D, self._start), self._usage)
+
+    @enforces("REQ-IV-01", "sender-iv-monotonic")
+    @enforces("REQ-KEY-07", "key-usage-limit")
+    def seal(self, command: Command) -> tuple[int, bytes]:
+        """Return the counter value a command goes under and the frame body that carries it.
+
+        Raises:
+            KeysError: the budget is used up, or the key has no IV left.
+        """
+        slot = self.count
+        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode(command)))
 
 
 def h2d_body(engine: int, slot: int, sealed: bytes) -> bytes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, Final
+
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling.roles.admission import Attest, Reception
+from carnet_ref.systems.gpu_travelling.roles.admission import Admission, Attest
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Decline,
     Hello,
@@ -14,27 +17,25 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Return,
     parse_envelope,
 )
-from carnet_ref.systems.gpu_travelling.roles.custody import Back, NeedsSession, too_low
-from carnet_ref.systems.gpu_travelling.roles.job import (
-    ATTEMPTS,
-    Job,
-    Progress,
-    State,
-    Terms,
-    Tools,
-    Transition,
-    untagged,
+from carnet_ref.systems.gpu_travelling.roles.custody import too_low
+from carnet_ref.systems.gpu_travelling.roles.inputs import (
+    Admitted,
+    Declined,
+    Input,
+    LinkMessage,
+    OwnTurn,
+    ReportOutside,
+    Returned,
+    Semaphore,
+    SessionMessage,
+    TimePassed,
 )
-from carnet_ref.systems.gpu_travelling.roles.returning import begin_home
-from carnet_ref.systems.gpu_travelling.roles.setup import (
-    Stopped,
-    evidence_for,
-    open_session,
-    renew,
-    reset_gpu,
-    restart,
-    route_home,
-)
+from carnet_ref.systems.gpu_travelling.roles.job import Job, Progress, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
+from carnet_ref.systems.gpu_travelling.roles.returning import route_back
+from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS, untagged
+from carnet_ref.systems.gpu_travelling.roles.setup import evidence_for, reset_gpu
+from carnet_ref.systems.gpu_travelling.roles.states import OrchestratorState, Stopped, Transition
 from carnet_ref.transport.frames import (
     PLATFORM,
     Effect,
@@ -50,30 +51,48 @@ from carnet_ref.wire.reader import MalformedError
 
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
 """What ends a session, or a channel, when it comes up there."""
+SECURE: Final = Procedures()
+"""The steps as the specification asks for them, with every check."""
 
 
 class Orchestrator:
-    """The orchestrator's state machine."""
+    """The orchestrator's state machine: opens what events carry, and takes it as its procedures say."""
 
-    def __init__(self, terms: Terms, tools: Tools, progress: Progress | None = None, resumed: bool = False) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        tools: Tools,
+        progress: Progress | None = None,
+        resumed: bool = False,
+        procedures: Procedures = SECURE,
+    ) -> None:
         first = Progress(0, (), 0, tools.trainer.first_model())
-        reception = Reception(terms.enrolled, tools.random, terms.defences)
+        admission = Admission(terms.enrolled, tools.random, procedures.checks)
         manifest = terms.manifest(tools.trainer).encode()
-        self.job = Job(terms, tools, progress or first, reception, manifest)
-        self.job.attempt = tools.random(1)[0] % ATTEMPTS
+        job = Job(terms, tools, progress or first, admission, manifest, attempt=tools.random(1)[0] % ATTEMPTS)
         self.resumed = resumed
-        self.state: State = Stopped(self.job)
+        self.procedures = procedures
+        self.state: OrchestratorState = Stopped(job)
+
+    @property
+    def job(self) -> Job:
+        """The job as it is now."""
+        return self.state.job
 
     def begin(self, now: float) -> list[Effect]:
         """Ask holders for channels and open a session; after a restart, have the GPU routed back and reset first."""
-        self.job.now = now
-        effects: list[Effect] = [*self.job.reception.invite()]
+        effects: list[Effect] = [*self.job.admission.invite()]
         if self.resumed:
-            effects += [route_home(), reset_gpu()]
-        self.state, opened = open_session(self.job)
+            effects += [route_back(), reset_gpu()]
+        self.state, opened = self.procedures.open_session(replace(self.job, now=now))
         return effects + opened
 
-    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+    def outcome(self) -> dict[str, Any]:
+        """Return what was trained: losses, bytes provided, and the model's digest."""
+        progress = self.job.progress
+        return {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
+
+    def handle(self, event: Event) -> tuple[OrchestratorState, list[Effect]]:
         """Take an event, and return the new state and what is to be done.
 
         A failure in the session with the GPU is fail-stop; one in a holder's channel ends that channel.
@@ -82,45 +101,48 @@ class Orchestrator:
             self.state, effects = self._on_event(event)
         except Failure as error:
             self.state, effects = self._failed(error)
-        if isinstance(self.state, NeedsSession):
-            self.state, more = renew(self.job, self.state.for_journey)
-            effects = [*effects, *more]
         return self.state, effects
 
     def _failed(self, error: Exception) -> Transition:
         """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""
         if isinstance(error, KeyExhaustedError) and not self.job.lendings:
             return too_low(self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key")
-        return restart(self.job, str(error))
+        return self.procedures.restart(self.state, str(error))
 
     def _on_event(self, event: Event) -> Transition:
         match event:
             case Tick(now):
-                self.job.now = max(now, self.job.now)
-                return self.state.on_tick()
+                self.state = replace(self.state, job=replace(self.job, now=max(now, self.job.now)))
+                return self._take(TimePassed())
             case Proceed():
-                return begin_home(self.job) if isinstance(self.state, Back) else self.state.on_proceed()
-            case Frame(kind=Kind.CHANNEL):
-                return self._on_channel(event)
-            case Frame(kind=Kind.SESSION):
-                return self._on_session(event.body)
-            case Frame(kind=Kind.D2H):
-                return self._on_link(event.body)
-            case Frame(kind=Kind.SEMAPHORE):
-                return self.state.on_semaphore(event.body.decode("ascii", "replace"))
-            case Frame(kind=Kind.REPORT):
-                return self.state.on_report_outside(event.body)
-            case Frame(source=source, kind=Kind.FAULT) if source == PLATFORM:
-                return self._reconnected()
-            case Frame(kind=Kind.FAULT):
-                return self._on_fault(event.body)
-        return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
+                return self._take(OwnTurn())
+            case Frame():
+                return self._on_frame(event)
+
+    def _on_frame(self, frame: Frame) -> Transition:
+        match frame.kind:
+            case Kind.CHANNEL:
+                return self._on_channel(frame)
+            case Kind.SESSION:
+                return self._on_session(frame.body)
+            case Kind.D2H:
+                return self._take(LinkMessage(frame.body))
+            case Kind.SEMAPHORE:
+                return self._take(Semaphore(frame.body.decode("ascii", "replace")))
+            case Kind.REPORT:
+                return self._take(ReportOutside(frame.body))
+            case Kind.FAULT:
+                return self._reconnected() if frame.source == PLATFORM else self._on_fault(frame.body)
+        return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
+
+    def _take(self, event: Input) -> Transition:
+        return self.procedures.take(self.state, event)
 
     def _on_session(self, body: bytes) -> Transition:
         _, attempt, message = untagged(body)
         if attempt != self.job.attempt:
             return self.state, [Remark("ignored: an answer to a session that was given up")]
-        return self.state.on_session(message)
+        return self._take(SessionMessage(message))
 
     def _on_fault(self, body: bytes) -> Transition:
         if body and untagged(body)[1] != self.job.attempt:
@@ -129,14 +151,9 @@ class Orchestrator:
 
     def _reconnected(self) -> Transition:
         """Start from nothing: what was on its way is lost, in the session and in every channel."""
-        invited = self.job.reception.invite()
-        state, effects = restart(self.job, "the platform was gone")
+        invited = self.job.admission.invite()
+        state, effects = self.procedures.restart(self.state, "the platform was gone")
         return state, [*effects, *invited]
-
-    def _on_link(self, sealed: bytes) -> Transition:
-        if self.job.link is not None and self.job.link.disregards(sealed):
-            return self.state, []
-        return self.state.on_link(sealed)
 
     def _on_channel(self, frame: Frame) -> Transition:
         """Take a channel message; what is wrong with it concerns that channel alone."""
@@ -144,26 +161,26 @@ class Orchestrator:
         try:
             envelope = parse_envelope(frame.body)
             if isinstance(envelope, Hello):
-                return self.state, self.job.reception.answer(holder, envelope, self._attest())
+                return self.state, self.job.admission.answer(holder, envelope, self._attest())
         except Failure as error:
             return self.state, [Remark(f"channel of {holder}: {error}")]
         return self._on_record(holder, envelope) if isinstance(envelope, Record) else (self.state, [])
 
     def _on_record(self, holder: str, record: Record) -> Transition:
-        reception = self.job.reception
+        admission = self.job.admission
         try:
-            message = reception.take(holder, record)
+            message = admission.take(holder, record)
             if not isinstance(message, Return | Decline | Proof | None):
                 raise ProtocolError(f"{type(message).__name__} is not for the orchestrator")
         except Failure as error:
-            return self.state, [Remark(f"channel of {holder}: {error}"), *reception.forget(holder, record)]
+            return self.state, [Remark(f"channel of {holder}: {error}"), *admission.forget(holder, record)]
         match message:
             case None:
-                return self.state.on_admitted(holder)
+                return self._take(Admitted(holder))
             case Return():
-                return self.state.on_return(holder, message)
+                return self._take(Returned(holder, message))
             case Decline():
-                return self.state.on_decline(holder, message)
+                return self._take(Declined(holder, message))
         return self.state, []
 
     def _attest(self) -> Attest | None:

@@ -70,8 +70,8 @@ class Responder(SessionEnd, Protocol):
 class GpuAppraiser(Protocol):
     """Appraises a GPU's report step by step."""
 
-    def appraise(self, evidence: GpuEvidence, nonce: bytes, waived: frozenset[str]) -> Appraisal:
-        """Return the steps, less those that are ``waived``; claims hold ``device``, ``mode`` and ``key``."""
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        """Return the steps; claims hold ``device``, ``mode`` and ``key``."""
 
 
 class Quoter(Protocol):
@@ -84,7 +84,5 @@ class Quoter(Protocol):
 class QuoteAppraiser(Protocol):
     """Appraises the orchestrator's composite evidence step by step."""
 
-    def appraise(
-        self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, waived: frozenset[str]
-    ) -> Appraisal:
-        """Return the steps, without those that the ``waived`` defences are."""
+    def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
+        """Return the steps."""

@@ -7,7 +7,9 @@ that does not fit under new keys fits under none.
 
 from __future__ import annotations
 
-from carnet_ref.device.commands import (
+from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.keys import Budget, Direction, KeyUsage, UsageState
+from carnet_ref.systems.gpu_travelling.device.commands import (
     Command,
     Fence,
     Fenced,
@@ -22,10 +24,8 @@ from carnet_ref.device.commands import (
     Upload,
     size_of,
 )
-from carnet_ref.device.programs import TRAINING_CODE
-from carnet_ref.keys import Budget, Direction, KeyUsage, UsageState
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.job import Job
-from carnet_ref.transport.frames import ORCHESTRATOR
 
 _ANY_CHUNK = Budget.of([0])
 _AWAY = {Direction.H2D: _ANY_CHUNK, Direction.D2H: Budget.of([size_of(Rotated(0, 1))])}

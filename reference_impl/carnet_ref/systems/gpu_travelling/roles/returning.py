@@ -1,265 +1,180 @@
-"""Home: what the orchestrator does between a return and the next journey, one state for each answer it awaits."""
+"""Home: what the orchestrator does between a return and the next journey, one state for each answer it awaits.
+
+The order of the steps is the defence. The link is rotated first, in both directions, so that whatever the last holder
+still sends or forges is dead; only then are contexts fenced, and code and model uploaded and checked.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.commands import Fence, ReadBack, Scrub, Scrubbed, Train, Trained, Upload
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.device.commands import Fence, ReadBack, Scrub, Train, Trained, Upload
+from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.custody import lend
-from carnet_ref.systems.gpu_travelling.roles.facts import ContextsFenced, Expected, KeyRotated, MemoryVerified
-from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, State, Transition
-from carnet_ref.systems.gpu_travelling.roles.return_order import Stage, stages
-from carnet_ref.transport.frames import (
-    ORCHESTRATOR,
-    PLATFORM,
-    Effect,
-    Kind,
-    Note,
-    Persist,
-    Proceed,
-    ProtocolError,
-    Remark,
-    Send,
+from carnet_ref.systems.gpu_travelling.roles.custody import Lending
+from carnet_ref.systems.gpu_travelling.roles.facts import (
+    BufferScrubbed,
+    ContextsFenced,
+    Expected,
+    KeyRotated,
+    MemoryVerified,
 )
+from carnet_ref.systems.gpu_travelling.roles.inputs import LinkMessage, OwnTurn
+from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, Progress
+from carnet_ref.systems.gpu_travelling.roles.states import (
+    AwaitsFence,
+    AwaitsReadBack,
+    AwaitsRotationIn,
+    AwaitsScrub,
+    AwaitsTraining,
+    Back,
+    Established,
+    HomeStep,
+    Transition,
+)
+from carnet_ref.transport.frames import PLATFORM, Kind, Note, Persist, ProtocolError, Remark, Send
 
 
-@dataclass(frozen=True, slots=True)
-class Established:
-    """What homecoming has established so far."""
+class Returning(Lending):
+    """The steps from a GPU that is back to one that is clean."""
 
-    rotated: KeyRotated | None = None
-    fenced: ContextsFenced | None = None
-    verified: MemoryVerified | None = None
+    def begin_home(self, state: Back, event: OwnTurn) -> Transition:
+        """Begin with the first step on the way home."""
+        return self.go_on(state.job, self.steps_home(first=False), Established())
 
+    def begin_at_home(self, job: Job) -> Transition:
+        """Begin in a new session: nobody had the GPU, so there is nothing to rotate away from."""
+        return self.go_on(job, self.steps_home(first=True), Established())
 
-def begin_home(job: Job) -> Transition:
-    """Go through the stages of homecoming, from the first."""
-    order = stages(job.terms.defences, job.custody is Custody.NONE)
-    return _go_on(job, order, Established())
+    @enforces("REQ-KEY-06", "rotation-in", "rotation-before-check", "rotation-before-fence")
+    def steps_home(self, first: bool) -> tuple[HomeStep, ...]:
+        """Return the steps in order; the rotation comes before everything else."""
+        at_home: tuple[HomeStep, ...] = (self.fence, self.upload, self.read_back)
+        return at_home if first else (self.rotate_in, *at_home)
 
+    def go_on(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+        """Take the first of the steps left; after the last, train or scrub."""
+        job = job.waiting(job.terms.patience)
+        if not left:
+            return self.at_home(job, so_far)
+        return left[0](job, left[1:], so_far)
 
-def _go_on(job: Job, left: tuple[Stage, ...], so_far: Established) -> Transition:
-    job.redo = lambda: _go_on(job, left, so_far)
-    job.wait(job.terms.patience)
-    if not left:
-        return _at_home(job, so_far)
-    stage, rest = left[0], left[1:]
-    match stage:
-        case Stage.ROTATE | Stage.ROTATE_LATE | Stage.ROTATE_AFTER_FENCE:
-            return _rotate_in(job, stage, rest, so_far)
-        case Stage.FENCE | Stage.FENCE_EARLY:
-            return _fence(job, stage, rest, so_far)
-        case Stage.UPLOAD:
-            return _upload(job, rest, so_far)
-        case Stage.READ_BACK:
-            return _read_back(job, rest, so_far)
-    return _skip(job, stage, rest, so_far)
+    # -- steps ------------------------------------------------------------------------------------
 
+    def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+        """Give the link a key of the orchestrator's own, in both directions."""
+        order = job.live.draw(ORCHESTRATOR, job.tools.random)
+        noted = Note(step("rotate_in", ORCHESTRATOR, k=job.live.pending_name))
+        state = AwaitsRotationIn(job, self.rotate_in, left, so_far)
+        return state, [noted, route_back(), job.command(order)]
 
-def _skip(job: Job, stage: Stage, rest: tuple[Stage, ...], so_far: Established) -> Transition:
-    """Go on without a step that a weaker design leaves out."""
-    effects: list[Effect] = []
-    if stage is Stage.KEEP_KEY:
-        effects.append(_route_back())
-    if stage in {Stage.SKIP_FENCE, Stage.RELY_ON_EARLY_FENCE}:
-        so_far = replace(so_far, fenced=facts.fence_left_out(job.live, job.terms.defences))
-    if stage in {Stage.KEEP_KEY, Stage.CHECK_FIRST}:
-        so_far = replace(so_far, rotated=facts.kept(job.live, job.terms.defences))
-    state, more = _go_on(job, rest, so_far)
-    return state, [Note(step(_NAMES[stage], ORCHESTRATOR)), *effects, *more]
-
-
-_NAMES = {
-    Stage.KEEP_KEY: "keep_key_in",
-    Stage.CHECK_FIRST: "check_first",
-    Stage.RELY_ON_EARLY_FENCE: "rely_on_early_fence",
-    Stage.SKIP_FENCE: "skip_fence",
-    Stage.ROTATE: "rotate_in",
-    Stage.ROTATE_LATE: "rotate_late",
-    Stage.ROTATE_AFTER_FENCE: "rotate_after_fence",
-    Stage.FENCE: "send_fence",
-    Stage.FENCE_EARLY: "fence_early",
-}
-
-
-def _rotate_in(job: Job, stage: Stage, rest: tuple[Stage, ...], so_far: Established) -> Transition:
-    order = job.live.draw(ORCHESTRATOR, job.tools.random)
-    noted = Note(step(_NAMES[stage], ORCHESTRATOR, k=job.live.pending_name))
-    waits = [] if job.terms.defences.stands("rotation-ack") else [Proceed()]
-    return AwaitsRotationIn(job, stage, rest, so_far), [noted, _route_back(), job.command(order), *waits]
-
-
-def _fence(job: Job, stage: Stage, rest: tuple[Stage, ...], so_far: Established) -> Transition:
-    slot, frame = job.order(Fence())
-    waits = [] if job.terms.defences.stands("fence-ack") else [Proceed()]
-    noted = Note(step(_NAMES[stage], ORCHESTRATOR, v=slot))
-    return AwaitsFence(job, stage, rest, so_far), [noted, frame, *waits]
-
-
-def _upload(job: Job, rest: tuple[Stage, ...], so_far: Established) -> Transition:
-    slot, frame = job.order(Upload(TRAINING_CODE, job.progress.model))
-    state, more = _go_on(job, rest, so_far)
-    return state, [Note(step("upload", ORCHESTRATOR, v=slot)), frame, *more]
-
-
-def _read_back(job: Job, rest: tuple[Stage, ...], so_far: Established) -> Transition:
-    if job.lent is None:
-        raise ProtocolError("there is no epoch to ask the counter of")
-    slot, frame = job.order(ReadBack(job.lent.epoch))
-    noted = Note(step("send_read_back", ORCHESTRATOR, v=slot))
-    return AwaitsReadBack(job, rest, so_far), [noted, frame]
-
-
-class _Homing(State):
-    """A state of homecoming: the stages left, and what is established so far."""
-
-    __slots__ = ("left", "so_far")
-
-    def __init__(self, job: Job, left: tuple[Stage, ...], so_far: Established) -> None:
-        super().__init__(job)
-        self.left = left
-        self.so_far = so_far
-
-
-class AwaitsRotationIn(_Homing):
-    """A key of the orchestrator's own is ordered."""
-
-    __slots__ = ("stage",)
-
-    def __init__(self, job: Job, stage: Stage, left: tuple[Stage, ...], so_far: Established) -> None:
-        super().__init__(job, left, so_far)
-        self.stage = stage
-
-    def on_link(self, sealed: bytes) -> Transition:
+    def rotated_in(self, state: AwaitsRotationIn, event: LinkMessage) -> Transition:
         """Take the acknowledgement, under the new key."""
-        return self._rotated(sealed)
+        rotated = facts.rotated(state.job.live, event.sealed, self.checks)
+        after, effects = self.go_on(state.job, state.left, replace(state.so_far, rotated=rotated))
+        return after, [Note(step("rotated_in", ORCHESTRATOR)), *effects]
 
-    def on_proceed(self) -> Transition:
-        """Go on without an acknowledgement."""
-        return self._rotated(None)
+    @enforces("REQ-HOME-01", "fence")
+    def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+        """Have the GPU stop every resident context."""
+        slot, frame = job.order(Fence())
+        state = AwaitsFence(job, self.fence, left, so_far)
+        return state, [Note(step("send_fence", ORCHESTRATOR, v=slot)), frame]
 
-    def _rotated(self, sealed: bytes | None) -> Transition:
-        rotated = facts.rotated(self.job.live, sealed, True, self.job.terms.defences)
-        name = "rotated_late" if self.stage is Stage.ROTATE_LATE else "rotated_in"
-        state, effects = _go_on(self.job, self.left, replace(self.so_far, rotated=rotated))
-        return state, [Note(step(name, ORCHESTRATOR)), *effects]
-
-
-class AwaitsFence(_Homing):
-    """Resident contexts are to be stopped."""
-
-    __slots__ = ("stage",)
-
-    def __init__(self, job: Job, stage: Stage, left: tuple[Stage, ...], so_far: Established) -> None:
-        super().__init__(job, left, so_far)
-        self.stage = stage
-
-    def on_link(self, sealed: bytes) -> Transition:
+    def fenced(self, state: AwaitsFence, event: LinkMessage) -> Transition:
         """Take the acknowledgement, under the link key."""
-        return self._fenced(sealed)
+        fenced = facts.fenced(state.job.live, event.sealed, self.checks)
+        after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
+        return after, [Note(step("fenced", ORCHESTRATOR)), *effects]
 
-    def on_proceed(self) -> Transition:
-        """Go on without an acknowledgement."""
-        return self._fenced(None)
+    @enforces("REQ-HOME-03")
+    def upload(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+        """Upload the code again, and the model, whatever is there."""
+        slot, frame = job.order(Upload(TRAINING_CODE, job.progress.model))
+        state, effects = self.go_on(job, left, so_far)
+        return state, [Note(step("upload", ORCHESTRATOR, v=slot)), frame, *effects]
 
-    def _fenced(self, sealed: bytes | None) -> Transition:
-        fenced = facts.fenced(self.job.live, sealed, self.job.terms.defences)
-        name = "fenced_early" if self.stage is Stage.FENCE_EARLY else "fenced"
-        state, effects = _go_on(self.job, self.left, replace(self.so_far, fenced=fenced))
-        return state, [Note(step(name, ORCHESTRATOR)), *effects]
+    def read_back(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+        """Ask the copy engine for code, model and receive counter."""
+        if job.lent is None:
+            raise ProtocolError("there is no epoch to ask the counter of")
+        slot, frame = job.order(ReadBack(job.lent.epoch))
+        state = AwaitsReadBack(job, self.read_back, left, so_far)
+        return state, [Note(step("send_read_back", ORCHESTRATOR, v=slot)), frame]
 
-
-class AwaitsReadBack(_Homing):
-    """Code, model and receive counter are to be read back."""
-
-    __slots__ = ()
-
-    def on_link(self, sealed: bytes) -> Transition:
-        """Compare them with what they should be."""
-        job = self.job
+    def verified(self, state: AwaitsReadBack, event: LinkMessage) -> Transition:
+        """Compare what was read back with what it should be."""
+        job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
         expected = Expected(sha384(TRAINING_CODE), sha384(job.progress.model), count)
-        verified = facts.verified(job.live, sealed, expected, job.terms.defences)
-        state, effects = _go_on(job, self.left, replace(self.so_far, verified=verified))
-        return state, [Note(step("verified", ORCHESTRATOR)), *effects]
+        verified = facts.verified(job.live, event.sealed, expected, self.checks)
+        after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
+        return after, [Note(step("verified", ORCHESTRATOR)), *effects]
 
+    # -- at home -----------------------------------------------------------------------------------
 
-def _at_home(job: Job, so_far: Established) -> Transition:
-    """Train on what a holder returned; scrub untrained what an evicted one left, or what was there at first."""
-    if so_far.verified is None or so_far.fenced is None:
-        raise ProtocolError("nothing is done at home before fence and check")
-    if job.custody is not Custody.RETURNED:
-        return _scrub(job)
-    if so_far.rotated is None:
-        raise ProtocolError("nothing is trained before the rotation at return")
-    return _train(job, so_far.rotated, so_far.fenced, so_far.verified)
+    @enforces("REQ-TRAIN-01")
+    def at_home(self, job: Job, so_far: Established) -> Transition:
+        """Train on what a holder returned; scrub untrained what an evicted one left, or what was there at first."""
+        if so_far.verified is None or so_far.fenced is None:
+            raise ProtocolError("nothing is done at home before fence and check")
+        if job.custody is not Custody.RETURNED:
+            return self.scrub(job)
+        if so_far.rotated is None:
+            raise ProtocolError("nothing is trained before the rotation at return")
+        return self.train(job, so_far.rotated, so_far.fenced, so_far.verified)
 
+    def train(self, job: Job, rotated: KeyRotated, fenced: ContextsFenced, verified: MemoryVerified) -> Transition:
+        """Train on what was returned, once its key is dead, nothing else runs and memory is as it should be."""
+        for fact in (rotated, fenced, verified):
+            facts.require(fact, job.live)
+        slot, frame = job.order(Train())
+        state = AwaitsTraining(job, Established(rotated, fenced, verified))
+        return state, [Note(step("send_train", ORCHESTRATOR, v=slot)), frame]
 
-def _train(job: Job, rotated: KeyRotated, fenced: ContextsFenced, verified: MemoryVerified) -> Transition:
-    for fact in (rotated, fenced, verified):
-        facts.require(fact, job.live)
-    slot, frame = job.order(Train())
-    return AwaitsTraining(job), [Note(step("send_train", ORCHESTRATOR, v=slot)), frame]
-
-
-class AwaitsTraining(State):
-    """Training is under way."""
-
-    __slots__ = ()
-
-    def on_link(self, sealed: bytes) -> Transition:
+    def trained(self, state: AwaitsTraining, event: LinkMessage) -> Transition:
         """Take the result; the model's digest is the one to check next time."""
-        job = self.job
-        reply = job.live.open(sealed)
+        reply = state.job.live.open(event.sealed)
         if not isinstance(reply, Trained):
             raise ProtocolError(f"expected the result of training, found {type(reply).__name__}")
-        before = job.progress
-        job.progress = replace(
-            before,
-            rounds=before.rounds + 1,
-            losses=(*before.losses, reply.loss),
-            provisioned=before.provisioned + job.returned_bytes,
-            model=reply.model,
-        )
-        job.evictions = 0
+        job = replace(state.job, progress=_further(state.job, reply), evictions=0)
         saved = Persist("trained", job.progress.encode())
         told = Remark(f"round {job.progress.rounds} of {job.terms.rounds}, {job.holder}: loss {reply.loss:.3f}")
-        state, effects = _scrub(job)
-        return state, [saved, Note(step("trained", ORCHESTRATOR)), told, *effects]
+        after, effects = self.scrub(job)
+        return after, [saved, Note(step("trained", ORCHESTRATOR)), told, *effects]
 
+    @enforces("REQ-SCRUB-01")
+    def scrub(self, job: Job) -> Transition:
+        """Have the GPU clear the buffer, and everything that was derived from it."""
+        slot, frame = job.order(Scrub())
+        return AwaitsScrub(job.waiting(job.terms.patience)), [Note(step("send_scrub", ORCHESTRATOR, v=slot)), frame]
 
-def _scrub(job: Job) -> Transition:
-    slot, frame = job.order(Scrub())
-    job.redo = lambda: _scrub(job)
-    job.wait(job.terms.patience)
-    return AwaitsScrub(job), [Note(step("send_scrub", ORCHESTRATOR, v=slot)), frame]
-
-
-class AwaitsScrub(State):
-    """Buffer and workspace are to be cleared."""
-
-    __slots__ = ()
-
-    def on_link(self, sealed: bytes) -> Transition:
+    def scrubbed(self, state: AwaitsScrub, event: LinkMessage) -> Transition:
         """Take the acknowledgement, under the link key."""
-        return self._scrubbed(sealed)
+        return self.go_clean(state.job, facts.scrubbed(state.job.live, event.sealed, self.checks))
 
-    def on_semaphore(self, name: str) -> Transition:
-        """Believe a plain semaphore, in a design that does."""
-        if self.job.terms.defences.stands("scrub-ack") or name != Scrubbed.__name__:
-            return self, []
-        self.job.live.disregard(Scrubbed)
-        return self._scrubbed(None)
-
-    def _scrubbed(self, sealed: bytes | None) -> Transition:
-        clean = facts.scrubbed(self.job.live, sealed, self.job.terms.defences)
-        state, effects = lend(self.job, clean)
+    def go_clean(self, job: Job, clean: BufferScrubbed) -> Transition:
+        """Lend the GPU on."""
+        state, effects = self.lend(job, clean)
         return state, [Note(step("scrubbed", ORCHESTRATOR)), *effects]
 
 
-def _route_back() -> Send:
-    return Send(PLATFORM, Kind.ROUTE, ORCHESTRATOR.encode())
+def route_back() -> Send:
+    """Return the request to route the GPU back to the orchestrator."""
+    return Send(PLATFORM, Kind.ROUTE, ORCHESTRATOR.encode("utf-8"))
+
+
+def _further(job: Job, reply: Trained) -> Progress:
+    """Return the progress after one more round."""
+    before = job.progress
+    return replace(
+        before,
+        rounds=before.rounds + 1,
+        losses=(*before.losses, reply.loss),
+        provisioned=before.provisioned + job.returned_bytes,
+        model=reply.model,
+    )

@@ -2,121 +2,120 @@
 
 from __future__ import annotations
 
-from carnet_ref.device.gpu import Mode
-from carnet_ref.keys import H100KeySchedule, key_schedule
+from dataclasses import replace
+
+from carnet_ref.device.mode import Mode
+from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.appraising import accept_report
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Evidence
-from carnet_ref.systems.gpu_travelling.roles.job import ATTEMPTS, LAUNCH_LABEL, Custody, Job, State, Transition
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import OrchestratorEvidence
+from carnet_ref.systems.gpu_travelling.roles.inputs import SessionMessage
+from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence, Requester
-from carnet_ref.systems.gpu_travelling.roles.returning import begin_home
-from carnet_ref.transport.frames import (
-    FOR_JOURNEY,
-    ORCHESTRATOR,
-    PLATFORM,
-    Effect,
-    Ended,
-    Kind,
-    Note,
-    Persist,
-    ProtocolError,
-    Remark,
-    Send,
+from carnet_ref.systems.gpu_travelling.roles.returning import Returning, route_back
+from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS, LAUNCH_LABEL
+from carnet_ref.systems.gpu_travelling.roles.states import (
+    AwaitsReport,
+    AwaitsSession,
+    OrchestratorState,
+    Stopped,
+    Transition,
 )
-from carnet_ref.wire.fields import number, split
+from carnet_ref.transport.frames import PLATFORM, Effect, Ended, Kind, Note, Persist, ProtocolError, Remark, Send
+from carnet_ref.wire.fields import number
 
 _NONCE_BYTES = 32
 
 
-class AwaitsSession(State):
-    """Key exchange and handshake are under way."""
+class Setup(Returning):
+    """The steps from nothing to an attested GPU in a session, and back to nothing when anything fails."""
 
-    __slots__ = ("noted", "resumes", "session")
+    def open_session(self, job: Job) -> tuple[AwaitsSession, list[Effect]]:
+        """Open a session from nothing: new keys are to come of it, and a new attestation."""
+        session = job.tools.requester()
+        job = replace(job, attempt=(job.attempt + 1) % ATTEMPTS).waiting(job.terms.patience)
+        started = [job.handshake(message) for message in session.begin()]
+        return AwaitsSession(job, session), [Persist("session", number(job.failures)), *started]
 
-    def __init__(self, job: Job, session: Requester, resumes: bool) -> None:
-        super().__init__(job)
-        self.session = session
-        self.noted = False
-        self.resumes = resumes
-
-    def on_session(self, message: bytes) -> Transition:
+    def handshake(self, state: AwaitsSession, event: SessionMessage) -> Transition:
         """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
-        effects: list[Effect] = [self.job.handshake(answer) for answer in self.session.receive(message)]
-        if self.session.label and not self.noted:
-            self.noted = True
-            effects.insert(0, self._opened())
-        if not self.session.established:
-            return self, effects
-        self._take_keys()
-        if self.resumes and self.job.redo is not None:
-            self.job.attested = facts.attested(self.session.label)
-            shown = self.job.reception.show_all(lambda exporter, nonce: evidence_for(self.job, exporter, nonce))
-            state, more = self.job.redo()
-            return state, [*effects, *shown, *more]
-        nonce = self.session.report_nonce(self.job.tools.random(_NONCE_BYTES))
-        asked = self.job.handshake(self.session.ask_report(nonce))
-        return AwaitsReport(self.job, nonce), [*effects, asked]
+        state, effects = shake_hands(state, event, "open_session")
+        session = state.session
+        if not session.established:
+            return state, effects
+        job = self.take_keys(state.job, session)
+        nonce = session.report_nonce(job.tools.random(_NONCE_BYTES))
+        return AwaitsReport(job, nonce), [*effects, job.handshake(session.ask_report(nonce))]
 
-    def on_link(self, sealed: bytes) -> Transition:
-        """Ignore what a copy engine sent before: it is under keys that are given up."""
-        return self, []
-
-    def _opened(self) -> Note:
-        session = self.session.label
-        action = "reattach" if self.resumes else "open_session"
-        return Note(step(action, ORCHESTRATOR, s=session, k=f"{session}/0"))
-
-    def _take_keys(self) -> None:
-        job = self.job
-        keys = H100KeySchedule.of_session(self.session.secret())
+    @enforces("REQ-SETUP-01")
+    def take_keys(self, job: Job, session: Requester) -> Job:
+        """Take the first link key, for both directions, from the session that was just opened."""
+        keys = H100KeySchedule.of_session(session.secret())
         schedule = key_schedule(job.terms.schedule, keys, ORCHESTRATOR)
-        job.session = self.session
-        job.link = Link(self.session.label, schedule, keys.key(LAUNCH_LABEL), job.terms.defences, job.terms.limits)
-        job.lendings = 0
-        if not self.resumes:
-            job.lent = schedule.keys
+        link = self.new_link(job, session.label, schedule, keys.key(LAUNCH_LABEL))
+        return replace(job, session=session, link=link, lendings=0, lent=schedule.keys)
 
+    def new_link(self, job: Job, session: str, schedule: KeySchedule, launch_key: bytes) -> Link:
+        """Return the orchestrator's end of the link of a session."""
+        return Link(session, schedule, launch_key, job.terms.limits)
 
-class AwaitsReport(State):
-    """The GPU's report is asked for, inside the session."""
-
-    __slots__ = ("nonce",)
-
-    def __init__(self, job: Job, nonce: bytes) -> None:
-        super().__init__(job)
-        self.nonce = nonce
-
-    def on_session(self, message: bytes) -> Transition:
+    @enforces("REQ-SETUP-06", "report-in-session")
+    def report_came(self, state: AwaitsReport, event: SessionMessage) -> Transition:
         """Appraise the report; only as it arrives inside the session it is to be used in."""
-        if self.job.session is None:
+        if state.job.session is None:
             raise ProtocolError("a report without a session")
-        return self._appraise(self.job.session, self.job.session.take_evidence(message))
+        return self.accept(state, state.job.session, state.job.session.take_evidence(event.body))
 
-    def on_report_outside(self, body: bytes) -> Transition:
-        """Ignore a report from outside the session; a weaker design takes it."""
-        if self.job.terms.defences.stands("report-in-session") or self.job.session is None:
-            return self, [Remark("ignored: a report from outside the session")]
-        report, chain = split(body, "report", "report", "chain")
-        return self._appraise(self.job.session, GpuEvidence(report, chain))
-
-    def _appraise(self, session: Requester, evidence: GpuEvidence) -> Transition:
-        job = self.job
-        tools, terms = job.tools, job.terms
-        job.attested, appraisal = accept_report(session, evidence, self.nonce, tools.appraiser, terms.defences)
-        job.evidence, job.attested_at = evidence, job.now
-        job.custody = Custody.NONE
+    def accept(self, state: AwaitsReport, session: Requester, evidence: GpuEvidence) -> Transition:
+        """Establish that the session's responder is a genuine GPU, and begin at home."""
+        job, nonce = state.job, state.nonce
+        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks)
+        job = replace(job, attested=attested, evidence=evidence, attested_at=job.now, custody=Custody.NONE)
         claims = appraisal.claims
-        own = claims["nonce"] == self.nonce.hex()
-        nonce = session.label if own else "another session"
-        noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=nonce, mode=claims["mode"])
-        shown = job.reception.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
-        state, effects = begin_home(job)
-        return state, [Note(noted), *shown, *effects]
+        answered = session.label if claims["nonce"] == nonce.hex() else "another session"
+        noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"])
+        shown = show_all(job)
+        after, effects = self.begin_at_home(job)
+        return after, [Note(noted), *shown, *effects]
+
+    # -- fail-stop ---------------------------------------------------------------------------------
+
+    def restart(self, state: OrchestratorState, reason: str) -> Transition:
+        """Fail-stop: give up the session, and start again, unless too many sessions failed."""
+        job = replace(state.job, failures=state.job.failures + 1)
+        if job.failures > job.terms.sessions:
+            return Stopped(job), [Ended(f"{job.failures} sessions failed, the last one because of {reason}")]
+        after, effects = self.start_over(state, job)
+        return after, [Remark(f"session given up: {reason}"), *effects]
+
+    @enforces("REQ-STOP-01", "CLAIM-NO-SILENT-RESET", "fail-stop-on-reset")
+    def start_over(self, state: OrchestratorState, job: Job) -> Transition:
+        """Start from nothing: everything in the session is forgotten, and the GPU is reset."""
+        after, started = self.open_session(job.without_session())
+        return after, [route_back(), reset_gpu(), *started]
+
+    def renew(self, job: Job, for_journey: bool) -> Transition:
+        """Open a new session though nothing failed: the schedule asks for it, or a key has no room left."""
+        first = [reset_gpu(for_journey=True)] if for_journey else [route_back(), reset_gpu()]
+        state, started = self.open_session(job.without_session())
+        return state, [*first, *started]
 
 
-def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> Evidence:
+def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tuple[AwaitsSession, list[Effect]]:
+    """Take a message of the handshake; as soon as the session has a name, ``action`` is recorded."""
+    effects: list[Effect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
+    label = state.session.label
+    if not label or state.noted:
+        return state, effects
+    opened = Note(step(action, ORCHESTRATOR, s=label, k=f"{label}/0"))
+    return replace(state, noted=True), [opened, *effects]
+
+
+def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:
     """Return the orchestrator's evidence for one channel.
 
     Raises:
@@ -124,63 +123,16 @@ def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> Evidence:
     """
     if job.evidence is None:
         raise ProtocolError("there is no attested GPU to vouch for")
-    return Evidence(job.tools.quoter.evidence(exporter, nonce, job.manifest, job.evidence), job.live.session)
+    return OrchestratorEvidence(
+        job.tools.quoter.evidence(exporter, nonce, job.manifest, job.evidence), job.live.session
+    )
 
 
-def open_session(job: Job, resumes: bool = False) -> Transition:
-    """Start from nothing: a new session, new keys and, unless a driver re-attaches by itself, a new attestation."""
-    session = job.tools.requester()
-    job.wait(job.terms.patience)
-    job.attempt = (job.attempt + 1) % ATTEMPTS
-    started = [job.handshake(message) for message in session.begin()]
-    return AwaitsSession(job, session, resumes), [Persist("session", number(job.failures)), *started]
-
-
-def restart(job: Job, reason: str) -> Transition:
-    """Fail-stop: give up the session with everything in it, have the GPU reset, and start from nothing."""
-    job.failures += 1
-    if job.failures > job.terms.sessions:
-        return Stopped(job), [Ended(f"{job.failures} sessions failed, the last one because of {reason}")]
-    resumes = not job.terms.defences.stands("fail-stop-on-reset") and job.attested is not None
-    effects: list[Effect] = [Remark(f"session given up: {reason}")]
-    if not resumes:
-        job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
-        effects += [route_home(), reset_gpu()]
-    state, started = open_session(job, resumes)
-    return state, effects + started
-
-
-def renew(job: Job, for_journey: bool) -> Transition:
-    """Open a new session though nothing failed: the schedule asks for it, or the old one has no room under its keys."""
-    job.session = job.link = job.attested = job.evidence = job.lent = job.redo = None
-    first = [reset_gpu(for_journey=True)] if for_journey else [route_home(), reset_gpu()]
-    state, started = open_session(job)
-    return state, [*first, *started]
+def show_all(job: Job) -> list[Effect]:
+    """Show the orchestrator's evidence in every channel."""
+    return job.admission.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
 
 
 def reset_gpu(for_journey: bool = False) -> Send:
     """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
     return Send(PLATFORM, Kind.RESET, FOR_JOURNEY if for_journey else Mode.CONFIDENTIAL.value.encode("ascii"))
-
-
-def route_home() -> Send:
-    """Return the request to route the GPU back to the orchestrator."""
-    return Send(PLATFORM, Kind.ROUTE, ORCHESTRATOR.encode("utf-8"))
-
-
-class Stopped(State):
-    """Nothing is awaited any more."""
-
-    __slots__ = ()
-
-    def on_session(self, message: bytes) -> Transition:
-        """Ignore it."""
-        return self, []
-
-    def on_link(self, sealed: bytes) -> Transition:
-        """Ignore it."""
-        return self, []
-
-    def on_tick(self) -> Transition:
-        """Ignore it."""
-        return self, []

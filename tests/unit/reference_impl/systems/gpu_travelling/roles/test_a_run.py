@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.platform.bus import Platform
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import Frame
+from carnet_ref.transport.platform import Platform
 from tests.fixtures.worlds import world_of
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
@@ -14,8 +15,8 @@ SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-und
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_run_completes_and_the_loss_falls(schedule: str) -> None:
-    cast = Cast(holder_names(2), 4, schedule)
-    world, told = world_of(cast)
+    deployment = Deployment(holder_names(2), 4, schedule)
+    world, told = world_of(deployment)
     world.run()
     progress = world.orchestrator.job.progress
     assert world.failure == ""
@@ -28,20 +29,20 @@ def test_a_run_completes_and_the_loss_falls(schedule: str) -> None:
 def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
     models = []
     for schedule in ("engine-per-holder", "reset"):
-        world, _ = world_of(Cast(holder_names(2), 3, schedule))
+        world, _ = world_of(Deployment(holder_names(2), 3, schedule))
         world.run()
         models.append(world.orchestrator.job.progress.model)
     assert models[0] == models[1]
 
 
 def test_the_platform_sees_no_plaintext_and_no_model() -> None:
-    cast = Cast(holder_names(2), 2)
+    deployment = Deployment(holder_names(2), 2)
     frames: list[Frame] = []
-    world, _ = world_of(cast, Platform(keep=frames.append))
+    world, _ = world_of(deployment, Platform(ORCHESTRATOR, GPU, keep=frames.append))
     world.run()
     seen = b"".join(frame.body for frame in frames)
-    for holder in cast.holders:
-        for chunk in cast.dataset(holder):
+    for holder in deployment.holders:
+        for chunk in deployment.dataset(holder):
             assert chunk[:32] not in seen
     assert world.orchestrator.job.progress.model[100:132] not in seen
-    assert not Platform().host_memory
+    assert not Platform(ORCHESTRATOR, GPU).host_memory

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
+from carnet_ref.attestation.simulated.authority import derived_key
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
 from carnet_ref.keys import (
     Budget,
     Direction,
@@ -18,19 +19,21 @@ from carnet_ref.keys import (
     LinkKeys,
     Sealer,
     UsageLimits,
-    key_schedule,
 )
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles.appraising import prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
     Decline,
-    Evidence,
     Grant,
     Hello,
     NoChannel,
+    OrchestratorEvidence,
     Proof,
     Record,
     Return,
@@ -39,23 +42,34 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     parse_envelope,
     parse_message,
 )
-from carnet_ref.systems.gpu_travelling.roles.facts import Fact, ForgedFactError
+from carnet_ref.systems.gpu_travelling.roles.facts import (
+    EpochFact,
+    Fact,
+    ForgedFactError,
+    GpuAttested,
+    HolderEnrolled,
+    KeyRotated,
+)
 from carnet_ref.systems.gpu_travelling.roles.job import Progress
 from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.systems.gpu_travelling.weakened import design
 from carnet_ref.transport.frames import ProtocolError
+from carnet_ref.wire.fields import join
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
 from tests.fixtures.worlds import draws, world_of
 
-KINDS = Fact.__subclasses__()
+KINDS = (GpuAttested, HolderEnrolled, *EpochFact.__subclasses__())
+CHECKS = Checks()
 GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
 
 
-def link(defences: Defences = ALL, limits: UsageLimits = LIMITS) -> tuple[Link, KeySchedule]:
+def link(off: frozenset[str] = frozenset(), limits: UsageLimits = LIMITS) -> tuple[Link, KeySchedule]:
     """Return the orchestrator's link, and the schedule at the other end."""
     ends = [key_schedule("sealed-under-master", H100KeySchedule(bytes(range(32)))) for _ in range(2)]
-    return Link("s1", ends[0], b"launch", defences, limits), ends[1]
+    return design.link(off)("s1", ends[0], b"launch", design.limits(limits, off)), ends[1]
 
 
 def device(keys: LinkKeys) -> Sealer:
@@ -64,15 +78,72 @@ def device(keys: LinkKeys) -> Sealer:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_nobody_makes_a_fact_but_its_check(kind: type[Fact]) -> None:
+    about: tuple[object, ...] = ("s1", 0)
+    if not issubclass(kind, EpochFact):
+        about = ("alice", b"channel") if kind is HolderEnrolled else ("s1",)
     with pytest.raises(ForgedFactError):
-        kind(object(), "s1/0")
+        kind(object(), *about)
+
+
+def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -> None:
+    session = FastRequester(draws("requester"))
+    good = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
+    attested, appraisal = facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS)
+    assert (attested.session, appraisal.accepted) == (session.label, True)
+    for report in (join(b"another", b"CONFIDENTIAL"), join(b"nonce", b"OPEN")):
+        with pytest.raises(ProtocolError, match="is refused"):
+            facts.attested(session, GpuEvidence(report, b""), b"nonce", FastAppraiser(frozenset()), CHECKS)
+    session.responder_key = b"another device's key"
+    with pytest.raises(ProtocolError, match="REQ-SETUP-07"):
+        facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS)
+
+
+def test_a_holder_is_enrolled_by_its_key_in_its_channel_and_by_nothing_else() -> None:
+    key, other = (derived_key(b"seed", name, ec.SECP384R1()) for name in ("alice", "anna"))
+    _, channel = respond(Initiator(draws("holder")).hello, draws("orchestrator"))
+    proof = prove_enrolment(key, channel.exporter)
+    enrolled = facts.enrolled("alice", key.public_key(), proof, channel, CHECKS)
+    assert (enrolled.holder, enrolled.channel) == ("alice", channel.name)
+    _, another = respond(Initiator(draws("holder again")).hello, draws("orchestrator again"))
+    wrong = ((other.public_key(), proof, channel), (key.public_key(), proof, another), (key.public_key(), b"", channel))
+    for public, signature, where in wrong:
+        with pytest.raises(ProtocolError, match="REQ-SETUP-12"):
+            facts.enrolled("alice", public, signature, where, CHECKS)
+
+
+def rotated(ours: Link, gpu: KeySchedule, owner: str, inward: bool = False) -> KeyRotated:
+    """Rotate both ends, and return the fact."""
+    keys = gpu.follow(ours.draw(owner, draws(f"order for {owner}")))
+    return facts.rotated(ours, device(keys).seal(encode(Rotated(keys.epoch, 1))), CHECKS)
 
 
 def test_a_fact_about_another_session_is_of_no_use() -> None:
     ours, _ = link()
-    facts.require(facts.attested("s1"), ours)
-    with pytest.raises(ProtocolError):
-        facts.require(facts.attested("s2"), ours)
+    facts.require(GpuAttested(facts._MINT, "s1"), ours)
+    for fact in (GpuAttested(facts._MINT, "s2"), KeyRotated(facts._MINT, "s2", 0)):
+        with pytest.raises(ProtocolError, match="is not about session s1"):
+            facts.require(fact, ours)
+
+
+def test_a_fact_about_another_epoch_is_of_no_use() -> None:
+    ours, gpu = link()
+    first = rotated(ours, gpu, "alice")
+    facts.require(first, ours)
+    second = rotated(ours, gpu, "anna")
+    assert (first.epoch, second.epoch) == (1, 2)
+    facts.require(second, ours)
+    with pytest.raises(ProtocolError, match=r"KeyRotated\(s1/1\) is not about session s1, epoch 2"):
+        facts.require(first, ours)
+
+
+@pytest.mark.parametrize("kind", EpochFact.__subclasses__(), ids=lambda kind: kind.__name__)
+def test_every_fact_about_an_epoch_is_of_no_use_in_the_next(kind: type[EpochFact]) -> None:
+    ours, gpu = link()
+    rotated(ours, gpu, "alice")
+    facts.require(kind(facts._MINT, "s1", 1), ours)
+    for epoch in (0, 2):
+        with pytest.raises(ProtocolError):
+            facts.require(kind(facts._MINT, "s1", epoch), ours)
 
 
 def test_an_acknowledgement_counts_under_the_new_key_only() -> None:
@@ -80,11 +151,12 @@ def test_an_acknowledgement_counts_under_the_new_key_only() -> None:
     old = device(gpu.keys)
     new = device(gpu.follow(ours.draw("alice", draws("order"))))
     good = new.seal(encode(Rotated(1, 1)))
-    assert facts.rotated(ours, good, False, ALL).about == "s1/1"
+    fact = facts.rotated(ours, good, CHECKS)
+    assert (fact.session, fact.epoch) == ("s1", 1)
     again, gpu = link()
     gpu.follow(again.draw("alice", draws("order")))
     with pytest.raises(AuthenticationError):
-        facts.rotated(again, old.seal(encode(Rotated(1, 1))), False, ALL)
+        facts.rotated(again, old.seal(encode(Rotated(1, 1))), CHECKS)
 
 
 @pytest.mark.parametrize(("epoch", "live"), [(2, 1), (1, 2)], ids=["another epoch", "an engine too many"])
@@ -92,31 +164,22 @@ def test_an_acknowledgement_has_to_say_the_right_thing(epoch: int, live: int) ->
     ours, gpu = link()
     new = device(gpu.follow(ours.draw("alice", draws("order"))))
     with pytest.raises(ProtocolError):
-        facts.rotated(ours, new.seal(encode(Rotated(epoch, live))), False, ALL)
+        facts.rotated(ours, new.seal(encode(Rotated(epoch, live))), CHECKS)
 
 
 def test_scrub_and_fence_are_not_each_other() -> None:
     ours, gpu = link()
-    with pytest.raises(ProtocolError):
-        facts.scrubbed(ours, device(gpu.keys).seal(encode(Fenced())), ALL)
+    with pytest.raises(ProtocolError, match=r"expected Scrubbed, found Fenced \(REQ-SCRUB-03\)"):
+        facts.scrubbed(ours, device(gpu.keys).seal(encode(Fenced())), CHECKS)
     ours, gpu = link()
-    with pytest.raises(ProtocolError):
-        facts.fenced(ours, device(gpu.keys).seal(encode(Scrubbed(0))), ALL)
-    with pytest.raises(AuthenticationError):
-        facts.fenced(ours, None, ALL)
+    with pytest.raises(ProtocolError, match=r"expected Fenced, found Scrubbed \(REQ-HOME-02\)"):
+        facts.fenced(ours, device(gpu.keys).seal(encode(Scrubbed(0))), CHECKS)
 
 
 def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
     ours, gpu = link()
     with pytest.raises(ProtocolError, match="7 bytes are left"):
-        facts.scrubbed(ours, device(gpu.keys).seal(encode(Scrubbed(7))), ALL)
-
-
-def test_nothing_stands_in_for_a_step_whose_defence_stands() -> None:
-    ours, _ = link()
-    for instead in (facts.kept, facts.fence_left_out):
-        with pytest.raises(ProtocolError):
-            instead(ours, ALL)
+        facts.scrubbed(ours, device(gpu.keys).seal(encode(Scrubbed(7))), CHECKS)
 
 
 def test_a_key_is_used_to_its_limit_and_no_further() -> None:
@@ -128,7 +191,7 @@ def test_a_key_is_used_to_its_limit_and_no_further() -> None:
     ours.seal(Fence())
     with pytest.raises(KeyExhaustedError):
         ours.seal(Fence())
-    free, _ = link(Defences(frozenset({"key-usage-limit"})), UsageLimits(2, 2))
+    free, _ = link(frozenset({"key-usage-limit"}), UsageLimits(2, 2))
     for _ in range(9):
         free.seal(Fence())
 
@@ -146,17 +209,18 @@ def test_a_count_never_goes_back_and_an_iv_is_never_used_again() -> None:
 
 
 def test_old_evidence_opens_no_hand_over() -> None:
-    cast = FastCast(holder_names(1), 2, chunks=1, trainer=ChainTrainer())
-    world, told = world_of(cast)
-    job = world.orchestrator.job
-    job.terms = replace(job.terms, evidence_lasts=10.0)
-    while job.progress.rounds < 1:
+    deployment = FastDeployment(holder_names(1), 2, chunks=1, trainer=ChainTrainer())
+    world, told = world_of(deployment)
+    orchestrator = world.orchestrator
+    terms = replace(orchestrator.job.terms, evidence_lasts=10.0)
+    orchestrator.state = replace(orchestrator.state, job=replace(orchestrator.job, terms=terms))
+    while orchestrator.job.progress.rounds < 1:
         world.step()
     world.now += 11.0
     world.tick()
     world.run()
     assert any("seconds old" in line for line in told)
-    assert job.progress.rounds == 2
+    assert orchestrator.job.progress.rounds == 2
 
 
 def test_a_channel_opens_each_record_once_and_in_order() -> None:
@@ -180,7 +244,13 @@ ENVELOPES = (
     NoChannel(),
     NoChannel(b"channel"),
 )
-MESSAGES = (Evidence(b"quote", "s1"), Proof(b"signature"), GRANT, Return("s1", 2, 3, 4), Decline("s1", 2, Budget(3, 4)))
+MESSAGES = (
+    OrchestratorEvidence(b"quote", "s1"),
+    Proof(b"signature"),
+    GRANT,
+    Return("s1", 2, 3, 4),
+    Decline("s1", 2, Budget(3, 4)),
+)
 
 
 @pytest.mark.parametrize("envelope", ENVELOPES, ids=repr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,25 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.device.engines import CopyEngines
-from carnet_ref.device.gpu import Device
 from carnet_ref.device.memory import Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
-from carnet_ref.systems.gpu_travelling.roles import appraising, custody, facts, setup
-from carnet_ref.systems.gpu_travelling.roles import returning as round
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
+from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier
+from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
-from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, Transition
+from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
+from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link
-from carnet_ref.systems.gpu_travelling.roles.return_order import Stage, stages
-from carnet_ref.transport.frames import Note, Proceed
+from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsReturn, HomeStep, Transition
+from carnet_ref.transport.frames import Note
 from tests.fixtures.worlds import TestWorld, world_of
 
-CAST = Cast(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
+DEPLOYMENT = Deployment(holder_names(2), 3, "engine-per-holder", chunk_bytes=256)
 SHOWN = Path(__file__).parents[6] / "docs" / "results" / "faults.csv"
 Fault = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Fault] = {}
@@ -40,12 +42,18 @@ def fault(plant: Fault) -> Fault:
     return plant
 
 
-def without(*left_out: Stage) -> Callable[..., tuple[Stage, ...]]:
-    return lambda *args: tuple(stage for stage in stages(*args) if stage not in left_out)
+def steps_home_by(patch: pytest.MonkeyPatch, change: Callable[[list[HomeStep]], Iterable[HomeStep]]) -> None:
+    """Have the orchestrator go through the steps at home as ``change`` says."""
+    original = Procedures.steps_home
+    patch.setattr(Procedures, "steps_home", lambda self, first: tuple(change(list(original(self, first)))))
 
 
-def reordered(*order: Stage) -> Callable[..., tuple[Stage, ...]]:
-    return lambda *args: tuple(sorted(stages(*args), key=order.index))
+def without(name: str) -> Callable[[list[HomeStep]], Iterable[HomeStep]]:
+    return lambda steps: [step for step in steps if step.__name__ != name]
+
+
+def reordered(*names: str) -> Callable[[list[HomeStep]], Iterable[HomeStep]]:
+    return lambda steps: sorted(steps, key=lambda step: names.index(step.__name__))
 
 
 @fault
@@ -60,17 +68,17 @@ def scrub_leaves_the_workspace(patch: pytest.MonkeyPatch) -> None:
 
 @fault
 def scrub_is_not_ordered(patch: pytest.MonkeyPatch) -> None:
-    def skip(job: Job) -> Transition:
-        return custody.lend(job, BufferScrubbed(facts._MINT, job.live.name(job.live.keys)))
+    def skip(self: Procedures, job: Job) -> Transition:
+        return self.lend(job, BufferScrubbed(facts._MINT, job.live.session, job.live.keys.epoch))
 
-    patch.setattr(round, "_scrub", skip)
+    patch.setattr(Procedures, "scrub", skip)
 
 
 @fault
 def the_old_engine_stays_alive(patch: pytest.MonkeyPatch) -> None:
     def install(self: CopyEngines, keys: LinkKeys) -> None:
-        self._receive_under(keys)
-        self._send_under(keys)
+        self._load(keys)
+        self.send_under(keys)
 
     patch.setattr(CopyEngines, "install", install)
 
@@ -78,8 +86,7 @@ def the_old_engine_stays_alive(patch: pytest.MonkeyPatch) -> None:
 @fault
 def the_gpu_keeps_the_old_reply_key(patch: pytest.MonkeyPatch) -> None:
     def install(self: CopyEngines, keys: LinkKeys) -> None:
-        self._receiving.clear()
-        self._receive_under(keys)
+        self.receive_under(keys)
 
     patch.setattr(CopyEngines, "install", install)
 
@@ -98,7 +105,7 @@ def the_gpu_restarts_its_counter(patch: pytest.MonkeyPatch) -> None:
 @fault
 def a_holder_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
     def on_proceed(self: Provides) -> Transition:
-        self.sealer = self._sealer_from_start()
+        self.link.count_from_start()
         return original(self)  # type: ignore[return-value]
 
     original = Provides.on_proceed
@@ -118,98 +125,90 @@ def the_orchestrator_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
 
 @fault
 def the_grant_counts_from_too_far(patch: pytest.MonkeyPatch) -> None:
-    original = custody._paper
-    patch.setattr(custody, "_paper", lambda *args: replace(original(*args), start=1))
+    original = Procedures.granted
+    patch.setattr(Procedures, "granted", lambda *args: replace(original(*args), start=1))
 
 
 @fault
 def the_whole_bundle_is_lent(patch: pytest.MonkeyPatch) -> None:
-    def paper(job: Job, *args: Any) -> Grant:
-        return replace(original(job, *args), d2h=job.live.keys.d2h)
+    def granted(self: Procedures, job: Job, *args: Any) -> Grant:
+        return replace(original(self, job, *args), d2h=job.live.keys.d2h)
 
-    original = custody._paper
-    patch.setattr(custody, "_paper", paper)
+    original = Procedures.granted
+    patch.setattr(Procedures, "granted", granted)
 
 
 @fault
 def the_launch_key_is_lent(patch: pytest.MonkeyPatch) -> None:
-    def paper(job: Job, *args: Any) -> Grant:
-        return replace(original(job, *args), launch=job.live.launch_key)
+    def granted(self: Procedures, job: Job, *args: Any) -> Grant:
+        return replace(original(self, job, *args), launch=job.live.launch_key)
 
-    original = custody._paper
-    patch.setattr(custody, "_paper", paper)
+    original = Procedures.granted
+    patch.setattr(Procedures, "granted", granted)
 
 
 @fault
 def the_grant_goes_to_the_wrong_holder(patch: pytest.MonkeyPatch) -> None:
-    def grant(job: Job, rotated: KeyRotated) -> Transition:
-        due, job.holder = job.holder, next(name for name in job.terms.holders if name != job.holder)
-        state, effects = original(job, rotated)
-        job.holder = due
-        return state, effects
+    def grant(self: Procedures, job: Job, rotated: KeyRotated) -> Transition:
+        other = next(name for name in job.terms.holders if name != job.holder)
+        state, effects = original(self, replace(job, holder=other), rotated)
+        return replace(state, job=replace(state.job, holder=job.holder)), effects
 
-    original = custody.grant
-    patch.setattr(custody, "grant", grant)
+    original = Procedures.grant
+    patch.setattr(Procedures, "grant", grant)
 
 
 @fault
 def memory_is_checked_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
-    order = (Stage.FENCE, Stage.UPLOAD, Stage.READ_BACK, Stage.ROTATE)
-    patch.setattr(round, "stages", reordered(*order))
+    steps_home_by(patch, reordered("fence", "upload", "read_back", "rotate_in"))
 
 
 @fault
 def contexts_are_fenced_before_the_rotation(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round, "stages", reordered(Stage.FENCE, Stage.ROTATE, Stage.UPLOAD, Stage.READ_BACK))
+    steps_home_by(patch, reordered("fence", "rotate_in", "upload", "read_back"))
 
 
 @fault
 def nothing_rotates_at_return(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round, "stages", without(Stage.ROTATE))
+    steps_home_by(patch, without("rotate_in"))
 
 
 @fault
 def contexts_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round, "stages", without(Stage.FENCE))
+    steps_home_by(patch, without("fence"))
 
 
 @fault
 def the_code_is_not_uploaded_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round, "stages", without(Stage.UPLOAD))
+    steps_home_by(patch, without("upload"))
 
 
 @fault
 def nothing_is_read_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(round, "stages", without(Stage.READ_BACK))
+    steps_home_by(patch, without("read_back"))
 
 
 @fault
 def an_acknowledgement_of_a_rotation_is_not_awaited(patch: pytest.MonkeyPatch) -> None:
-    def order_rotation(job: Job, attested: Any) -> Transition:
-        state, effects = original(job, attested)
-        return state, [*effects, Proceed()]
+    def order_rotation(self: Procedures, job: Job, attested: Any) -> Transition:
+        state, effects = original(self, job, attested)
+        link = state.job.live
+        link.take()
+        after, more = self.go_out(state.job, KeyRotated(facts._MINT, link.session, link.keys.epoch))
+        return after, [*effects, *more]
 
-    def rotated(link: Link, sealed: bytes | None, inward: bool, defences: Any) -> KeyRotated:
-        link.take(inward)
-        return KeyRotated(facts._MINT, link.name(link.keys))
-
-    original = custody.order_rotation
-    patch.setattr(custody, "order_rotation", order_rotation)
-    patch.setattr(facts, "rotated", rotated)
+    original = Procedures.order_rotation
+    patch.setattr(Procedures, "order_rotation", order_rotation)
 
 
 @fault
 def the_report_answers_another_nonce(patch: pytest.MonkeyPatch) -> None:
-    def accept(session: Any, evidence: Any, nonce: bytes, appraiser: Any, defences: Any) -> Any:
-        waived = replace(defences, off=frozenset({"report-nonce"}))
-        return original(session, evidence, nonce, appraiser, waived)
-
-    def begun(self: setup.AwaitsReport, job: Job, nonce: bytes) -> None:
+    def begun(self: AwaitsReport, job: Job, nonce: bytes) -> None:
         waits(self, job, bytes(32))
 
-    original, waits = appraising.accept_report, setup.AwaitsReport.__init__
-    patch.setattr("carnet_ref.systems.gpu_travelling.roles.setup.accept_report", accept)
-    patch.setattr(setup.AwaitsReport, "__init__", begun)
+    waits = AwaitsReport.__init__
+    patch.setattr(GpuVerifier, "expected", lambda self, nonce: None)
+    patch.setattr(AwaitsReport, "__init__", begun)
 
 
 @fault
@@ -240,27 +239,26 @@ def a_chunk_is_counted_and_not_sent(patch: pytest.MonkeyPatch) -> None:
 
 @fault
 def what_an_evicted_holder_left_is_trained_on(patch: pytest.MonkeyPatch) -> None:
-    def on_return(self: custody.AwaitsReturn, holder: str, given: Return) -> Transition:
-        state, effects = self._evict("the lease is over")
-        self.job.custody, self.job.count = Custody.RETURNED, given.count
-        return state, effects
+    def take_back(self: Procedures, state: AwaitsReturn, event: Returned) -> Transition:
+        after, effects = self.evict(state.job, "the lease is over")
+        return replace(after, job=replace(after.job, custody=Custody.RETURNED, count=event.given.count)), effects
 
-    patch.setattr(custody.AwaitsReturn, "on_return", on_return)
+    patch.setattr(Procedures, "take_back", take_back)
 
 
 @fault
 def a_verified_fact_is_made_without_a_check(patch: pytest.MonkeyPatch) -> None:
-    def verified(link: Link, sealed: bytes, expected: Any, defences: Any) -> MemoryVerified:
-        return MemoryVerified(object(), link.name(link.keys))
+    def verified(link: Link, sealed: bytes, expected: Any, checks: Any) -> MemoryVerified:
+        return MemoryVerified(object(), link.session, link.keys.epoch)
 
     patch.setattr(facts, "verified", verified)
 
 
 @fault
 def a_fact_of_another_session_is_used(patch: pytest.MonkeyPatch) -> None:
-    def fenced(link: Link, sealed: bytes | None, defences: Any) -> ContextsFenced:
-        original(link, sealed, defences)
-        return ContextsFenced(facts._MINT, "another session/0")
+    def fenced(link: Link, sealed: bytes, checks: Any) -> ContextsFenced:
+        original(link, sealed, checks)
+        return ContextsFenced(facts._MINT, "another session", 0)
 
     original = facts.fenced
     patch.setattr(facts, "fenced", fenced)
@@ -306,7 +304,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
     complaints = [line for line in told if "given up" in line or "failed" in line]
     if complaints:
         return f"noticed: {complaints[0]}"
-    write_trace(folder / "trace", CAST.header(), world.recorder.lines)
+    write_trace(folder / "trace", DEPLOYMENT.header(), world.recorder.lines)
     divergence = conform(folder / "trace").divergence
     return "" if divergence is None else f"does not conform: {divergence}"
 
@@ -314,7 +312,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
 @pytest.fixture
 def judged(tmp_path: Path) -> Callable[[], str]:
     def judge() -> str:
-        world, told = world_of(CAST)
+        world, told = world_of(DEPLOYMENT)
         return verdict(world, told, tmp_path)
 
     return judge

@@ -6,18 +6,30 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_ref.device.commands import Fence, MemoryRead, Rotated, Train, Trained, Upload, Write, encode
 from carnet_ref.device.programs import TRAINING_CODE
-from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits, key_schedule
-from carnet_ref.systems.gpu_travelling.defences import ALL
+from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
+from carnet_ref.systems.gpu_travelling.device.commands import (
+    Fence,
+    MemoryRead,
+    Rotated,
+    Train,
+    Trained,
+    Upload,
+    Write,
+    encode,
+)
+from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
-from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, Back, Finished, NeedsSession
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, Provides
+from carnet_ref.systems.gpu_travelling.roles.inputs import Declined, Returned
 from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.rationing import at_home
-from carnet_ref.transport.frames import ORCHESTRATOR, Ended, Remark, Send
-from tests.fixtures.fast_parties import ChainTrainer, FastCast
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsSession, Back, Finished
+from carnet_ref.transport.frames import Ended, Remark, Send
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
 LIMITS = UsageLimits.for_messages(8)
@@ -26,13 +38,14 @@ SECRET = bytes(range(32))
 
 def away(key_messages: int | None = None, rounds: int = 1) -> tuple[TestWorld, AwaitsReturn]:
     """Return a run in which the orchestrator has lent the GPU after so many rounds less one."""
-    cast = FastCast(holder_names(2), 4, chunks=3, chunk_bytes=16, key_messages=key_messages, trainer=ChainTrainer())
-    world, _ = world_of(cast)
-    job = world.orchestrator.job
-    while not (isinstance(world.orchestrator.state, AwaitsReturn) and job.progress.rounds == rounds - 1):
-        assert world.step()
+    deployment = FastDeployment(
+        holder_names(2), 4, chunks=3, chunk_bytes=16, key_messages=key_messages, trainer=ChainTrainer()
+    )
+    world, _ = world_of(deployment)
     state = world.orchestrator.state
-    assert isinstance(state, AwaitsReturn)
+    while not (isinstance(state, AwaitsReturn) and state.job.progress.rounds == rounds - 1):
+        assert world.step()
+        state = world.orchestrator.state
     return world, state
 
 
@@ -44,7 +57,7 @@ def granted(budget: Budget) -> tuple[AwaitsGrant, Grant]:
     provides = world.holder("alice").state
     assert isinstance(provides, Provides)
     grant = replace(provides.grant, epoch=9, budget=budget)
-    return AwaitsGrant(provides.desk, provides.channel, provides.nonce, grant.session), grant
+    return AwaitsGrant(provides.known, provides.channel, provides.nonce, grant.session), grant
 
 
 def due(state: AwaitsReturn, needs: Budget) -> Decline:
@@ -62,7 +75,7 @@ def test_a_holder_takes_a_grant_that_is_large_enough_and_declines_one_that_is_no
         after, effects = state.on_grant(grant)
         assert after is state
         assert [type(effect) for effect in effects] == [Send]
-        assert not any(name.endswith("/9") for name in state.desk.accepted), "it was never accepted"
+        assert not any(name.endswith("/9") for name in state.known.accepted), "it was never accepted"
 
 
 @pytest.mark.mends("H5")
@@ -91,7 +104,7 @@ def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
     _, state = away(key_messages=20)
     job = state.job
     assert job.lent is not None
-    state.on_return("alice", Return(job.live.session, job.lent.epoch, 3, 48))
+    SECURE.take(state, Returned("alice", Return(job.live.session, job.lent.epoch, 3, 48)))
     usage = job.live.usage("alice", Direction.H2D)
     assert (usage.operations, usage.used_bytes) == (3, 48 + 3 * len(encode(Write(0, 0, b""))))
 
@@ -100,7 +113,7 @@ def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
 def test_an_evicted_holder_has_used_all_that_it_was_lent() -> None:
     _, state = away(key_messages=20)
     job = state.job
-    after, _ = state._evict("the lease is over")
+    after, _ = SECURE.evict(job, "the lease is over")
     assert isinstance(after, Back)
     assert job.live.usage("alice", Direction.H2D).left.messages == 0
     assert job.live.usage(ORCHESTRATOR, Direction.H2D).left.messages > 0
@@ -111,7 +124,7 @@ def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
     _, state = away(key_messages=20)
     job = state.job
     assert job.lent is not None
-    after, effects = state.on_return("alice", Return(job.live.session, job.lent.epoch, 21, 0))
+    after, effects = SECURE.take(state, Returned("alice", Return(job.live.session, job.lent.epoch, 21, 0)))
     assert isinstance(after, Back)
     assert any(isinstance(effect, Remark) and "counts what cannot be" in effect.text for effect in effects)
 
@@ -119,7 +132,7 @@ def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
 @pytest.mark.mends("H5")
 def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
     _, state = away(key_messages=20)
-    after, effects = state.on_decline("alice", due(state, Budget(30, 90)))
+    after, effects = SECURE.take(state, Declined("alice", due(state, Budget(30, 90))))
     assert isinstance(after, Finished)
     assert effects == [
         Ended("the key limit is too low for one hand-over: alice needs 30 messages and 90 work units for one turn")
@@ -129,25 +142,25 @@ def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
 @pytest.mark.mends("H5")
 def test_who_had_a_used_key_and_declines_gets_another_in_a_new_session() -> None:
     _, state = away(key_messages=20, rounds=3)
-    after, _ = state.on_decline("alice", due(state, Budget(18, 90)))
-    assert isinstance(after, NeedsSession)
+    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
+    assert isinstance(after, AwaitsSession)
 
 
 def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
     _, state = away()
     said = due(state, Budget(1, 1))
     for holder, wrong in (("anna", said), ("alice", replace(said, epoch=7)), ("alice", replace(said, session="s0"))):
-        after, effects = state.on_decline(holder, wrong)
+        after, effects = SECURE.take(state, Declined(holder, wrong))
         assert after is state
         assert [type(effect) for effect in effects] == [Remark]
 
 
 @pytest.mark.mends("H5")
 def test_the_orchestrator_counts_its_own_key_across_epochs() -> None:
-    link = Link("s1", key_schedule("engine-per-holder", H100KeySchedule(SECRET)), b"", ALL, LIMITS)
+    link = Link("s1", key_schedule("engine-per-holder", H100KeySchedule(SECRET)), b"", LIMITS)
     for owner in ("alice", ORCHESTRATOR, "alice", ORCHESTRATOR):
         link.draw(owner, draws(owner))
-        link.take(owner == ORCHESTRATOR)
+        link.take()
         link.seal(Fence())
         link.seal(Fence())
     assert link.usage(ORCHESTRATOR, Direction.H2D).operations == 4
@@ -157,10 +170,10 @@ def test_the_orchestrator_counts_its_own_key_across_epochs() -> None:
 
 @pytest.mark.mends("L6")
 def test_a_key_that_stays_restarts_no_counter_whatever_is_ordered() -> None:
-    link = Link("s1", key_schedule("none", H100KeySchedule(SECRET)), b"", ALL, LIMITS)
+    link = Link("s1", key_schedule("none", H100KeySchedule(SECRET)), b"", LIMITS)
     slots = [link.seal(Fence())[0]]
     link.draw("alice", draws("an order"))
-    link.take(inward=False)
+    link.take()
     slots.append(link.seal(Fence())[0])
     assert slots == [0, 1]
 
@@ -169,7 +182,7 @@ def test_a_key_that_stays_restarts_no_counter_whatever_is_ordered() -> None:
 @pytest.mark.parametrize(("schedule", "next_slot"), [("none", 6), ("sealed-under-master", 1)])
 def test_ivs_that_an_evicted_holder_may_have_used_are_left_out(schedule: str, next_slot: int) -> None:
     """Where the key changes before anything else is sent, there is nothing to leave out."""
-    link = Link("s1", key_schedule(schedule, H100KeySchedule(SECRET)), b"", ALL, UsageLimits.for_messages(6))
+    link = Link("s1", key_schedule(schedule, H100KeySchedule(SECRET)), b"", UsageLimits.for_messages(6))
     link.seal(Fence())
     link.lend()
     link.forfeit()

@@ -7,22 +7,24 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Return
-from carnet_ref.systems.gpu_travelling.roles.custody import AwaitsReturn, Back
+from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, Back
 from carnet_ref.transport.frames import Remark
 from tests.fixtures.worlds import world_of
 
 
-def lent(defences: Defences) -> tuple[AwaitsReturn, Return]:
-    """Return the orchestrator's state while alice has the GPU, and the return that is due."""
-    world, _ = world_of(Cast(holder_names(2), 1, chunk_bytes=256, defences=defences))
+def lent(defences: Defences) -> tuple[Orchestrator, AwaitsReturn, Return]:
+    """Return the orchestrator while alice has the GPU, its state, and the return that is due."""
+    world, _ = world_of(Deployment(holder_names(2), 1, chunk_bytes=256, defences=defences))
     while not isinstance(world.orchestrator.state, AwaitsReturn):
         assert world.step()
     state = world.orchestrator.state
     assert state.job.holder == "alice"
     assert state.job.lent is not None
-    return state, Return(state.job.live.session, state.job.lent.epoch, 3, 768)
+    return world.orchestrator, state, Return(state.job.live.session, state.job.lent.epoch, 3, 768)
 
 
 WRONG = {
@@ -35,13 +37,13 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_another_return_is_none(wrong: object) -> None:
     assert callable(wrong)
-    state, due = lent(Defences())
-    after, effects = state.on_return(*wrong(due))
+    orchestrator, state, due = lent(Defences())
+    after, effects = orchestrator.procedures.take(state, Returned(*wrong(due)))
     assert after is state
     assert [type(effect) for effect in effects] == [Remark]
-    assert isinstance(state.on_return("alice", due)[0], Back)
+    assert isinstance(orchestrator.procedures.take(state, Returned("alice", due))[0], Back)
 
 
 def test_without_the_check_anybody_gives_it_back() -> None:
-    state, due = lent(Defences(frozenset({"return-authenticated"})))
-    assert isinstance(state.on_return("anna", due)[0], Back)
+    orchestrator, state, due = lent(Defences(frozenset({"return-authenticated"})))
+    assert isinstance(orchestrator.procedures.take(state, Returned("anna", due))[0], Back)

@@ -15,13 +15,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from carnet_ref.crypto import primitives as crypto
 from carnet_ref.crypto.primitives import AesGcm, AesGcmSiv
 from carnet_ref.journal.store import Journal
-from carnet_ref.platform.bus import Platform
-from carnet_ref.systems.gpu_travelling.parties.deployment import Cast, holder_names
-from carnet_ref.transport.frames import ORCHESTRATOR, Frame
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.transport.frames import Frame
+from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.supervisor import Supervisor
 from tests.fixtures.worlds import draws, world_of
 
-CAST = Cast(holder_names(3), 9)
+DEPLOYMENT = Deployment(holder_names(3), 9)
 """As many holders and rounds as ``carnet run`` has by default."""
 KEY = bytes(range(100, 132))
 SIZE = 16
@@ -70,7 +71,8 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         seen.append(bytes(key))
         return original(key, info, length)
 
-    for module in ("crypto.primitives", "crypto.hpke", "keys.h100", "keys.schedules"):
+    schedules = "systems.gpu_travelling.keys.schedules"
+    for module in ("crypto.primitives", "crypto.hpke", "keys.h100", schedules):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 
@@ -88,14 +90,14 @@ def betrayed(haystack: bytes, secrets: Iterable[bytes]) -> set[bytes]:
     return sought.intersection(itertools.chain(windows(haystack), *map(windows, read)))
 
 
-def plaintexts(cast: Cast) -> list[bytes]:
-    return [chunk for holder in cast.holders for chunk in cast.dataset(holder)]
+def plaintexts(deployment: Deployment) -> list[bytes]:
+    return [chunk for holder in deployment.holders for chunk in deployment.dataset(holder)]
 
 
 @pytest.mark.parametrize("start", [0, 5, 2048 - SIZE])
 def test_the_search_finds_what_is_there(start: int) -> None:
     """Sixteen bytes are enough, wherever they come from and wherever they are."""
-    (first, *_) = plaintexts(CAST)
+    (first, *_) = plaintexts(DEPLOYMENT)
     part = first[start : start + SIZE]
     noise = bytes(range(256)) * 20
     for planted in (part, part.hex().encode()):
@@ -105,14 +107,16 @@ def test_the_search_finds_what_is_there(start: int) -> None:
 
 @pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master", "wrapped-under-old"])
 def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[bytes], tmp_path: Path) -> None:
-    cast = Cast(CAST.holders, CAST.rounds, schedule)
+    deployment = Deployment(DEPLOYMENT.holders, DEPLOYMENT.rounds, schedule)
     frames: list[Frame] = []
-    world, _ = world_of(cast, Platform(keep=frames.append))
-    for name in (ORCHESTRATOR, *cast.holders):
-        world.nodes[name].store = Journal(tmp_path / name, KEY, cast.owner(name), draws(f"journal of {name}"))
+    world, _ = world_of(deployment, Platform(ORCHESTRATOR, GPU, keep=frames.append))
+    for name in (ORCHESTRATOR, *deployment.holders):
+        world.nodes[name].store = Journal(
+            tmp_path / name, KEY, deployment.journal_owner(name), draws(f"journal of {name}")
+        )
     world.run()
     raw = (Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    enrolment = [cast.enrolment_key(name).private_bytes(*raw)[-80:] for name in cast.holders]
+    enrolment = [deployment.enrolment_key(name).private_bytes(*raw)[-80:] for name in deployment.holders]
     seen = b"".join(frame.body for frame in frames) + b"".join(world.platform.host_memory)
     on_disk = b"".join(each.read_bytes() for each in tmp_path.iterdir())
     model = world.orchestrator.job.progress.model[8:2048]
@@ -120,7 +124,7 @@ def test_neither_platform_nor_journals_hold_a_secret(schedule: str, keys: list[b
     assert len(seen) > 2_000_000
     assert len(on_disk) > 100_000
     for haystack in (seen, on_disk):
-        assert not betrayed(haystack, [*plaintexts(cast), *keys, *enrolment, model])
+        assert not betrayed(haystack, [*plaintexts(deployment), *keys, *enrolment, model])
 
 
 def test_processes_leave_neither_plaintext_nor_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,15 +133,17 @@ def test_processes_leave_neither_plaintext_nor_key(tmp_path: Path, monkeypatch: 
     folder.mkdir()
     monkeypatch.setenv("SPIED_KEYS", str(spied))
     monkeypatch.setenv("SEEN_FRAMES", str(folder / "seen"))
-    supervisor = Supervisor(CAST, folder, lambda name: folder / f"{name}.journal", KEY)
+    supervisor = Supervisor(DEPLOYMENT, folder, lambda name: folder / f"{name}.journal", KEY)
     supervisor.program = (sys.executable, "-c", SPY)
     supervisor.run()
     left = {path.name: path.read_bytes() for path in folder.iterdir()}
     keys = {bytes.fromhex(line) for line in spied.read_text().split()}
     assert len(left["seen"]) > 2_000_000
-    assert {"orchestrator.journal", "orchestrator.ndjson", *(f"{name}.journal" for name in CAST.holders)} <= set(left)
+    assert {"orchestrator.journal", "orchestrator.ndjson", *(f"{name}.journal" for name in DEPLOYMENT.holders)} <= set(
+        left
+    )
     assert KEY in keys
     assert len(keys) > 15
     everything = b"".join(left.values())
-    assert not betrayed(everything, [*plaintexts(CAST), *keys])
+    assert not betrayed(everything, [*plaintexts(DEPLOYMENT), *keys])
     assert betrayed(everything + min(keys), keys)

@@ -1,0 +1,166 @@
+"""What the subcommands of ``carnet attest`` share: reading files, the clock, trust anchors, and printing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from carnet_command.errors import UsageError
+from carnet_command.printable import printable
+from carnet_command.text import wrapped
+
+if TYPE_CHECKING:
+    from carnet_ref.attestation.anchors import Anchors
+    from carnet_ref.attestation.appraisal import Appraisal
+
+ACCEPTED = 0
+REFUSED = 1
+MARKS = {True: "ok", False: "REFUSED", None: "-"}
+WIDTH = 22
+DELETE: Final = "\x7f"
+"""The one control character that is not escaped in JSON; outside of strings it never stands there."""
+
+MOST_BYTES: Final = 1 << 24
+"""The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
+
+readable = click.Path(path_type=Path)
+at_option = click.option(
+    "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
+)
+anchor_option = click.option(
+    "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def contents(path: Path) -> bytes:
+    """Return what is in the file.
+
+    Raises:
+        UsageError: it cannot be read, or is larger than any evidence.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"'{path}' holds more than {MOST_BYTES} bytes, which no evidence does")
+    return data
+
+
+def instant(text: str | None) -> datetime:
+    """Return the time that ``--at`` names; without it, now.
+
+    Raises:
+        UsageError: it names none, or one that has no year from 1 to 9999 in UTC.
+    """
+    if text is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        given = datetime.fromisoformat(text)
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(f"'{text}' is no time: write it as 2025-08-21T12:00:00Z") from None
+
+
+def written(time: datetime) -> str:
+    """Return ``time``, which is in UTC, as ``--at`` takes it."""
+    return time.replace(tzinfo=None).isoformat() + "Z"
+
+
+def anchors_given(path: Path | None) -> Anchors:
+    """Return the trust anchors in the file, or the defaults.
+
+    Raises:
+        UsageError: the file has none.
+    """
+    from carnet_ref.attestation.anchors import anchors_from_pem, default_anchors
+    from carnet_ref.wire.reader import MalformedError
+
+    if path is None:
+        return default_anchors()
+    try:
+        return anchors_from_pem(contents(path))
+    except MalformedError as error:
+        raise UsageError(f"'{path}' has no trust anchors: {error}") from None
+
+
+def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for.
+
+    Raises:
+        UsageError: they stand for none, or for another number of bytes.
+    """
+    if text is None:
+        return None
+    try:
+        octets = bytes.fromhex(text)
+    except ValueError:
+        raise UsageError(f"{flag} wants hexadecimal digits") from None
+    if len(octets) != length:
+        raise UsageError(f"{flag} wants {length} bytes, not {len(octets)}")
+    return octets
+
+
+def unparsable(detail: str) -> Appraisal:
+    """Return the appraisal of evidence that could be read but not parsed."""
+    from carnet_ref.attestation.appraisal import Checklist, RefusedError
+
+    steps = Checklist()
+    try:
+        steps.refuse("parse", detail)
+    except RefusedError:
+        return steps.concluded({})
+
+
+def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
+    """Print the appraisal and return the exit code."""
+    steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    if as_json:
+        found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
+        again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
+        click.echo(_as_json({**found, "claims": dict(appraisal.claims), **again}))
+    else:
+        _print(appraisal, rerun)
+    return ACCEPTED if appraisal.accepted else REFUSED
+
+
+def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
+    for step in appraisal.steps:
+        source = f"  [{step.source}]" if step.source else ""
+        _say(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}", step.detail + source)
+    for name, value in appraisal.claims.items():
+        _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
+    click.echo("ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}")
+    click.echo(f"rerun   {printable(shlex.join(rerun))}")
+
+
+def _say(label: str, text: str) -> None:
+    """Print what evidence may have had a word in, so that a terminal only shows it."""
+    for line in wrapped(label, printable(text), len(label)):
+        click.echo(line)
+
+
+def _as_json(fields: dict[str, object]) -> str:
+    """Write an object in ASCII without control characters, which a reader of JSON gets back as they were."""
+    return json.dumps(fields).replace(DELETE, "\\u007f")
+
+
+def _written(value: object) -> str:
+    """Write the value of a claim for people."""
+    match value:
+        case None:
+            return "not stated"
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(_written, value)) or "none"
+        case _:
+            return str(value)

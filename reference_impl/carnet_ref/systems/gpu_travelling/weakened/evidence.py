@@ -1,0 +1,88 @@
+"""Verifiers that leave out a step: what a weaker design believes of a GPU's report, or of the orchestrator's quote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from cryptography import x509
+
+from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, TdVerifier
+
+
+class TrustsAnyChain(GpuVerifier):
+    """A report and a session are taken from whoever has a chain, wherever it ends."""
+
+    __slots__ = ()
+
+    def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
+        """Return the end of the chain itself."""
+        return Anchors({Role.NVIDIA_DEVICE: (chain[-1],)})
+
+    def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
+        """Trust every chain."""
+
+
+class TakesAnyNonce(GpuVerifier):
+    """A report may have been made for another session."""
+
+    __slots__ = ()
+
+    def expected(self, nonce: bytes) -> bytes | None:
+        """Expect no nonce."""
+
+
+class TakesAnyMode(GpuVerifier):
+    """A report may state any mode."""
+
+    __slots__ = ()
+
+    def modes(self) -> frozenset[Mode] | None:
+        """Ask for no mode."""
+
+
+class TrustsAnyMeasurement(TdVerifier):
+    """A quote may measure any code."""
+
+    __slots__ = ()
+
+    def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
+        """Expect no measurement."""
+        return ()
+
+
+class TakesAnyChannel(TdVerifier):
+    """A quote may be bound to another channel."""
+
+    __slots__ = ()
+
+    def unbound(self) -> frozenset[str]:
+        """Leave the channel out, too."""
+        return super().unbound() | {"channel"}
+
+
+class TakesAnyManifest(TdVerifier):
+    """A quote may be bound to the manifest of another job."""
+
+    __slots__ = ()
+
+    def unbound(self) -> frozenset[str]:
+        """Leave the manifest out, too."""
+        return super().unbound() | {"manifest"}
+
+
+GPU: Final[Mapping[str, type[GpuVerifier]]] = {
+    "gpu-certificate": TrustsAnyChain,
+    "report-nonce": TakesAnyNonce,
+    "mode-check": TakesAnyMode,
+}
+"""What the orchestrator leaves out of a report's appraisal without each defence."""
+
+QUOTE: Final[Mapping[str, type[TdVerifier]]] = {
+    "orchestrator-quote": TrustsAnyMeasurement,
+    "quote-bound-to-channel": TakesAnyChannel,
+    "manifest-check": TakesAnyManifest,
+}
+"""What a holder leaves out of a quote's appraisal without each defence."""

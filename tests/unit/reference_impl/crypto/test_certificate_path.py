@@ -1,0 +1,265 @@
+"""Certificate paths: links, authorities, lengths, critical extensions; any bytes are a path or a typed error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_ref.crypto.certificate_path import (
+    LARGEST_CHAIN,
+    LONGEST_PATH,
+    PathError,
+    check_path,
+    parse_der_chain,
+    parse_pem_chain,
+    validity,
+)
+from carnet_ref.wire.reader import MalformedError
+from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem, usage
+
+ROOT = issue("Root", None)
+MIDDLE = issue("Middle", ROOT)
+LEAF = issue("Leaf", MIDDLE, ca=False)
+CHAIN = pem([LEAF.certificate, MIDDLE.certificate, ROOT.certificate])
+UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\0")
+Purpose = x509.oid.ExtendedKeyUsageOID
+Path_ = Sequence[x509.Certificate]
+
+
+def certificates(*authorities: Authority) -> list[x509.Certificate]:
+    return [authority.certificate for authority in authorities]
+
+
+@pytest.mark.parametrize("path", [(LEAF, MIDDLE, ROOT), (LEAF, MIDDLE)])
+def test_a_path_leads_to_its_anchor_whether_it_is_named_or_not(path: tuple[Authority, ...]) -> None:
+    anchors = [*certificates(issue("Another", None)), ROOT.certificate]
+    assert check_path(certificates(*path), anchors) == ROOT.certificate
+
+
+def _limited() -> Path_:
+    limited = issue("Limited", ROOT, path_length=0)
+    below = issue("Below", limited)
+    return certificates(issue("Leaf", below, ca=False), below, limited)
+
+
+def _at_the_limit() -> Path_:
+    limited = issue("Limited", ROOT, path_length=0)
+    return certificates(issue("Leaf", limited, ca=False), limited)
+
+
+def _half_an_authority(**half: Any) -> Path_:
+    middle = issue("Half", ROOT, **half)
+    return certificates(issue("Leaf", middle, ca=False), middle)
+
+
+def _signed_with(key: Any, **further: Any) -> Path_:
+    authority = issue("Other", ROOT, key=key, **further)
+    return certificates(issue("Leaf", authority, ca=False), authority)
+
+
+NAME_CONSTRAINTS = x509.NameConstraints([x509.DNSName("example.org")], None)
+
+
+def _for(*purposes: x509.ObjectIdentifier, critical: bool = True) -> dict[str, Any]:
+    return {"extensions": [(x509.ExtendedKeyUsage(purposes), critical)]}
+
+
+WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
+    "a root of its own": ("no trust anchor", lambda: certificates(issue("Lonely", None, ca=False))),
+    "a namesake of the root": ("not issued by", lambda: certificates(issue("Leaf", issue("Root", None), ca=False))),
+    "a link left out": ("not issued by", lambda: certificates(LEAF, ROOT)),
+    "the order turned round": ("signs evidence", lambda: certificates(ROOT, MIDDLE, LEAF)),
+    "an authority at the bottom": ("signs evidence", lambda: certificates(MIDDLE, ROOT)),
+    "an authority at the bottom whose key signs other things too": (
+        "signs evidence",
+        lambda: certificates(issue("x", ROOT, key_usage=usage(signs=True, issues=False))),
+    ),
+    "a key that answers OCSP requests": (
+        "for OCSPSigning, and for nothing else",
+        lambda: certificates(issue("x", ROOT, ca=False, **_for(Purpose.OCSP_SIGNING))),
+    ),
+    "a key for purposes that are not critical": (
+        "for serverAuth, clientAuth, and for nothing else",
+        lambda: certificates(
+            issue("x", ROOT, ca=False, **_for(Purpose.SERVER_AUTH, Purpose.CLIENT_AUTH, critical=False))
+        ),
+    ),
+    "a key for a purpose that nobody knows": (
+        "for 1.2.3.4, and for nothing else",
+        lambda: certificates(issue("x", ROOT, ca=False, **_for(UNKNOWN.oid))),
+    ),
+    "an authority for something else": (
+        "for codeSigning, and for nothing else",
+        lambda: _half_an_authority(**_for(Purpose.CODE_SIGNING)),
+    ),
+    "a leaf as authority": ("may not issue", lambda: certificates(issue("x", LEAF, ca=False), LEAF, MIDDLE)),
+    "an authority whose key may not sign certificates": (
+        "may not issue",
+        lambda: _half_an_authority(key_usage=usage(signs=True, issues=False)),
+    ),
+    "a key that may sign certificates of no authority": (
+        "may not issue",
+        lambda: _half_an_authority(ca=False, key_usage=usage(signs=False, issues=True)),
+    ),
+    "more authorities than allowed": ("has 1", _limited),
+    "a critical extension": (
+        "unknown critical extension 1.2.3.4",
+        lambda: certificates(issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, True)])),
+    ),
+    "an RSA key of 1024 bits": ("RSA of 1024 bits", lambda: _signed_with(rsa.generate_private_key(65537, 1024))),
+    "an RSA key of 2048 bits": ("RSA of 2048 bits", lambda: _signed_with(rsa.generate_private_key(65537, 2048))),
+    "a key on P-192": ("on secp192r1", lambda: _signed_with(ec.generate_private_key(ec.SECP192R1()))),
+    "a key on P-224": ("on secp224r1", lambda: _signed_with(ec.generate_private_key(ec.SECP224R1()))),
+    "a key on a curve of others": ("on secp256k1", lambda: _signed_with(ec.generate_private_key(ec.SECP256K1()))),
+    "a weak key at the bottom": (
+        "on secp192r1",
+        lambda: certificates(issue("Leaf", ROOT, ca=False, key=ec.generate_private_key(ec.SECP192R1()))),
+    ),
+    "the root twice": ("twice on the path", lambda: certificates(LEAF, MIDDLE, ROOT, ROOT)),
+    "an authority twice": ("twice on the path", lambda: certificates(LEAF, MIDDLE, MIDDLE, ROOT)),
+    "an authority that certifies itself": (
+        "twice on the path",
+        lambda: certificates(LEAF, issue("Middle", MIDDLE, key=MIDDLE.key), MIDDLE, ROOT),
+    ),
+    "name constraints": (
+        "name constraints",
+        lambda: _half_an_authority(extensions=[(NAME_CONSTRAINTS, False)]),
+    ),
+    "critical name constraints": (
+        "name constraints",
+        lambda: _half_an_authority(extensions=[(NAME_CONSTRAINTS, True)]),
+    ),
+    "an authority with a critical extension": (
+        "unknown critical extension 1.2.3.4",
+        lambda: _half_an_authority(extensions=[(UNKNOWN, True)]),
+    ),
+    "critical policies": (
+        "unknown critical extension 2.5.29.36",
+        lambda: _half_an_authority(extensions=[(x509.PolicyConstraints(0, None), True)]),
+    ),
+    "certificates after the root": ("no trust anchor", lambda: certificates(LEAF, MIDDLE, ROOT, issue("x", None))),
+}
+
+
+@pytest.mark.mends("L5")
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_path_is_refused(what: str) -> None:
+    reason, made = WRONG[what]
+    with pytest.raises(PathError, match=reason):
+        check_path(made(), certificates(ROOT))
+
+
+def test_a_path_at_its_limit_and_an_unknown_extension_that_is_not_critical_are_accepted() -> None:
+    assert check_path(_at_the_limit(), certificates(ROOT)) == ROOT.certificate
+    harmless = issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, False)])
+    assert check_path(certificates(harmless), certificates(ROOT)) == ROOT.certificate
+
+
+def test_a_key_for_any_purpose_may_sign_evidence() -> None:
+    authority = issue("Any", ROOT, **_for(Purpose.ANY_EXTENDED_KEY_USAGE))
+    leaf = issue("Leaf", authority, ca=False, **_for(Purpose.TIME_STAMPING, Purpose.ANY_EXTENDED_KEY_USAGE))
+    assert check_path(certificates(leaf, authority), certificates(ROOT)) == ROOT.certificate
+
+
+@pytest.mark.mends("L5")
+@pytest.mark.parametrize(
+    ("reason", "root"),
+    [
+        ("on secp192r1", {"key": ec.generate_private_key(ec.SECP192R1())}),
+        ("name constraints", {"extensions": [(NAME_CONSTRAINTS, True)]}),
+        ("critical extension", {"extensions": [(UNKNOWN, True)]}),
+    ],
+    ids=["a weak key", "name constraints", "a critical extension"],
+)
+def test_an_anchor_is_judged_like_those_below_it(reason: str, root: dict[str, Any]) -> None:
+    anchor = issue("Anchor", None, **root)
+    leaf = issue("Leaf", anchor, ca=False)
+    for path in (certificates(leaf), certificates(leaf, anchor)):
+        with pytest.raises(PathError, match=reason):
+            check_path(path, certificates(anchor))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ec.generate_private_key(ec.SECP256R1()),
+        ec.generate_private_key(ec.SECP521R1()),
+        rsa.generate_private_key(65537, 3072),
+    ],
+    ids=["P-256", "P-521", "RSA-3072"],
+)
+def test_a_key_of_enough_bits_is_accepted(key: Any) -> None:
+    assert check_path(_signed_with(key), certificates(ROOT)) == ROOT.certificate
+
+
+def test_a_root_for_something_else_is_no_anchor() -> None:
+    root = issue("Root", None, **_for(Purpose.CODE_SIGNING))
+    with pytest.raises(PathError, match="codeSigning"):
+        check_path(certificates(issue("Leaf", root, ca=False)), certificates(root))
+
+
+def test_of_anchors_with_one_name_the_one_that_issued_counts() -> None:
+    namesakes = certificates(issue("Root", None), ROOT, issue("Root", None))
+    for anchors in (namesakes, namesakes[::-1]):
+        for path in ((LEAF, MIDDLE), (LEAF, MIDDLE, ROOT)):
+            assert check_path(certificates(*path), anchors) == ROOT.certificate
+
+
+def test_nobody_trusted_means_nothing_is() -> None:
+    with pytest.raises(PathError):
+        check_path(certificates(LEAF, MIDDLE, ROOT), [])
+
+
+def test_a_path_is_valid_while_all_of_it_is() -> None:
+    short = issue("Short", ROOT, ca=False, start=START + DAY, end=END - DAY)
+    assert validity(certificates(short, ROOT)) == (START + DAY, END - DAY)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no certificate",
+        CHAIN[:-40],
+        CHAIN.replace(b"MII", b"MIJ", 1),
+        CHAIN + b" " * LARGEST_CHAIN,
+        pem([LEAF.certificate] * (LONGEST_PATH + 1)),
+    ],
+    ids=["nothing", "text", "cut", "damaged", "too long", "too many"],
+)
+def test_what_is_no_chain_is_a_typed_error(data: bytes) -> None:
+    with pytest.raises(MalformedError, match="certificate chain"):
+        parse_pem_chain(data)
+
+
+def test_no_certificate_is_no_chain() -> None:
+    with pytest.raises(MalformedError):
+        parse_der_chain([])
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_typed_error(data: bytes) -> None:
+    for read in (parse_pem_chain, lambda each: parse_der_chain([each])):
+        with pytest.raises(MalformedError):
+            read(data)
+
+
+DER = LEAF.certificate.public_bytes(Encoding.DER)
+
+
+@given(st.integers(0, len(DER) - 1), st.binary(max_size=4), st.integers(0, 8))
+def test_a_damaged_certificate_is_refused(place: int, put: bytes, cut: int) -> None:
+    damaged = DER[:place] + put + DER[place + cut :]
+    try:
+        (leaf,) = parse_der_chain([damaged])
+        check_path([leaf, *certificates(MIDDLE)], certificates(ROOT))
+    except (MalformedError, PathError):
+        return
+    assert leaf.tbs_certificate_bytes == LEAF.certificate.tbs_certificate_bytes

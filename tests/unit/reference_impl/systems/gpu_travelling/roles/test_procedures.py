@@ -1,0 +1,258 @@
+"""The orchestrator's table is total, its steps take what it says they take, and lead where it says they lead."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from typing import get_type_hints
+
+import pytest
+
+from carnet_ref.keys import Budget
+from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import inputs, states
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Return
+from carnet_ref.systems.gpu_travelling.roles.inputs import (
+    Admitted,
+    Declined,
+    Input,
+    LinkMessage,
+    OwnTurn,
+    ReportOutside,
+    Returned,
+    Semaphore,
+    SessionMessage,
+    TimePassed,
+)
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Failure
+from carnet_ref.systems.gpu_travelling.roles.procedures import (
+    COLUMNS,
+    TABLE,
+    Procedures,
+    Row,
+    Table,
+    Taken,
+    Unwanted,
+    cell,
+)
+from carnet_ref.systems.gpu_travelling.roles.states import (
+    AwaitsAnswer,
+    AwaitsReturn,
+    OrchestratorState,
+    Transition,
+)
+from carnet_ref.systems.gpu_travelling.weakened.orchestrator import AwaitsReattachment, table_without
+from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
+from tests.fixtures.worlds import TestWorld, draws, world_of
+
+ABSTRACT = {OrchestratorState, AwaitsAnswer}
+STATES = {
+    each
+    for each in vars(states).values()
+    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in ABSTRACT
+}
+INPUTS = {each for each in vars(inputs).values() if isinstance(each, type) and issubclass(each, Input)} - {Input}
+PAIRS = [(state, event) for state in TABLE for event in COLUMNS]
+EVENTS: tuple[Input, ...] = (
+    SessionMessage(b"no message"),
+    LinkMessage(b"no message"),
+    ReportOutside(b"no report"),
+    Semaphore("Scrubbed"),
+    Admitted("nobody"),
+    Returned("nobody", Return("s0", 1, 1, 1)),
+    Declined("nobody", Decline("s0", 1, Budget(1, 1))),
+    TimePassed(),
+    OwnTurn(),
+)
+Move = tuple[OrchestratorState, Input, OrchestratorState]
+
+
+class Watched(Procedures):
+    """The secure procedures, with everything that they took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moves: list[Move] = []
+
+    def take(self, state: OrchestratorState, event: Input) -> Transition:
+        after, effects = super().take(state, event)
+        self.moves.append((state, event, after))
+        return after, effects
+
+
+def run(world: TestWorld, steps: int = 5_000) -> list[Move]:
+    """Return what the orchestrator took in so many steps of a run."""
+    world.orchestrator.procedures = watched = Watched()
+    for _ in range(steps):
+        if world.nodes["orchestrator"].ended is not None or not world.step():
+            break
+    return watched.moves
+
+
+def fast(**more: object) -> FastDeployment:
+    names = holder_names(2)
+    return replace(FastDeployment(names, 3, chunks=2, chunk_bytes=16, trainer=ChainTrainer()), **more)  # type: ignore[arg-type]
+
+
+def late_holders() -> list[Move]:
+    """Return what is taken where holders come late, so that the orchestrator waits for one."""
+    deployment = fast()
+    world, _ = world_of(deployment)
+    nodes = {name: world.nodes.pop(name) for name in deployment.holders}
+    waited = run(world)
+    for name in reversed(deployment.holders):
+        holder = deployment.holder(name, draws(name))
+        nodes[name].role = holder
+        world.add(nodes[name], nodes[name].perform(holder.begin(0.0)))
+    return [*waited, *run(world)]
+
+
+def met(found: Iterable[Move]) -> Iterator[OrchestratorState]:
+    """Yield every state that moves begin or end in."""
+    for before, _, after in found:
+        yield from (before, after)
+
+
+@functools.cache
+def moves() -> tuple[Move, ...]:
+    """Return what was taken in a few runs, and from states in the middle of one."""
+    found = [move for schedule in ("engine-per-holder", "reset", "ratchet") for move in run_of(schedule)]
+    found += run(world_of(fast(key_messages=12, rounds=6))[0])
+    found += late_holders()
+    return (*found, *by_hand())
+
+
+def run_of(schedule: str) -> list[Move]:
+    return run(world_of(fast(schedule=schedule))[0])
+
+
+def by_hand() -> Iterable[Move]:
+    """Yield moves that honest runs do not make: leases that end, holders that start anew, decline or come late."""
+    away = next(state for state in met(run(world_of(fast())[0])) if isinstance(state, AwaitsReturn))
+    assert away.job.lent is not None
+    job, session, epoch = away.job, away.job.live.session, away.job.lent.epoch
+    often = replace(away, job=replace(job, evictions=job.terms.evictions))
+    refusal = Declined(job.holder, Decline(session, epoch, Budget(9, 9)))
+    wrong = Returned(job.holder, Return(session, epoch, 1 << 40, 1))
+    for state in (away, often):
+        over = replace(state, job=replace(state.job, now=state.job.deadline + 1))
+        yield from (taken(over, TimePassed()), taken(state, Admitted(job.holder)), taken(state, wrong))
+    for given in (refusal, *EVENTS[4:8]):
+        yield taken(away, given)
+    yield from (taken(replace(away, whole=False), refusal), taken(replace(away, whole=True), refusal))
+
+
+def taken(state: OrchestratorState, event: Input) -> Move:
+    return state, event, SECURE.take(state, event)[0]
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def test_the_table_has_every_state_and_every_input() -> None:
+    assert set(TABLE) == STATES
+    assert set(COLUMNS) == INPUTS == {type(event) for event in EVENTS}
+    assert list(COLUMNS.values()) == [column.name for column in fields(Row)]
+
+
+@pytest.mark.parametrize(("state", "event"), PAIRS, ids=lambda each: each.__name__)
+def test_every_cell_names_a_step_that_takes_just_that_or_says_why_not(
+    state: type[OrchestratorState], event: type[Input]
+) -> None:
+    match cell(TABLE, state, event):
+        case Taken(by, to):
+            hints = get_type_hints(by)
+            assert issubclass(state, hints["state"])
+            assert issubclass(event, hints["event"])
+            assert getattr(Procedures, by.__name__) is by
+            assert set(to) <= set(TABLE)
+        case found:
+            assert found in Unwanted
+
+
+@pytest.mark.parametrize("off", [(), ("fence-ack",), ("rotation-ack", "scrub-ack", "report-in-session")], ids=str)
+def test_the_table_of_a_weakened_design_believes_more_and_refuses_no_less(off: tuple[str, ...]) -> None:
+    weak: Table = table_without(frozenset(off))
+    assert set(weak) - set(TABLE) == {AwaitsReattachment}
+    changed = [
+        (state.__name__, COLUMNS[event])
+        for state, event in PAIRS
+        if cell(weak, state, event) != cell(TABLE, state, event)
+    ]
+    with_threat_model = {
+        "report-in-session": [("AwaitsReport", "report")],
+        "fence-ack": [("AwaitsFence", "turn")],
+        "scrub-ack": [("AwaitsScrub", "semaphore")],
+        "rotation-ack": [("AwaitsRotationOut", "turn"), ("AwaitsRotationIn", "turn")],
+    }
+    assert sorted(changed) == sorted(each for name in off for each in with_threat_model[name])
+
+
+# -- what is taken as it says ---------------------------------------------------------------------
+
+
+def test_runs_come_to_every_state() -> None:
+    assert {type(state) for state in met(moves())} == STATES - {states.Stopped}
+
+
+def test_every_step_leads_where_the_table_says() -> None:
+    for before, event, after in moves():
+        found = cell(TABLE, type(before), type(event))
+        if isinstance(found, Taken):
+            assert type(after) in (found.to or (type(before),)), f"{found.by.__name__}: {before} -> {after}"
+        else:
+            assert after is before
+
+
+def test_the_table_names_no_way_that_is_never_gone() -> None:
+    gone = {(type(before), type(event), type(after)) for before, event, after in moves()}
+    drawn = {(state, event, to) for state, event in PAIRS for to in getattr(cell(TABLE, state, event), "to", ())}
+    assert {tuple(each.__name__ for each in way) for way in drawn - gone} == set()
+
+
+def sample() -> dict[type[OrchestratorState], OrchestratorState]:
+    """Return a state of each kind."""
+    found = {type(state): state for state in met(moves())}
+    return {**found, states.Stopped: states.Stopped(found[states.Back].job)}
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_what_no_step_takes_is_ignored_remarked_or_refused(event: Input) -> None:
+    for kind, state in sample().items():
+        match cell(TABLE, kind, type(event)):
+            case Unwanted.IGNORED:
+                assert SECURE.take(state, event) == (state, [])
+            case Unwanted.REMARKED:
+                assert SECURE.take(state, event) == (state, [Remark(event.left_aside)])
+            case Unwanted.REFUSED:
+                with pytest.raises(ProtocolError, match=f"{event.noun}, while the orchestrator {state}"):
+                    SECURE.take(state, event)
+
+
+# -- states are values ----------------------------------------------------------------------------
+
+
+def test_a_state_and_its_job_cannot_be_changed() -> None:
+    for state in sample().values():
+        assert is_dataclass(state)
+        with pytest.raises(FrozenInstanceError):
+            state.job = state.job  # type: ignore[misc]
+        with pytest.raises(FrozenInstanceError):
+            state.job.holder = "mallory"  # type: ignore[misc]
+
+
+def test_a_step_that_fails_leaves_the_orchestrator_where_it_was() -> None:
+    """What starts again afterwards starts from the job as it was before the step, with one more failure."""
+    world, _ = world_of(fast())
+    run(world, 60)
+    orchestrator = world.orchestrator
+    before = orchestrator.state
+    with pytest.raises(Failure):
+        orchestrator.procedures.take(before, SessionMessage(b"forged"))
+    assert orchestrator.state is before
+    after, effects = orchestrator.procedures.restart(before, "a test")
+    assert (after.job.failures, before.job.failures) == (1, 0)
+    assert after.job.progress == before.job.progress
+    assert not any(isinstance(effect, Proceed) for effect in effects)

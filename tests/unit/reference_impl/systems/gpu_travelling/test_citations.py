@@ -1,0 +1,127 @@
+"""Every requirement and every defence of GPU Travelling is cited at the line that enforces it."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from carnet_ref.systems.gpu_travelling.citations import (
+    PACKAGE,
+    CitationError,
+    citations,
+    citations_in,
+    places,
+)
+from carnet_ref.systems.gpu_travelling.defences import defence_names
+from carnet_spec.language import Family
+from carnet_spec.protocols.gpu_travelling import FAMILY
+
+SYSTEM = PACKAGE / "systems" / "gpu_travelling"
+CITED = places(citations())
+
+
+def normative(family: Family) -> frozenset[str]:
+    """Return the requirements that the steps of a protocol's main variants enforce, and one claim that has a place."""
+    wholes = [family.draft(name).whole() for name in family.with_layers(family.main)]
+    enforced = {id for whole in wholes for action in whole.actions for id in action.enforces if id.startswith("REQ-")}
+    stated = {
+        id for whole in wholes for claim in whole.claims for id in re.findall(r"REQ-[A-Z0-9-]+", claim.requirement)
+    }
+    return frozenset({*enforced, *stated, "CLAIM-NO-SILENT-RESET"})
+
+
+REQUIREMENTS = sorted(normative(FAMILY))
+DEFENCES = sorted(defence_names())
+
+
+def uncited(package: Path) -> set[str]:
+    """Return what no line of a package cites."""
+    return {*REQUIREMENTS, *DEFENCES} - set(places(citations_in(package)))
+
+
+def test_there_is_something_to_cite() -> None:
+    assert len(REQUIREMENTS) > 40
+    assert len(DEFENCES) > 40
+
+
+@pytest.mark.parametrize("id", [*REQUIREMENTS, *DEFENCES])
+def test_every_requirement_and_every_defence_has_a_place(id: str) -> None:
+    assert id in CITED
+
+
+def test_nothing_is_cited_that_the_specification_does_not_have() -> None:
+    assert sorted(set(CITED) - {*REQUIREMENTS, *DEFENCES}) == []
+
+
+@pytest.mark.parametrize("place", sorted({place for named in CITED.values() for place in named}))
+def test_every_place_can_be_found(place: str) -> None:
+    assert callable(pkgutil.resolve_name(place))
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """Return a copy of the system's source."""
+    return Path(shutil.copytree(SYSTEM, tmp_path / SYSTEM.name, ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def test_a_copy_of_the_source_misses_nothing(copied: Path) -> None:
+    assert uncited(copied) == set()
+
+
+@pytest.mark.parametrize("id", sorted(CITED))
+def test_a_citation_that_is_taken_away_is_missed(id: str, copied: Path) -> None:
+    """Without the lines that cite it, the requirement or defence has no place."""
+    for each in {(each.file, each.line) for each in citations() if each.id == id}:
+        without_line(PACKAGE.parent / each[0], copied, each[1])
+    assert id in uncited(copied)
+
+
+def without_line(original: Path, copied: Path, line: int) -> None:
+    """Make a comment of the citing call, which begins on this line, in a copy of the source."""
+    file = copied / original.relative_to(SYSTEM)
+    lines = file.read_text("utf-8").splitlines()
+    lines[line - 1] = re.sub(r"@enforces\(|(self\.)?_?checks\.(require|expect|passes)\(", _uncited, lines[line - 1])
+    file.write_text("\n".join(lines), "utf-8")
+
+
+def _uncited(found: re.Match[str]) -> str:
+    return "@unmarked(" if found[0].startswith("@") else "unchecked("
+
+
+WRONG: dict[str, str] = {
+    "a name that is computed": 'checks.require(name, "REQ-HOME-02", True, otherwise="")',
+    "an id that is computed": 'self.checks.passes("lease", f"REQ-{n}", True)',
+    "an id that is none": '@enforces("Home 2")\ndef f(): ...',
+    "nothing": "@enforces()\ndef f(): ...",
+}
+
+
+@pytest.mark.parametrize("source", WRONG.values(), ids=WRONG)
+def test_a_citation_that_cannot_be_read_is_refused(source: str, tmp_path: Path) -> None:
+    (tmp_path / "role.py").write_text(source, "utf-8")
+    with pytest.raises(CitationError, match="line 1: expected ids and names as literal strings, found "):
+        citations_in(tmp_path)
+
+
+def test_other_checklists_and_weakened_designs_cite_nothing(tmp_path: Path) -> None:
+    (tmp_path / "weakened").mkdir()
+    (tmp_path / "weakened" / "role.py").write_text('@enforces("REQ-HOME-02")\ndef f(): ...', "utf-8")
+    (tmp_path / "appraisal.py").write_text('steps.require(True, "chain", "yes", "no")', "utf-8")
+    assert citations_in(tmp_path) == ()
+
+
+def test_a_citation_says_where_it_is(tmp_path: Path) -> None:
+    package = tmp_path / "role"
+    package.mkdir()
+    source = 'class Role:\n    @enforces("REQ-A-01", "a-defence")\n    def step(self): ...\n'
+    (package / "steps.py").write_text(source, "utf-8")
+    found = citations_in(package)
+    assert [(each.id, each.place, each.file, each.line) for each in found] == [
+        ("REQ-A-01", "role.steps.Role.step", "role/steps.py", 2),
+        ("a-defence", "role.steps.Role.step", "role/steps.py", 2),
+    ]
+    assert [each.is_requirement for each in found] == [True, False]

@@ -1,0 +1,128 @@
+"""A hostile platform costs availability and nothing else: every move, at many places, on every path."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.training import Trainer
+from carnet_ref.transport.frames import PLATFORM, Frame, Kind
+from carnet_ref.transport.platform import Platform
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
+from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
+from tests.fixtures.worlds import TestWorld, world_of
+
+TRAINER: Trainer = ChainTrainer()
+DEPLOYMENT = FastDeployment(holder_names(2), 3, "engine-per-holder", chunks=2, chunk_bytes=64, trainer=TRAINER)
+TEXT = {Move.REROUTE: "mallory", Move.RESET: "CONFIDENTIAL", Move.FORGE_SEMAPHORE: "Scrubbed"}
+PATHS = (
+    Cue(Kind.SESSION, ORCHESTRATOR),
+    Cue(Kind.SESSION, GPU),
+    Cue(Kind.H2D, ORCHESTRATOR),
+    Cue(Kind.H2D, "alice"),
+    Cue(Kind.D2H),
+    Cue(Kind.CHANNEL, "alice"),
+    Cue(Kind.CHANNEL, ORCHESTRATOR),
+    Cue(Kind.ROUTE),
+)
+
+
+def expected() -> bytes:
+    model = TRAINER.first_model()
+    for number in range(DEPLOYMENT.rounds):
+        model = TRAINER.train(model, b"".join(DEPLOYMENT.dataset(DEPLOYMENT.holders[number % 2]))).model
+    return model
+
+
+def run(*script: Act) -> tuple[TestWorld, HostilePlatform, list[str]]:
+    platform = HostilePlatform(ORCHESTRATOR, GPU, script=script)
+    world, told = world_of(DEPLOYMENT, platform)
+    world.run(50_000)
+    return world, platform, told
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda cue: f"{cue.kind.name} from {cue.source or 'anybody'}")
+@pytest.mark.parametrize("move", Move, ids=lambda move: move.value)
+def test_a_move_costs_time_and_nothing_else(move: Move, path: Cue) -> None:
+    for nth in (0, 1, 4):
+        cue = Cue(path.kind, path.source, path.target, nth)
+        made = Frame("alice", GPU, Kind.H2D, bytes(60)) if move in {Move.INJECT, Move.SUBSTITUTE} else None
+        world, platform, _ = run(Act(cue, move, frame=made, earlier=nth, text=TEXT.get(move, "")))
+        assert platform.performed or nth == 4
+        assert world.failure == ""
+        assert world.orchestrator.job.progress.model == expected()
+        assert not platform.host_memory
+
+
+def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
+    world, _, told = run(Act(Cue(Kind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN"))
+    assert any("mode" in line for line in told)
+    assert world.orchestrator.job.failures == 1
+    assert world.orchestrator.job.progress.model == expected()
+
+
+def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:
+    acts = [Act(Cue(Kind.SESSION, ORCHESTRATOR, nth=nth), Move.DROP) for nth in range(200)]
+    world, _, _ = run(*acts)
+    assert "sessions failed" in world.failure
+
+
+def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
+    acts = [Act(Cue(Kind.CHANNEL, "alice", nth=nth), Move.DROP) for nth in range(4, 60)]
+    world, _, told = run(*acts)
+    assert any("the lease is over" in line for line in told)
+    assert "alice was evicted" in world.failure
+
+
+def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
+    platform = Platform(ORCHESTRATOR, GPU)
+    asked = Frame(ORCHESTRATOR, PLATFORM, Kind.ROUTE, b"alice")
+    assert platform.carry(asked).step == step("switch_mux", PLATFORM, x="alice")
+    assert platform.carry(asked).step is None
+    assert platform.carry(Frame("mallory", PLATFORM, Kind.ROUTE, b"mallory")).step is None
+    assert platform.mux == "alice"
+
+
+def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to() -> None:
+    platform = Platform(ORCHESTRATOR, GPU, mux="alice")
+    for source, carried in (("alice", True), (ORCHESTRATOR, True), ("anna", False)):
+        assert bool(platform.carry(Frame(source, GPU, Kind.H2D, b"")).frames) is carried
+
+
+def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
+    platform = Platform(ORCHESTRATOR, GPU)
+    assert not platform.carry(Frame("alice", PLATFORM, Kind.RESET, b"OPEN")).frames
+    assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, Kind.RESET, b"CONFIDENTIAL")).frames
+
+
+def test_who_wants_the_frames_gets_them() -> None:
+    kept: list[Frame] = []
+    platform = Platform(ORCHESTRATOR, GPU, keep=kept.append)
+    platform.carry(Frame("alice", GPU, Kind.H2D, b"body"))
+    assert [frame.body for frame in kept] == [b"body"]
+    assert (platform.messages, platform.octets) == (1, 4)
+
+
+@pytest.mark.mends("L7")
+def test_an_honest_platform_keeps_no_frame() -> None:
+    sizes = []
+    for rounds in (1, 6):
+        world, _ = world_of(Deployment(holder_names(2), rounds, chunk_bytes=256))
+        world.run(20_000)
+        assert world.platform.octets > rounds * 100_000
+        sizes.append(len(pickle.dumps(world.platform)))
+    assert abs(sizes[1] - sizes[0]) < 32
+
+
+@pytest.mark.mends("L7")
+def test_a_hostile_platform_keeps_what_it_may_replay() -> None:
+    script = (Act(Cue(Kind.CHANNEL, nth=5), Move.REPLAY, earlier=2),)
+    world, platform, _ = run(*script)
+    assert world.failure == ""
+    kept = {path: len(frames) for path, frames in platform.seen.items()}
+    assert max(kept.values()) == 3
+    assert sum(kept.values()) < platform.messages / 2
