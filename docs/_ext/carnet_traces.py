@@ -37,8 +37,8 @@ cannot see are missing.
 A trace is untrusted input, so it cannot say which code to run: `protocol` is the id of a registered protocol. For any
 other protocol, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
 
-An empty `threat` leaves the threat model to the judge: the protocol names the one that fits the actions of the trace. For
-GPU Travelling that is `outsider`, or `hypervisor` if a GPU was reset, since only a corrupt platform resets one. The
+An empty `threat` leaves the threat model to the judge: the protocol names the one that fits the actions of the trace.
+For GPU Travelling that is `outsider`, or `hypervisor` if a GPU was reset, since only a corrupt platform resets one. The
 judge ignores steps that a corrupt party reports of itself: they are no evidence.
 
 Sizes are bounded, so that no header can ask for an instance that takes minutes to build: 100,000 where a size only
