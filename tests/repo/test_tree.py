@@ -10,18 +10,9 @@ import pytest
 
 from tests.repo.tracked import ROOT, SOURCE_ROOTS, read, tracked_files, tracked_python
 
-LONGEST, LONGEST_TEST = 400, 500
+LONGEST = 400
 MEDIAN_FUNCTION, LONG_FUNCTION = 8, 20
 """Lines: at most so many for half of all functions, and for nine in ten."""
-
-# A file that is longer, and why it is not two files.
-LONG_FILES = {
-    "model_check/carnet_check/semantics.py": "the judge is read from top to bottom, as one definition of the language",
-    "reference_impl/carnet_ref/keys/schedules.py": "the schedules are compared line by line, so they stay in one place",
-    "reference_impl/carnet_ref/spdm/requester.py": "one state machine, a class for each message that it awaits",
-    "spec/carnet_spec/language/analysis/initialisation.py": "one analysis, whose rules refer to each other throughout",
-    "spec/carnet_spec/language/draft.py": "the one object that authors write to, a method for each kind of part",
-}
 
 # Assembled from pieces, so that this file passes its own test.
 PLACES_OF_ONE_MACHINE = {
@@ -64,34 +55,19 @@ def test_every_folder_of_code_is_a_package() -> None:
     assert not [str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
 
 
-def _over_long(lines: Mapping[str, int], listed: Mapping[str, str]) -> list[str]:
-    """Return what is wrong: a long file without a reason, a reason without a long file, a reason too short."""
-    long = {path for path, count in lines.items() if count > (LONGEST_TEST if path.startswith("tests/") else LONGEST)}
-    return [
-        *(f"{path} has {lines[path]} lines: split it, or list it with a reason" for path in long - set(listed)),
-        *(f"{path} is listed as long and is not: drop its line" for path in set(listed) - long),
-        *(f"{path}: say in at least five words why" for path, reason in listed.items() if len(reason.split()) < 5),
-    ]
+def _over_long(lines: Mapping[str, int]) -> list[str]:
+    return [f"{path} has {count} lines: split it" for path, count in lines.items() if count > LONGEST]
 
 
-def test_long_files_are_listed_with_a_reason() -> None:
+def test_no_file_is_long() -> None:
     lines = {str(path): read(path).count("\n") for path in tracked_python()}
     assert len(lines) > 100
-    assert _over_long(lines, LONG_FILES) == []
+    assert _over_long(lines) == []
 
 
 def test_a_long_file_is_noticed() -> None:
-    reason = {"spec/a.py": "a reason of at least five words"}
-    assert _over_long({"spec/a.py": LONGEST, "tests/a.py": LONGEST_TEST}, {}) == []
-    assert _over_long({"spec/a.py": LONGEST + 1}, reason) == []
-    (unlisted,) = _over_long({"spec/a.py": LONGEST + 1}, {})
-    assert "spec/a.py has 401 lines" in unlisted
-    (test,) = _over_long({"tests/a.py": LONGEST_TEST + 1}, {})
-    assert "split it" in test
-    (stale,) = _over_long({"spec/a.py": 10}, reason)
-    assert "drop its line" in stale
-    (curt,) = _over_long({"spec/a.py": LONGEST + 1}, {"spec/a.py": "too long"})
-    assert "five words" in curt
+    assert _over_long({"spec/a.py": LONGEST}) == []
+    assert _over_long({"tests/a.py": LONGEST + 1}) == ["tests/a.py has 401 lines: split it"]
 
 
 def _function_lengths() -> Iterator[int]:

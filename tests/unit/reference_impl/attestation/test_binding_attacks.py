@@ -29,7 +29,7 @@ from carnet_ref.spdm import Responder
 from carnet_ref.spdm.events import Begin
 from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, LabelledRequester, gpu_responder
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence

@@ -24,13 +24,13 @@ from carnet_ref.keys import UsageLimits
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
-from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.evidence import (
+from carnet_ref.systems.gpu_travelling.evidence import (
     OPEN_MODE,
     GpuVerifier,
     TdQuoter,
     gpu_responder,
 )
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools

@@ -9,12 +9,11 @@ from carnet_ref.keys import UsageLimits
 from carnet_ref.keys.usage import UNLIMITED
 from carnet_ref.systems.gpu_travelling.device.device import Device
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, TdVerifier
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 from carnet_ref.systems.gpu_travelling.roles.gpu import Hardware
-from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink
+from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
 from carnet_ref.systems.gpu_travelling.weakened import device, engines, evidence, links
 from carnet_ref.systems.gpu_travelling.weakened.composing import without
-from carnet_ref.systems.gpu_travelling.weakened.links import ForgoesReplies
 
 NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 """The limits of keys where ``key-usage-limit`` is off."""
@@ -27,9 +26,9 @@ def hardware(off: frozenset[str]) -> Hardware:
     )
 
 
-def link(off: frozenset[str]) -> type[ForgoesReplies]:
+def link(off: frozenset[str]) -> type[Link]:
     """Return the orchestrator's end of the link."""
-    return without(ForgoesReplies, links.ALTERNATIVES, off)
+    return without(Link, links.ALTERNATIVES, off)
 
 
 def borrowed_link(off: frozenset[str]) -> type[BorrowedLink]:

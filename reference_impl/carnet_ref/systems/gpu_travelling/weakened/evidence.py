@@ -9,7 +9,7 @@ from cryptography import x509
 
 from carnet_ref.attestation.anchors import Anchors, Role
 from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, TdVerifier
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 
 
 class TrustsAnyChain(GpuVerifier):

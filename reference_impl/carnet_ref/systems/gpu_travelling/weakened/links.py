@@ -51,7 +51,7 @@ def _verifies(incoming: Incoming, sealed: bytes) -> bool:
     return True
 
 
-class LendsOneKey(ForgoesReplies):
+class LendsOneKey(Link):
     """Every holder is lent the key that the first one was lent."""
 
     _lent: tuple[bytes, LinkKeys] | None = None
@@ -69,7 +69,7 @@ class LendsOneKey(ForgoesReplies):
         return order
 
 
-class KeepsSending(ForgoesReplies):
+class KeepsSending(Link):
     """A rotation at return leaves the half to the device as it was lent."""
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class KeepsSending(ForgoesReplies):
             super().send_under(keys)
 
 
-class KeepsReceiving(ForgoesReplies):
+class KeepsReceiving(Link):
     """A rotation at return leaves the half from the device as it was."""
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class KeepsReceiving(ForgoesReplies):
             super().receive_under(pending)
 
 
-class SetsCounterBack(ForgoesReplies):
+class SetsCounterBack(Link):
     """Every order goes under the first counter value, as after a snapshot was restored."""
 
     __slots__ = ()
@@ -113,11 +113,14 @@ class BorrowerSetsCounterBack(BorrowedLink):
         return super().seal(command)
 
 
-ALTERNATIVES: Final[Mapping[str, type[ForgoesReplies]]] = {
+ALTERNATIVES: Final[Mapping[str, type[Link]]] = {
     "fresh-key": LendsOneKey,
     "rotation-in-h2d": KeepsSending,
     "rotation-in-d2h": KeepsReceiving,
     "sender-iv-monotonic": SetsCounterBack,
+    "rotation-ack": ForgoesReplies,
+    "fence-ack": ForgoesReplies,
+    "scrub-ack": ForgoesReplies,
 }
 """What the orchestrator's end does without each defence."""
 

@@ -16,8 +16,8 @@ from carnet_ref.device.memory import Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
 from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified

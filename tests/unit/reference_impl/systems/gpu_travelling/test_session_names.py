@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.spdm.messages import KeyExchange
-from carnet_ref.systems.gpu_travelling.parties.evidence import GpuVerifier, gpu_responder
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, gpu_responder
 from tests.fixtures.worlds import draws
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
