@@ -39,7 +39,7 @@ def test_text_is_readable_and_nothing_sticks_out(read: Visit) -> None:
 def test_a_requirement_leads_to_its_proof_its_test_and_its_place(read: Visit) -> None:
     page = read.open("specification/assurance.html")
     page.get_by_role("link", name="REQ-KEY-05").click()
-    need = page.locator("#REQ-KEY-05")
+    need = page.locator("#gpu-travelling-REQ-KEY-05")
     assert "verifies under the new key" in need.inner_text()
     for part in ("proved by", "verified by", "enforced by"):
         assert part in need.inner_text()
@@ -58,7 +58,7 @@ def test_a_verdict_stands_with_its_digest_and_its_command(read: Visit) -> None:
 def test_diagrams_are_drawn_without_a_script(read: Visit) -> None:
     page = read.open(DIAGRAMS)
     drawn = page.locator(".diagram svg[role=img]")
-    assert drawn.count() >= 9
+    assert drawn.count() >= 6
     assert all(drawn.nth(place).bounding_box() for place in range(drawn.count()))
     assert page.locator(".diagram text", has_text="KEY_EXCHANGE (s1)").count() == 1
 

@@ -55,8 +55,9 @@ def test_no_block_escapes_the_rules(page: str) -> None:
     assert len(fences) == 2 * len(list(blocks(PAGES[page])))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/adr/")])
 def test_digests_are_shown_where_they_are_compared_and_nowhere_else(page: str) -> None:
+    """Decision records are exempt: they say what was so when they were written."""
     prose = PAGES[page]
     for block in blocks(prose):
         if block.language == "console":
