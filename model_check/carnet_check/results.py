@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from carnet_command.exit_codes import ExitCode, deciding
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 
 
 class Verdict(StrEnum):
@@ -68,7 +68,7 @@ class Result:
     kind: Kind = Kind.CLAIM
     defences: tuple[str, ...] = ()
     lemmas: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TraceStep, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -116,7 +116,7 @@ class Result:
         return row
 
 
-def steps_as_json(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def steps_as_json(steps: Iterable[TraceStep]) -> list[dict[str, Any]]:
     """Return the steps of a trace as JSON values."""
     return [{"action": step.action, "by": step.by, "args": dict(step.args)} for step in steps]
 

@@ -19,7 +19,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import replacing
 from carnet_ref.wire.reader import MalformedError
-from carnet_spec.trace import Event, Header, Step
+from carnet_spec.trace import Header, TraceEvent, TraceStep
 
 AHEAD: Final = 1 << 16
 """Steps that a party can have taken between two of its messages, at most; in truth they are a few dozen."""
@@ -34,9 +34,9 @@ class TraceFileError(CarnetError):
     exit_code = ExitCode.USAGE
 
 
-def step(action: str, by: str, **args: object) -> Step:
+def step(action: str, by: str, **args: object) -> TraceStep:
     """Return the step ``action`` of role ``by``, each argument named as the specification names it."""
-    return Step(action, by, tuple((name, str(element)) for name, element in args.items()))
+    return TraceStep(action, by, tuple((name, str(element)) for name, element in args.items()))
 
 
 @dataclass(slots=True)
@@ -64,14 +64,14 @@ class Recorder:
         if clock < LATEST:
             self.clock = max(self.clock, clock)
 
-    def record(self, taken: Step) -> None:
+    def record(self, taken: TraceStep) -> None:
         """Record a step, at the next tick of the clock.
 
         Raises:
             TraceFileError: it could not be written.
         """
         self.clock += 1
-        line = json.dumps(Event(self.clock, taken).to_json())
+        line = json.dumps(TraceEvent(self.clock, taken).to_json())
         if self.sink is None:
             self.lines.append(line)
             return

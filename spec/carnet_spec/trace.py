@@ -5,7 +5,7 @@ be written by one engine, stored, and judged by another. There is no writer here
 values for one.
 
 A trace that roles record while they run has a form of its own, a line for each event, so that it can be written and
-judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`Event` after another.
+judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`TraceEvent` after another.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TraceError(SpecificationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One action taken by one role, with the element chosen for each parameter."""
 
     action: str
@@ -39,7 +39,7 @@ class Step:
         return {"action": self.action, "by": self.by, "args": dict(self.args)}
 
     @staticmethod
-    def from_json(value: object) -> Step:
+    def from_json(value: object) -> TraceStep:
         """Read what :meth:`to_json` returned.
 
         Raises:
@@ -47,7 +47,7 @@ class Step:
         """
         fields = _object(value, "a step")
         args = _object(fields.get("args", {}), "the arguments of a step")
-        return Step(
+        return TraceStep(
             _text(fields, "action"),
             _text(fields, "by"),
             tuple((name, _text(args, name)) for name in args),
@@ -68,7 +68,7 @@ class Trace:
     variant: str
     without: tuple[str, ...]
     threat: str
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -96,7 +96,7 @@ class Trace:
             _text(fields, "variant"),
             tuple(without),
             _text(fields, "threat"),
-            tuple(Step.from_json(step) for step in _list(fields, "steps")),
+            tuple(TraceStep.from_json(step) for step in _list(fields, "steps")),
         )
 
 
@@ -158,21 +158,21 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TraceEvent:
     """One line of a recorded trace: a step, and the logical clock of the role that recorded it.
 
     Clocks never decrease along a trace. Arguments that the recording role cannot see are left out of the step.
     """
 
     clock: int
-    step: Step
+    step: TraceStep
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return {"clock": self.clock, **self.step.to_json()}
 
     @staticmethod
-    def from_json(value: object) -> Event:
+    def from_json(value: object) -> TraceEvent:
         """Read what :meth:`to_json` returned.
 
         Raises:
@@ -182,7 +182,7 @@ class Event:
         clock = fields.get("clock")
         if not isinstance(clock, int) or isinstance(clock, bool) or clock < 0:
             raise _unexpected(fields, "clock", "a whole number", clock)
-        return Event(clock, Step.from_json(fields))
+        return TraceEvent(clock, TraceStep.from_json(fields))
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:

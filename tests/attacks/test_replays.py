@@ -18,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.exploits.hostile import Hostile
 from carnet_ref.systems.gpu_travelling.exploits.record import replayed
 from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
 from carnet_spec.language import Instance, Profile, Protocol
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
 from tests.fixtures.worlds import draws
 from tests.unit.model_check.command import carnet
@@ -81,7 +81,7 @@ def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
     judge, actions = Interpreter(protocol, instance), {action.name: action for action in protocol.actions}
     state = judge.start()
     for index, each in enumerate(attack["steps"]):
-        step = Step.from_json(each)
+        step = TraceStep.from_json(each)
         try:
             state = judge.fire(state, actions[step.action], step.env)
         except (KeyError, NotEnabled):
@@ -122,7 +122,7 @@ def test_the_command_replays_another_attack_where_the_shortest_cannot_be() -> No
     assert outcome["steps"] != ran.json["steps"]
     protocol, instance = _design("engine-per-holder", ("rotation-before-fence",))
     judge = Interpreter(protocol, instance)
-    steps = tuple(Step.from_json(step) for step in outcome["steps"])
+    steps = tuple(TraceStep.from_json(step) for step in outcome["steps"])
     final = judge.replay(Trace(protocol.id, protocol.variant, protocol.without, COLLUSION, steps))[-1]
     assert not judge.holds(protocol.claim("confidentiality").checked.formula, final)
 
@@ -155,7 +155,7 @@ def test_every_recorded_attack_breaks_its_claim_in_the_spec(id: str) -> None:
     attack = ATTACKS[id]
     protocol, instance = _design(attack["variant"], tuple(attack["removed"]))
     judge = Interpreter(protocol, instance)
-    steps = tuple(Step.from_json(step) for step in attack["steps"])
+    steps = tuple(TraceStep.from_json(step) for step in attack["steps"])
     final = judge.replay(Trace(protocol.id, protocol.variant, protocol.without, COLLUSION, steps))[-1]
     assert not judge.holds(protocol.claim(attack["claim"]).checked.formula, final)
 

@@ -14,7 +14,7 @@ import pytest
 
 from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, recorded, work
 from carnet_spec.language import Profile
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 from tests.fixtures.hostile_traces import LATE, OPENING, QUICK, SLOW, bare, write
 from tests.fixtures.rounds import honest
 from tests.fixtures.travelling import COLLUSION, SOURCE
@@ -104,7 +104,7 @@ def test_more_keys_of_one_kind_take_no_more_work() -> None:
     for rounds in (2, 20_000):
         following = follower(rounds=rounds)
         before = following.work.left
-        assert following.take(Step("open_session", "orchestrator")) is None
+        assert following.take(TraceStep("open_session", "orchestrator")) is None
         assert following.open == 1  # the first key and the first session, or others
         found.append(before - following.work.left)
     assert found[0] == found[1]
@@ -117,7 +117,7 @@ def test_a_step_that_no_state_allows_is_refused_without_going_back() -> None:
         assert following.take(step) is None
     assert following.open
     before = following.work.left
-    divergence = following.take(Step("fly", "orchestrator"))
+    divergence = following.take(TraceStep("fly", "orchestrator"))
     assert divergence is not None
     assert divergence.index == 100
     assert following.work.left == before + work.PER_EVENT
@@ -132,7 +132,7 @@ def test_what_waits_too_long_is_forgotten_and_then_nothing_is_said_to_diverge(mo
         assert following.take(step) is None
     assert following.remembered <= 400
     with pytest.raises(AmbiguousTraceError, match="undecided at event"):
-        following.take(Step("fenced", "orchestrator"))
+        following.take(TraceStep("fenced", "orchestrator"))
 
 
 @pytest.mark.mends("M4")
@@ -162,20 +162,20 @@ def test_conforming_traces_are_those_of_before(tmp_path: Path) -> None:
 def test_to_go_back_takes_no_longer_after_a_long_trace(tmp_path: Path) -> None:
     """What was taken since the first way that is open is not gone through for each way back: a deque counts it."""
 
-    class Counted(deque[Step]):
+    class Counted(deque[TraceStep]):
         seen = 0
 
-        def __iter__(self) -> Iterator[Step]:
+        def __iter__(self) -> Iterator[TraceStep]:
             for each in super().__iter__():
                 Counted.seen += 1
                 yield each
 
     following = follower(rounds=20)
-    reset = Step("reset", "adversary", (("g", "gpu1"), ("mode", "OPEN")))
-    for step in [OPENING, *[reset] * 2_000, Step("reset", "adversary")]:
+    reset = TraceStep("reset", "adversary", (("g", "gpu1"), ("mode", "OPEN")))
+    for step in [OPENING, *[reset] * 2_000, TraceStep("reset", "adversary")]:
         assert following.take(step) is None
     following._steps = Counted(following._steps)
-    assert following.take(Step("fenced", "orchestrator")) is not None
+    assert following.take(TraceStep("fenced", "orchestrator")) is not None
     assert Counted.seen < 2_000
 
 

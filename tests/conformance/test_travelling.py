@@ -13,7 +13,7 @@ from carnet_check.conformance.work import PER_EVENT
 from carnet_check.engines.explicit import explore
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Instance, Profile, Protocol
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 from tests.fixtures.rounds import header, honest, write
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
 
@@ -26,7 +26,7 @@ def _design(threat: str, variant: str = FAMILY.main[0]) -> tuple[Protocol, Insta
     return protocol, SOURCE.instance(protocol, threat, Profile("two rounds", TWO))
 
 
-def _followed(protocol: Protocol, instance: Instance, steps: list[Step]) -> Divergence | None:
+def _followed(protocol: Protocol, instance: Instance, steps: list[TraceStep]) -> Divergence | None:
     follower = Follower(Machine(protocol, instance))
     return next((found for step in steps if (found := follower.take(step)) is not None), None)
 
@@ -57,7 +57,7 @@ def test_a_run_to_every_goal_conforms(variant: str) -> None:
 
 # -- the threat model of a trace that names none --------------------------------------------------
 
-RESET = Step("reset", "adversary", (("g", "gpu1"), ("mode", "CONFIDENTIAL")))
+RESET = TraceStep("reset", "adversary", (("g", "gpu1"), ("mode", "CONFIDENTIAL")))
 
 
 def test_a_trace_that_names_no_threat_model_is_judged_under_the_weakest_one(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_trace_that_names_its_threat_model_is_judged_as_it_says(tmp_path: Path
 
 
 def test_ignored_events_count_where_a_trace_diverges(tmp_path: Path) -> None:
-    steps = [*honest(1), RESET, RESET, Step("grant", "orchestrator")]
+    steps = [*honest(1), RESET, RESET, TraceStep("grant", "orchestrator")]
     result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), steps))
     assert result.divergence is not None
     assert result.divergence.index == len(steps) - 1
@@ -93,7 +93,7 @@ def test_ignored_events_count_where_a_trace_diverges(tmp_path: Path) -> None:
 # -- runs with one thing changed ------------------------------------------------------------------
 
 
-def _mutants(steps: list[Step], protocol: Protocol, instance: Instance) -> Iterator[tuple[int, list[Step]]]:
+def _mutants(steps: list[TraceStep], protocol: Protocol, instance: Instance) -> Iterator[tuple[int, list[TraceStep]]]:
     """Drop, repeat or swap each step, or change one argument; the first step that differs comes with it."""
     for at, step in enumerate(steps):
         yield at, steps[:at] + steps[at + 1 :]
@@ -126,11 +126,11 @@ def test_a_single_change_is_refused_where_the_judge_refuses_it() -> None:
     assert verdicts == {True, False}
 
 
-def _after(judge: Interpreter, state: State, step: Step) -> State:
+def _after(judge: Interpreter, state: State, step: TraceStep) -> State:
     return judge.step(state, judge.protocol.action(step.action), step.env)
 
 
-def _judged(judge: Interpreter, state: State, steps: list[Step], at: int) -> int | None:
+def _judged(judge: Interpreter, state: State, steps: list[TraceStep], at: int) -> int | None:
     for index in range(at, len(steps)):
         try:
             state = _after(judge, state, steps[index])
@@ -181,7 +181,7 @@ def test_what_a_role_cannot_see_is_found() -> None:
     assert _followed(protocol, instance, steps) is None
 
 
-def _without(step: Step, names: set[str]) -> Step:
+def _without(step: TraceStep, names: set[str]) -> TraceStep:
     return replace(step, args=tuple(arg for arg in step.args if arg[0] not in names))
 
 
@@ -210,7 +210,7 @@ def test_an_event_costs_as_much_work_however_long_the_trace() -> None:
     assert last < 1.1 * first
 
 
-def _work(follower: Follower, steps: list[Step]) -> int:
+def _work(follower: Follower, steps: list[TraceStep]) -> int:
     """Return the steps of work that following these takes."""
     begun = follower.work.left
     assert [follower.take(step) for step in steps] == [None] * len(steps)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
-from carnet_ref.attestation.anchors import Role, default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.encodings import device_evidence
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
@@ -82,16 +82,16 @@ def test_the_h100_with_everything_there_is_about_it_matches_33_of_33() -> None:
     assert {"33 of 33 match"} <= {step["detail"] for step in found["steps"]}
 
 
-@pytest.mark.parametrize("role", [Role.INTEL_SGX, Role.NVIDIA_DEVICE])
-def test_a_given_root_replaces_every_default(tmp_path: Path, role: Role) -> None:
+@pytest.mark.parametrize("role", [AnchorRole.INTEL_SGX, AnchorRole.NVIDIA_DEVICE])
+def test_a_given_root_replaces_every_default(tmp_path: Path, role: AnchorRole) -> None:
     (root,) = default_anchors().of(role)
     path = tmp_path / "root.pem"
     path.write_bytes(root.public_bytes(Encoding.PEM))
     anchor = ["--trust-anchor", str(path)]
     quote = [real(intel.CURRENT), "--at", f"{intel.CURRENT_TIME:%Y-%m-%d}"]
     report = [real(H100), "--chain", real(H100_CHAIN), "--at", f"{nvidia.OCSP_TIME:%Y-%m-%d}"]
-    assert accepted("tdx", *quote, *anchor) == (role is Role.INTEL_SGX)
-    assert accepted("gpu", *report, *anchor) == (role is Role.NVIDIA_DEVICE)
+    assert accepted("tdx", *quote, *anchor) == (role is AnchorRole.INTEL_SGX)
+    assert accepted("gpu", *report, *anchor) == (role is AnchorRole.NVIDIA_DEVICE)
 
 
 @pytest.mark.parametrize("path", [intel.CURRENT, intel.CURRENT_COLLATERAL, H100, H100_CHAIN])

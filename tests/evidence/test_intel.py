@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.anchors import Role, default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.certificates import p256_key
 from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
@@ -150,7 +150,7 @@ def test_intels_test_root_has_the_name_of_the_real_one_and_is_not_taken_for_it()
     folder = f"{INTEL}/tdx"
     root, authority = parse_pem_chain(read(f"{folder}/pckSignChain.pem"))
     leaf = parse_pem_chain(read(f"{folder}/pckCert.pem"))[0]
-    (anchor,) = default_anchors().of(Role.INTEL_SGX)
+    (anchor,) = default_anchors().of(AnchorRole.INTEL_SGX)
     assert root.subject == anchor.subject
     assert check_path([leaf, authority, root], [root]) == root
     for chain in ([leaf, authority, root], [leaf, authority]):
@@ -274,7 +274,7 @@ def test_the_other_verifier_refuses_nothing_that_is_accepted_here_and_accepts_mo
 
 
 def test_the_anchor_is_the_root_that_every_quote_carries() -> None:
-    (anchor,) = default_anchors().of(Role.INTEL_SGX)
+    (anchor,) = default_anchors().of(AnchorRole.INTEL_SGX)
     for case in CERTIFIED:
         chain = parse_pem_chain(parse_quote(read_quote(case.quote)).signature.pck_chain.removesuffix(b"\0"))
         assert chain[-1] == anchor

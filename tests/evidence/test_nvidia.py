@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.encodings import decode, device_evidence
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
@@ -191,7 +191,7 @@ def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
     """The certificate that NVIDIA's tests call an incorrect root is no authority's, so no trust anchor either."""
     wrong = read(f"{UNIT}/incorrect_rim_root.crt")
     case = next(rim for rim in RIMS if rim.refused_at is None)
-    for anchors in (parse_pem_chain(wrong), default_anchors().of(Role.NVIDIA_DEVICE)):
+    for anchors in (parse_pem_chain(wrong), default_anchors().of(AnchorRole.NVIDIA_DEVICE)):
         assert appraise_rim(case.document, at=case.at, anchors=anchors).failed_step == "chain"
     with pytest.raises(MalformedError, match="certificates of authorities"):
         anchors_from_pem(wrong)
@@ -200,11 +200,11 @@ def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
 def test_an_ocsp_responder_under_the_root_of_rims_is_no_signer_of_rims() -> None:
     (responder,) = parse_ocsp(decode(read(RIM_OCSP_REPLY), "OCSP reply")).responders
     with pytest.raises(PathError, match="for OCSPSigning"):
-        check_path([responder], default_anchors().of(Role.NVIDIA_RIM))
+        check_path([responder], default_anchors().of(AnchorRole.NVIDIA_RIM))
 
 
 def test_the_default_anchors_are_the_roots_that_nvidia_and_google_publish() -> None:
-    published = {Role.NVIDIA_DEVICE: "device_root.pem", Role.NVIDIA_RIM: "rim_root.pem"}
+    published = {AnchorRole.NVIDIA_DEVICE: "device_root.pem", AnchorRole.NVIDIA_RIM: "rim_root.pem"}
     for role, name in published.items():
         data = read(f"03-google-go-nvattest-tools/server/cert/{name}")
         assert default_anchors().of(role) == tuple(x509.load_pem_x509_certificates(data))

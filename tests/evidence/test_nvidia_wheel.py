@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from carnet_ref.attestation.anchors import Role, default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.encodings import decode
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
@@ -61,7 +61,7 @@ def test_changed_bytes_are_refused(wheel: Mapping[str, bytes]) -> None:
 
 def test_every_rim_in_it_is_signed_by_nvidia(wheel: Mapping[str, bytes]) -> None:
     rims = {name: data for name, data in wheel.items() if name.endswith(RIM_SUFFIX)}
-    root = default_anchors().of(Role.NVIDIA_RIM)
+    root = default_anchors().of(AnchorRole.NVIDIA_RIM)
     for data in rims.values():
         signer = parse_rim(data).certificates[0]
         assert appraise_rim(data, at=signer.not_valid_before_utc, anchors=root).accepted

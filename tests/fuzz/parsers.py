@@ -37,7 +37,7 @@ from carnet_ref.device.programs import parse as parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
 from carnet_ref.spdm import DowngradeError, encode_chain, opaque
 from carnet_ref.spdm.chain import Chain
-from carnet_ref.spdm.events import Begin, Event, Measure, Received, Send
+from carnet_ref.spdm.events import Begin, Measure, Received, Send, SessionEvent
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
 from carnet_ref.systems.gpu_travelling.device.commands import parse_command, parse_reply
@@ -45,7 +45,7 @@ from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_envelope
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_message as parse_role_message
 from carnet_ref.systems.gpu_travelling.roles.job import Progress
-from carnet_ref.transport.frames import Kind, ProtocolError
+from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.transport.wire import parse_frame
 from carnet_ref.wire.fields import join, number
@@ -93,7 +93,7 @@ def _evidence(pattern: str, limit: int = 3, largest: int = 1 << 16) -> list[byte
 def _session_messages() -> list[bytes]:
     """Return the messages of a session between the project's own ends, and the plaintext of those in the clear."""
     ours, theirs = requester(), responder()
-    under_way: list[tuple[object, Event]] = [(ours, Begin())]
+    under_way: list[tuple[object, SessionEvent]] = [(ours, Begin())]
     seen: list[bytes] = []
     while under_way:
         end, event = under_way.pop(0)
@@ -184,7 +184,7 @@ def _tagged() -> list[bytes]:
 
 
 def _frames() -> list[bytes]:
-    kinds = [bytes([kind.value]) for kind in Kind]
+    kinds = [bytes([kind.value]) for kind in FrameKind]
     return [join(b"ana", b"gpu", kind, number(7), b"body") for kind in kinds]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from carnet_spec.language import Action, Effect, Instance, Protocol, Symbol, Update
 from carnet_spec.language.terms import TRUE, Not, Term, Var
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 from tests.oracle.evaluate import Row, Sizes, Structure, Value, extensions, rows, size_of, value
 from tests.oracle.machine import Layout
 
@@ -79,7 +79,7 @@ class World:
         anything = itertools.product(range(size_of(symbol.result, self.sizes)), repeat=len(places))
         return [dict(zip(places, values, strict=True)) for values in anything]
 
-    def environment(self, step: Step) -> dict[Var, int]:
+    def environment(self, step: TraceStep) -> dict[Var, int]:
         """Return the arguments of ``step`` as numbers."""
         params = self.protocol.action(step.action).params
         if {var.name for var in params} != set(step.env):
@@ -87,7 +87,7 @@ class World:
         return {var: self.instance.of(var.sort).index(step.env[var.name]) for var in params}
 
 
-def replay(protocol: Protocol, instance: Instance, steps: Iterable[Step]) -> list[Structure]:
+def replay(protocol: Protocol, instance: Instance, steps: Iterable[TraceStep]) -> list[Structure]:
     """Return every structure that ``steps`` may end in, from some first state that ``instance`` leaves open.
 
     Raises:

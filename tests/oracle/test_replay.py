@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_spec.language import Formula, Instance, Step, exists
-from carnet_spec.trace import Step as Taken
+from carnet_spec.trace import TraceStep as Taken
 from tests.oracle.replay import NoSuchRunError, World, falsified, replay
 from tests.oracle.toys import (
     Key,

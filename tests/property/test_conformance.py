@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from carnet_check.conformance import Follower, Machine
 from carnet_check.conformance.tables import Function, Relation
 from carnet_check.semantics import Interpreter, NotEnabled, State
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 from tests.property.random_protocols import Sample, samples
 
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], deadline=None)
@@ -25,7 +25,7 @@ def _unbounded(sample: Sample) -> Sample:
     return replace(sample, instance=replace(sample.instance, budget=None))
 
 
-def _walk(draw: st.DrawFn, judge: Interpreter) -> list[Step]:
+def _walk(draw: st.DrawFn, judge: Interpreter) -> list[TraceStep]:
     """Draw a trace: mostly steps that are enabled, then and now one that need not be."""
     state, steps = judge.initial(), []
     for _ in range(draw(st.integers(1, 6))):
@@ -38,19 +38,19 @@ def _walk(draw: st.DrawFn, judge: Interpreter) -> list[Step]:
             env = {var.name: draw(st.sampled_from(judge.instance.of(var.sort))) for var in action.params}
             with contextlib.suppress(NotEnabled):
                 state = judge.step(state, action, env)
-        steps.append(Step(action.name, action.by.name, tuple((var.name, env[var.name]) for var in action.params)))
+        steps.append(TraceStep(action.name, action.by.name, tuple((var.name, env[var.name]) for var in action.params)))
     return steps
 
 
 @st.composite
-def walks(draw: st.DrawFn) -> tuple[Sample, list[Step]]:
+def walks(draw: st.DrawFn) -> tuple[Sample, list[TraceStep]]:
     """Draw a protocol and a trace of it."""
     sample = _unbounded(draw(samples()))
     return sample, _walk(draw, Interpreter(sample.protocol, sample.instance))
 
 
 @st.composite
-def partial_walks(draw: st.DrawFn) -> tuple[Sample, list[Step]]:
+def partial_walks(draw: st.DrawFn) -> tuple[Sample, list[TraceStep]]:
     """Draw a protocol and a trace of it from which arguments are missing."""
     sample, steps = draw(walks())
     return sample, [replace(step, args=tuple(a for a in step.args if draw(st.integers(0, 2)) > 0)) for step in steps]
@@ -73,7 +73,7 @@ def _shown(machine: Machine, judge: Interpreter, state: State) -> None:
 
 @relaxed
 @given(walks())
-def test_every_state_on_the_way_is_the_interpreters(walk: tuple[Sample, list[Step]]) -> None:
+def test_every_state_on_the_way_is_the_interpreters(walk: tuple[Sample, list[TraceStep]]) -> None:
     sample, steps = walk
     judge, machine = Interpreter(sample.protocol, sample.instance), Machine(sample.protocol, sample.instance)
     follower, state = Follower(machine), judge.initial()
@@ -91,7 +91,7 @@ def test_every_state_on_the_way_is_the_interpreters(walk: tuple[Sample, list[Ste
         _shown(machine, judge, state)
 
 
-def _refused(judge: Interpreter, state: State, step: Step) -> str | None:
+def _refused(judge: Interpreter, state: State, step: TraceStep) -> str | None:
     """Return the guard by which the interpreter refuses a step, or nothing."""
     try:
         judge.fire(state, judge.protocol.action(step.action), step.env)
@@ -100,7 +100,7 @@ def _refused(judge: Interpreter, state: State, step: Step) -> str | None:
     return None
 
 
-def _explained(sample: Sample, steps: Sequence[Step]) -> int | None:
+def _explained(sample: Sample, steps: Sequence[TraceStep]) -> int | None:
     """Return the first step that no choice of what is missing explains, by trying them all in the interpreter."""
     judge = Interpreter(sample.protocol, sample.instance)
     states = {judge.initial()}
@@ -122,7 +122,7 @@ def _explained(sample: Sample, steps: Sequence[Step]) -> int | None:
 
 @relaxed
 @given(partial_walks())
-def test_what_is_missing_from_a_trace_is_found_if_it_exists(walk: tuple[Sample, list[Step]]) -> None:
+def test_what_is_missing_from_a_trace_is_found_if_it_exists(walk: tuple[Sample, list[TraceStep]]) -> None:
     sample, steps = walk
     follower = Follower(Machine(sample.protocol, sample.instance))
     expected = _explained(sample, steps)

@@ -45,7 +45,7 @@ from carnet_spec.language.terms import (
     Or,
     Var,
 )
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 
 relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=300
@@ -209,7 +209,7 @@ def test_an_update_changes_what_the_interpreter_changes(data: st.DataObject, sta
         else:
             table.values.update(state.functions[name])
     env = {var.name: data.draw(st.sampled_from(INSTANCE.of(var.sort))) for var in params}
-    (move,) = machine.moves(Step("act", "anyone", tuple(env.items())))
+    (move,) = machine.moves(TraceStep("act", "anyone", tuple(env.items())))
     machine.take(move)
     after = judge.step(state, action, env)
     for symbol in SYMBOLS:
@@ -235,18 +235,18 @@ def actions(draw: st.DrawFn, name: str) -> Action:
 
 
 @st.composite
-def gappy_steps(draw: st.DrawFn, protocol: Protocol) -> list[Step]:
+def gappy_steps(draw: st.DrawFn, protocol: Protocol) -> list[TraceStep]:
     """Draw steps of a protocol from which most arguments are missing."""
     steps = []
     for _ in range(draw(st.integers(1, 4))):
         action = draw(st.sampled_from(protocol.actions))
         given = [var for var in action.params if draw(st.integers(0, 3)) == 0]
         args = tuple((var.name, draw(st.sampled_from(INSTANCE.of(var.sort)))) for var in given)
-        steps.append(Step(action.name, "anyone", args))
+        steps.append(TraceStep(action.name, "anyone", args))
     return steps
 
 
-def explained(judge: Interpreter, steps: Sequence[Step]) -> int | None:
+def explained(judge: Interpreter, steps: Sequence[TraceStep]) -> int | None:
     """Return the first step that no choice of what is missing explains, by trying them all in the interpreter."""
     states = {judge.initial()}
     for index, step in enumerate(steps):
@@ -349,7 +349,7 @@ def test_as_many_elements_that_are_alike_are_tried_as_make_a_difference(
     action: Action, often: int, named: Sequence[str]
 ) -> None:
     follower = Follower(Machine(protocol(action), INSTANCE, {"Key": named}))
-    step = Step(action.name, "anyone")
+    step = TraceStep(action.name, "anyone")
     assert [follower.take(step) is None for _ in range(often)] == [True] * often
     divergence = follower.take(step)
     assert divergence is not None

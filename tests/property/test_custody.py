@@ -31,7 +31,7 @@ from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsRotationOut
-from carnet_ref.transport.frames import PLATFORM, Frame, Kind
+from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Carried, Platform
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
@@ -81,12 +81,12 @@ class Watched(Platform):
     def carry(self, frame: Frame) -> Carried:
         self.see(frame)
         match frame.kind:
-            case Kind.RESET:
-                return Carried((Frame(PLATFORM, GPU, Kind.RESET, frame.body, frame.clock),))
-            case Kind.HOST_MEMORY:
+            case FrameKind.RESET:
+                return Carried((Frame(PLATFORM, GPU, FrameKind.RESET, frame.body, frame.clock),))
+            case FrameKind.HOST_MEMORY:
                 self.host_memory.append(frame.body)
                 return Carried()
-            case Kind.ROUTE:
+            case FrameKind.ROUTE:
                 return Carried()
         return Carried((frame,))
 
@@ -198,20 +198,22 @@ class Custody(RuleBasedStateMachine):
         body[bit % len(body)] ^= 1 << bit % 8
         self.world.carry(Frame(frame.source, frame.target, frame.kind, bytes(body), frame.clock))
 
-    @rule(kind=st.sampled_from(Kind), to=st.sampled_from((GPU, ORCHESTRATOR, "alice")), body=st.binary(max_size=30))
-    def inject(self, kind: Kind, to: str, body: bytes) -> None:
+    @rule(
+        kind=st.sampled_from(FrameKind), to=st.sampled_from((GPU, ORCHESTRATOR, "alice")), body=st.binary(max_size=30)
+    )
+    def inject(self, kind: FrameKind, to: str, body: bytes) -> None:
         """Make a frame up."""
         self.world.deliver(Frame(ORCHESTRATOR if to != ORCHESTRATOR else "alice", to, kind, body))
 
     @rule(name=st.sampled_from(("Scrubbed", "Fenced")))
     def forge_semaphore(self, name: str) -> None:
         """Say in plain memory that something is done."""
-        self.world.deliver(Frame(PLATFORM, ORCHESTRATOR, Kind.SEMAPHORE, name.encode()))
+        self.world.deliver(Frame(PLATFORM, ORCHESTRATOR, FrameKind.SEMAPHORE, name.encode()))
 
     @rule(mode=st.sampled_from(("CONFIDENTIAL", "OPEN")))
     def reset(self, mode: str) -> None:
         """Reset the GPU."""
-        self.world.deliver(Frame(PLATFORM, GPU, Kind.RESET, mode.encode()))
+        self.world.deliver(Frame(PLATFORM, GPU, FrameKind.RESET, mode.encode()))
 
     # -- crashes ------------------------------------------------------------------------------------------------------
 
@@ -264,7 +266,7 @@ class Custody(RuleBasedStateMachine):
         honest, self.nonces = self.nonces, set()
         body = h2d_body(keys.engine, skip, sealer.seal(encode(command)))
         self.nonces = honest
-        self.world.deliver(Frame(CORRUPT, GPU, Kind.H2D, body))
+        self.world.deliver(Frame(CORRUPT, GPU, FrameKind.H2D, body))
 
     # -- what is claimed ----------------------------------------------------------------------------------------------
 

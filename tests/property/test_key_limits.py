@@ -19,7 +19,7 @@ from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.transport.frames import PLATFORM, Frame, Kind
+from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
 from tests.fixtures.aead_watch import Watch, watching
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
@@ -116,7 +116,7 @@ class Run:
 
     def reset(self) -> None:
         """Reset the GPU."""
-        self.world.deliver(Frame(PLATFORM, GPU, Kind.RESET, b"CONFIDENTIAL"))
+        self.world.deliver(Frame(PLATFORM, GPU, FrameKind.RESET, b"CONFIDENTIAL"))
 
     def pass_time(self) -> None:
         """Let patience and leases run out."""
@@ -211,7 +211,7 @@ def limited(schedule: str, limits: UsageLimits, rounds: int = 4, chunks: int = 3
         world.run()
     assert within(watch, limits)
     assert not watch.repeated()
-    links = [frame for frame in carried if frame.kind in {Kind.H2D, Kind.D2H}]
+    links = [frame for frame in carried if frame.kind in {FrameKind.H2D, FrameKind.D2H}]
     assert sum(watch.sealed[key].messages for key in watch.link if key in watch.sealed) == len(links), "all are seen"
     return world
 

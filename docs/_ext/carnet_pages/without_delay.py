@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from carnet_check.semantics import Interpreter
-    from carnet_spec.trace import Step, Trace
+    from carnet_spec.trace import Trace, TraceStep
 
 
 def without_delay(judge: Interpreter, trace: Trace) -> Trace:
@@ -15,7 +15,7 @@ def without_delay(judge: Interpreter, trace: Trace) -> Trace:
 
     A search may let a message wait while others are sent. Then a diagram would show it received long after.
     """
-    steps: list[Step] = []
+    steps: list[TraceStep] = []
     for place, step in enumerate(trace.steps):
         own = max((at for at, each in enumerate(steps, 1) if each.by == step.by), default=0)
         rest = trace.steps[place + 1 :]
@@ -24,7 +24,7 @@ def without_delay(judge: Interpreter, trace: Trace) -> Trace:
     return replace(trace, steps=tuple(steps))
 
 
-def _leads_there(judge: Interpreter, trace: Trace, steps: tuple[Step, ...]) -> bool:
+def _leads_there(judge: Interpreter, trace: Trace, steps: tuple[TraceStep, ...]) -> bool:
     from carnet_check.semantics import NotEnabled
 
     try:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from carnet_check.errors import EngineError
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Invariant
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 LONGEST_RUN = 8
 """Steps that only make sense together, such as a whole loan, go together up to this length."""
@@ -39,7 +39,7 @@ class _Slicer:
         self._formula = invariant.formula
         self._actions = {action.name: action for action in judge.protocol.actions}
 
-    def without_superfluous(self, steps: list[Step]) -> list[Step]:
+    def without_superfluous(self, steps: list[TraceStep]) -> list[TraceStep]:
         """Delete smaller and smaller pieces, from the end to the beginning; then short runs, wherever they start."""
         size = len(steps) // 2
         while size > 1:
@@ -53,7 +53,7 @@ class _Slicer:
                 return shorter
             steps = shorter
 
-    def _pass(self, steps: list[Step], size: int, stride: int) -> list[Step]:
+    def _pass(self, steps: list[TraceStep], size: int, stride: int) -> list[TraceStep]:
         """Try to delete every piece of ``size`` steps whose end is a multiple of ``stride`` from the end."""
         prefix = self._states(steps)
         end = len(steps)
@@ -66,13 +66,13 @@ class _Slicer:
                 end -= stride
         return steps
 
-    def _states(self, steps: list[Step]) -> list[State]:
+    def _states(self, steps: list[TraceStep]) -> list[State]:
         states = [self._judge.start()]
         for step in steps:
             states.append(self._fire(states[-1], step))
         return states
 
-    def falls(self, state: State, steps: list[Step]) -> bool:
+    def falls(self, state: State, steps: list[TraceStep]) -> bool:
         """Whether ``steps`` can be taken from ``state`` and end where the claim does not hold."""
         try:
             for step in steps:
@@ -81,5 +81,5 @@ class _Slicer:
             return False
         return not self._judge.holds(self._formula, state)
 
-    def _fire(self, state: State, step: Step) -> State:
+    def _fire(self, state: State, step: TraceStep) -> State:
         return self._judge.fire(state, self._actions[step.action], step.env)

@@ -13,7 +13,7 @@ from carnet_check.wording.narrate import narrate, reason
 from carnet_command.printable import printable
 from carnet_command.text import hanging
 from carnet_spec.language import Profile
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 WIDTH = 120
 """Columns that a written test takes at most."""
@@ -53,7 +53,7 @@ def stands(
     source = load(protocol)
     design = source.protocol(variant, tuple(without))
     judge = Interpreter(design, source.instance(design, threat, Profile("replayed", scale or {}, budget)))
-    taken = tuple(Step(name, design.action(name).by.name, tuple(args.items())) for name, args in steps)
+    taken = tuple(TraceStep(name, design.action(name).by.name, tuple(args.items())) for name, args in steps)
     trace = Trace(design.id, variant, tuple(without), threat, taken)
     invariant = design.claim(claim).checked
     try:

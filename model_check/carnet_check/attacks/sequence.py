@@ -12,7 +12,7 @@ from carnet_check.wording.narrate import silent
 from carnet_check.wording.sentences import filled, known
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import Apply, Var
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 MESSAGE = re.compile(r"^(?P<sender>.+?)\s*->\s*(?P<receiver>.+?)\s*:\s*(?P<text>.+)$")
 
@@ -35,7 +35,7 @@ class ShownStep:
     """
 
     number: int | None
-    step: Step
+    step: TraceStep
     action: Action
     sentence: str
     actor: str
@@ -108,14 +108,14 @@ def _one_name_each(protocol: Protocol, steps: Sequence[ShownStep]) -> list[Shown
     ]
 
 
-def _arrow(action: Action, step: Step) -> Arrow | None:
+def _arrow(action: Action, step: TraceStep) -> Arrow | None:
     found = MESSAGE.match(action.message)
     if found is None:
         return None
     return Arrow(*(filled(found[part], step.env) for part in ("sender", "receiver", "text")))
 
 
-def _actor(action: Action, step: Step) -> str:
+def _actor(action: Action, step: TraceStep) -> str:
     match action.actor:
         case Var(name, _):
             return step.env.get(name, action.by.name)

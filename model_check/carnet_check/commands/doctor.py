@@ -26,7 +26,7 @@ COMPLETION = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ToolStatus:
     """Whether a tool is there, and which version or where."""
 
     name: str
@@ -99,7 +99,7 @@ def doctor(context: click.Context, as_json: bool) -> int:
     return ExitCode.VIOLATED if missing else ExitCode.EXPECTED
 
 
-def look_for(tool: Tool) -> Found:
+def look_for(tool: Tool) -> ToolStatus:
     """Say whether ``tool`` is there, without starting or importing it."""
     detail = tool.get
     if tool.distributions:
@@ -111,7 +111,7 @@ def look_for(tool: Tool) -> Found:
         where = next((path for name in tool.programs if (path := shutil.which(name))), None)
         present = where is not None
         detail = where or detail
-    return Found(tool.name, present, tool.required, tool.purpose, detail)
+    return ToolStatus(tool.name, present, tool.required, tool.purpose, detail)
 
 
 def _version(distribution: str) -> str:
@@ -132,7 +132,7 @@ def _described(engine: Engine) -> dict[str, Any]:
     }
 
 
-def _lines(engines: list[dict[str, Any]], found: list[Found], machine: str) -> Iterator[str]:
+def _lines(engines: list[dict[str, Any]], found: list[ToolStatus], machine: str) -> Iterator[str]:
     from carnet_command.text import wrapped
 
     yield from wrapped("machine", machine)

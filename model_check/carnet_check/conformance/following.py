@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from carnet_check.conformance.machine import Machine, Move
 from carnet_check.conformance.work import CHANGE, MOST_KEPT, MOST_WAYS, AmbiguousTraceError, Work
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Divergence:
     """The first event that no run of the spec explains, and why; ``index`` counts events from 0."""
 
     index: int
-    step: Step
+    step: TraceStep
     why: str
 
 
@@ -45,7 +45,7 @@ class Follower:
         self._machine = machine
         self._ignored = ignored
         self._branches: deque[_Branch] = deque()
-        self._steps: deque[Step] = deque()
+        self._steps: deque[TraceStep] = deque()
         """The steps since the first branch that is open."""
         self._since = 0
         self._forgotten = 0
@@ -71,7 +71,7 @@ class Follower:
         """How many changes are kept, to be taken back or to be made instead."""
         return len(self._machine.journal or ()) + self._waiting
 
-    def take(self, step: Step) -> Divergence | None:
+    def take(self, step: TraceStep) -> Divergence | None:
         """Take the next step; return the divergence if no run of the spec explains the trace up to here.
 
         Raises:
@@ -97,7 +97,7 @@ class Follower:
             ahead = self._back()
         return None
 
-    def _moves(self, step: Step) -> list[Move]:
+    def _moves(self, step: TraceStep) -> list[Move]:
         return [Move(())] if step.action in self._ignored else self._machine.moves(step)
 
     def _diverged(self, found: Divergence) -> Divergence:
@@ -108,7 +108,7 @@ class Follower:
             )
         return found
 
-    def _go(self, moves: list[Move], step: Step, ahead: deque[Step]) -> None:
+    def _go(self, moves: list[Move], step: TraceStep, ahead: deque[TraceStep]) -> None:
         if len(moves) > MOST_WAYS:
             self._left_out = True
             moves.pop()
@@ -129,7 +129,7 @@ class Follower:
     def _kept(self) -> int:
         return self._forgotten + len(self._machine.journal or ())
 
-    def _back(self) -> deque[Step]:
+    def _back(self) -> deque[TraceStep]:
         """Take the last branch's next way, and return the steps to be taken again after it."""
         branch = self._branches[-1]
         journal = self._machine.journal
@@ -145,7 +145,7 @@ class Follower:
             self._machine.journal = None
         self._machine.take(move)
         self._taken = branch.taken + 1
-        ahead = deque[Step]()  # from the end, which is near: what comes before may be all of a long trace
+        ahead = deque[TraceStep]()  # from the end, which is near: what comes before may be all of a long trace
         ahead.extendleft(itertools.islice(reversed(self._steps), len(self._steps) - (self._taken - self._since)))
         return ahead
 

@@ -23,7 +23,7 @@ from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, RULE, Work
 from carnet_check.loading.families import unknown
 from carnet_spec.language import Action, Effect, Guard, GuardKind, Instance, Protocol, Sort, Symbol
 from carnet_spec.language.terms import And, Apply, Not, Term, Var, free_variables, symbols_of
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Machine:
             if any(guard.kind is GuardKind.ACTOR and self._never(guard.formula) for guard in action.guards)
         )
 
-    def misfit(self, step: Step) -> str:
+    def misfit(self, step: TraceStep) -> str:
         """Say what is wrong with a step in any state, or nothing."""
         found = self._actions.get(step.action)
         if found is None:
@@ -200,7 +200,7 @@ class Machine:
                 return f"{action.name}: '{element}' is not a {sort} of this trace"
         return ""
 
-    def moves(self, step: Step) -> list[Move]:
+    def moves(self, step: TraceStep) -> list[Move]:
         """Return what a step that fits may change, for each choice of its missing arguments that makes a difference.
 
         Nothing is returned if the step cannot be taken; of more than ``MOST_WAYS`` + 1 choices, the first so many are.
@@ -214,7 +214,7 @@ class Machine:
             return []
         return [Move(self._changes(found.effects, frame))]
 
-    def why_not(self, step: Step) -> str:
+    def why_not(self, step: TraceStep) -> str:
         """Say why a step that fits cannot be taken in this state."""
         found = self._actions[step.action]
         if len(step.args) < len(found.params):
@@ -266,7 +266,7 @@ class Machine:
                 changes.append(change)
         return tuple(changes)
 
-    def _given(self, step: Step, found: _Action) -> Frame:
+    def _given(self, step: TraceStep, found: _Action) -> Frame:
         frame = self._frame()
         for name, element in step.args:
             frame[found.scope[found.params[name]]] = element
@@ -274,7 +274,7 @@ class Machine:
 
     # -- missing arguments -------------------------------------------------------------------------
 
-    def _ways(self, found: _Action, frame: Frame, step: Step) -> list[Move]:
+    def _ways(self, found: _Action, frame: Frame, step: TraceStep) -> list[Move]:
         choices, given = found.choices[-1], step.env
         known = choices.known(var for var in found.action.params if var.name in given)
         ways: dict[tuple[Change, ...], Move] = {}
@@ -293,7 +293,7 @@ class Machine:
             if candidates is not None and element not in candidates.known:
                 yield candidates, element
 
-    def _why_none(self, found: _Action, step: Step) -> str:
+    def _why_none(self, found: _Action, step: TraceStep) -> str:
         """Name the first guard that no choice of the missing arguments meets together with those before it."""
         action, given = found.action, step.env
         missing = ", ".join(var.name for var in action.params if var.name not in given)

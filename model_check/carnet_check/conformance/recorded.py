@@ -15,7 +15,7 @@ from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_spec.language import Family, Instance, Profile, Protocol
-from carnet_spec.trace import Event, Header
+from carnet_spec.trace import Header, TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def verdict(file: Path) -> dict[str, Any]:
     return conform(file).to_json()
 
 
-def _followed(header: Header, machine: Machine, events: Iterable[Event], *, ignore: bool) -> Conformance:
+def _followed(header: Header, machine: Machine, events: Iterable[TraceEvent], *, ignore: bool) -> Conformance:
     """Follow the events; with ``ignore``, pass over what corrupt parties report of themselves."""
     unheard = machine.actions_of_corrupt_parties() if ignore else frozenset()
     follower = Follower(machine, unheard)
@@ -151,7 +151,7 @@ class _Mentioned:
     actions: set[str] = field(default_factory=set)
 
 
-def _mentioned(protocol: Protocol, events: Iterable[Event]) -> _Mentioned:
+def _mentioned(protocol: Protocol, events: Iterable[TraceEvent]) -> _Mentioned:
     mentioned = _Mentioned({sort.name: {} for sort in protocol.sorts if sort.fresh})
     sort_of = {
         (action.name, var.name): mentioned.elements[var.sort.name]

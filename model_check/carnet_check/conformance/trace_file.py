@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from carnet_check.errors import UsageError
-from carnet_spec.trace import Event, Header, TraceError
+from carnet_spec.trace import Header, TraceError, TraceEvent
 
 MOST_CHARACTERS: Final = 1 << 20
 """The longest line that is read; a step takes a few hundred characters."""
@@ -115,7 +115,7 @@ def header(first: tuple[int, object] | None) -> Header:
         raise UsageError(f"line 1: {error}") from None
 
 
-def events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
+def events(lines: Iterator[tuple[int, object]]) -> Iterator[TraceEvent]:
     """Read events, whose clocks may not go back.
 
     Raises:
@@ -124,7 +124,7 @@ def events(lines: Iterator[tuple[int, object]]) -> Iterator[Event]:
     clock = 0
     for number, value in lines:
         try:
-            event = Event.from_json(value)
+            event = TraceEvent.from_json(value)
         except TraceError as error:
             raise UsageError(f"line {number}: {error}") from None
         if event.clock < clock:

@@ -7,7 +7,7 @@ from typing import Any
 
 from carnet_check.semantics import State
 from carnet_spec.language import Protocol, Symbol
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 ACTION = "mbt::actionTaken"
 CHOICES = "mbt::nondetPicks"
@@ -17,7 +17,7 @@ CHOICES = "mbt::nondetPicks"
 def itf(protocol: Protocol, states: Sequence[State], trace: Trace) -> dict[str, Any]:
     """Return ``trace`` and the states along it as an ITF value."""
     symbols = [symbol for symbol in protocol.symbols if symbol.mutable]
-    steps: list[Step | None] = [None, *trace.steps]
+    steps: list[TraceStep | None] = [None, *trace.steps]
     return {
         "#meta": {
             "format": "ITF",
@@ -32,7 +32,7 @@ def itf(protocol: Protocol, states: Sequence[State], trace: Trace) -> dict[str, 
     }
 
 
-def _state(number: int, step: Step | None, state: State, symbols: Sequence[Symbol]) -> dict[str, Any]:
+def _state(number: int, step: TraceStep | None, state: State, symbols: Sequence[Symbol]) -> dict[str, Any]:
     return {
         "#meta": {"index": number},
         ACTION: step.action if step else "init",

@@ -38,7 +38,7 @@ class BundleRefusedError(CarnetError):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceBundle:
     """What a bundle that was accepted says."""
 
     result: str
@@ -53,7 +53,7 @@ class Evidence:
 class Checked:
     """What was accepted: what the evidence says, and the very bytes that it was compared with."""
 
-    evidence: Evidence
+    evidence: EvidenceBundle
     files: Files
 
 
@@ -107,7 +107,7 @@ def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
     _compare(_manifest(statement["subject"]), files, folder)
     predicate = statement["predicate"]
     passed, warned, failed = (len(predicate[f"{word}Tests"]) for word in OUTCOMES)
-    return Checked(Evidence(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
+    return Checked(EvidenceBundle(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
 
 
 def agreed(found: Checked, run: Run) -> None:

@@ -8,7 +8,7 @@ from carnet_check.semantics.firing import Firing
 from carnet_check.semantics.state import State
 from carnet_spec.language import Action, Effect, GuardKind, SpecificationError, Symbol, Term
 from carnet_spec.language.terms import And, Apply, Exists, Forall, Implies, Not, Or, children, symbols_of
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 
 
 class Deductions:
@@ -25,9 +25,9 @@ class Deductions:
         for rule in rules:
             _require_monotone(rule, inserted)
 
-    def taken(self, state: State) -> tuple[list[Step], State]:
+    def taken(self, state: State) -> tuple[list[TraceStep], State]:
         """Take every deduction that adds something, until none does; return these and the state."""
-        steps: list[Step] = []
+        steps: list[TraceStep] = []
         grew = True
         while grew:
             grew = False
@@ -37,7 +37,7 @@ class Deductions:
                     after = self._firing.fired(state, rule, env)
                     if after != state:
                         args = tuple((var.name, env[var.name]) for var in rule.params)
-                        steps.append(Step(rule.name, rule.by.name, args))
+                        steps.append(TraceStep(rule.name, rule.by.name, args))
                         state = after
                         grew = True
         return steps, state

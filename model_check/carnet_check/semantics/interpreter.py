@@ -20,7 +20,7 @@ from carnet_spec.language import (
     Term,
 )
 from carnet_spec.language.terms import Var, symbols_of
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 NOTHING = State({}, {})
 """The state that what never changes is evaluated in."""
@@ -125,7 +125,7 @@ class Interpreter:
             states.append(take(states[-1], action, env))
         return states
 
-    def expand(self, steps: Iterable[Step]) -> list[Step]:
+    def expand(self, steps: Iterable[TraceStep]) -> list[TraceStep]:
         """Write out every deduction between the given steps, which list none.
 
         Deductions of the first state come before the first step.

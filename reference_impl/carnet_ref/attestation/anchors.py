@@ -19,7 +19,7 @@ from carnet_ref.crypto.certificate_path import fingerprint, is_authority, name, 
 from carnet_ref.wire.reader import MalformedError
 
 
-class Role(StrEnum):
+class AnchorRole(StrEnum):
     """What a trust anchor vouches for."""
 
     NVIDIA_DEVICE = "nvidia-device-identity"
@@ -31,9 +31,9 @@ class Role(StrEnum):
 class Anchors:
     """The certificates that are trusted, by what each vouches for."""
 
-    by_role: Mapping[Role, tuple[x509.Certificate, ...]]
+    by_role: Mapping[AnchorRole, tuple[x509.Certificate, ...]]
 
-    def of(self, role: Role) -> tuple[x509.Certificate, ...]:
+    def of(self, role: AnchorRole) -> tuple[x509.Certificate, ...]:
         """Return the certificates that vouch for ``role``."""
         return self.by_role.get(role, ())
 
@@ -45,11 +45,11 @@ def default_anchors() -> Anchors:
     Source: the ``source`` of each row of ``anchors.json``.
     """
     rows = json.loads(resources.files(__package__).joinpath("anchors.json").read_text("utf-8"))
-    by_role: dict[Role, tuple[x509.Certificate, ...]] = {}
+    by_role: dict[AnchorRole, tuple[x509.Certificate, ...]] = {}
     for row in rows:
         (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
         assert fingerprint(certificate) == row["sha256"], f"{row['name']} is not the certificate that its row names"
-        role = Role(row["role"])
+        role = AnchorRole(row["role"])
         by_role[role] = (*by_role.get(role, ()), certificate)
     return Anchors(by_role)
 
@@ -66,4 +66,4 @@ def anchors_from_pem(data: bytes) -> Anchors:
     other = next((certificate for certificate in certificates if not is_authority(certificate)), None)
     if other is not None:
         raise MalformedError("trust anchors", "certificates of authorities", f"that of {name(other)}")
-    return Anchors(dict.fromkeys(Role, certificates))
+    return Anchors(dict.fromkeys(AnchorRole, certificates))

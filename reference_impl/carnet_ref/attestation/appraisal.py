@@ -14,7 +14,7 @@ from typing import NoReturn
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AppraisalStep:
     """One step of an appraisal: its id, whether it held (``None``: not requested), why, and who asks for it."""
 
     id: str
@@ -27,7 +27,7 @@ class Step:
 class Appraisal:
     """What came of appraising evidence: the steps in order and, if all held, the claims that may be relied on."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
 
     @property
@@ -48,7 +48,7 @@ class RefusedError(Exception):
         step: the step, with the reason.
     """
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: AppraisalStep) -> None:
         super().__init__(f"{step.id}: {step.detail}")
         self.step = step
 
@@ -59,7 +59,7 @@ class Checklist:
     __slots__ = ("_steps",)
 
     def __init__(self) -> None:
-        self._steps: list[Step] = []
+        self._steps: list[AppraisalStep] = []
 
     @property
     def held(self) -> frozenset[str]:
@@ -68,15 +68,15 @@ class Checklist:
 
     def passed(self, step: str, detail: str, source: str = "") -> None:
         """Record that ``step`` held."""
-        self._steps.append(Step(step, True, detail, source))
+        self._steps.append(AppraisalStep(step, True, detail, source))
 
     def not_requested(self, step: str, source: str = "") -> None:
         """Record that nobody asked for ``step``."""
-        self._steps.append(Step(step, None, "not requested", source))
+        self._steps.append(AppraisalStep(step, None, "not requested", source))
 
     def left_out(self, step: str, why: str, source: str = "") -> None:
         """Record that ``step`` could not be taken, which a policy may mind, because the evidence has nothing for it."""
-        self._steps.append(Step(step, None, why, source))
+        self._steps.append(AppraisalStep(step, None, why, source))
 
     def refuse(self, step: str, detail: str, source: str = "") -> NoReturn:
         """Record that ``step`` failed, and end the appraisal.
@@ -84,7 +84,7 @@ class Checklist:
         Raises:
             RefusedError: always.
         """
-        self._steps.append(Step(step, False, detail, source))
+        self._steps.append(AppraisalStep(step, False, detail, source))
         raise RefusedError(self._steps[-1])
 
     def require(self, condition: bool, step: str, detail: str, otherwise: str, source: str = "") -> None:

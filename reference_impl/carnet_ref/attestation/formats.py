@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
     from carnet_ref.attestation.appraisal import Appraisal
 
-Evidence = TypeVar("Evidence")
+_Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
 Value = bytes | int | tuple[bytes, ...] | None
 
 
-class Kind(Enum):
+class OptionKind(Enum):
     """What follows an option on the command line."""
 
     FILE = "a file"
@@ -36,7 +36,7 @@ class Option:
     """One option of a format; ``length`` is how many bytes hexadecimal digits have to stand for."""
 
     name: str
-    kind: Kind
+    kind: OptionKind
     help: str
     length: int = 0
 
@@ -84,7 +84,7 @@ class Against(Generic[Policy]):
 
 
 @dataclass(frozen=True, slots=True)
-class Format(Generic[Evidence, Policy]):
+class Format(Generic[_Parsed, Policy]):
     """One format of evidence.
 
     Attributes:
@@ -102,8 +102,8 @@ class Format(Generic[Evidence, Policy]):
     help: str
     options: tuple[Option, ...]
     default_policy: Policy
-    recognise: Callable[[bytes, Given], Evidence]
-    appraise: Callable[[Evidence, Given, Against[Policy]], Appraisal]
+    recognise: Callable[[bytes, Given], _Parsed]
+    appraise: Callable[[_Parsed, Given, Against[Policy]], Appraisal]
     parse_policy: Callable[[bytes], Policy] | None = None
 
 

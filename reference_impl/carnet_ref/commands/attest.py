@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, Kind, Option, Value
+from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, Option, OptionKind, Value
 from carnet_ref.commands.appraisals import (
     anchor_option,
     anchors_given,
@@ -92,9 +92,9 @@ def _parameter(option: Option) -> str:
 
 
 def _click_option(option: Option) -> Any:
-    several = option.kind is Kind.FILES
-    kinds = {Kind.HEX: str, Kind.NUMBER: click.IntRange(min=0)}
-    metavar = {Kind.HEX: "HEX", Kind.NUMBER: "N"}.get(option.kind, "FILE")
+    several = option.kind is OptionKind.FILES
+    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0)}
+    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N"}.get(option.kind, "FILE")
     value = kinds.get(option.kind, readable)
     return click.option(
         option.flag, _parameter(option), type=value, metavar=metavar, multiple=several, help=option.help
@@ -124,11 +124,11 @@ def _appraised(
 def _value(option: Option, word: Any) -> Value:
     """Return what an option's word stands for."""
     match option.kind:
-        case Kind.FILE:
+        case OptionKind.FILE:
             return None if word is None else contents(word)
-        case Kind.FILES:
+        case OptionKind.FILES:
             return tuple(map(contents, word))
-        case Kind.HEX:
+        case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
     return word if word is None else int(word)
 
@@ -146,7 +146,9 @@ def _policy(form: AnyFormat, path: Path | None) -> object:
 
 def _rerun(words: Mapping[Option, Any], policy_file: Path | None, trust_anchor: Path | None) -> list[object]:
     """Return the words that say the same again, but for the time."""
-    single = [(option.flag, word) for option, word in words.items() if option.kind is not Kind.FILES]
-    several = [(option.flag, each) for option, word in words.items() if option.kind is Kind.FILES for each in word]
+    single = [(option.flag, word) for option, word in words.items() if option.kind is not OptionKind.FILES]
+    several = [
+        (option.flag, each) for option, word in words.items() if option.kind is OptionKind.FILES for each in word
+    ]
     said = [*single, ("--policy", policy_file), *several, ("--trust-anchor", trust_anchor)]
     return [word for flag, value in said if value is not None for word in (flag, value)]

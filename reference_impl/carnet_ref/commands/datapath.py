@@ -17,7 +17,7 @@ from carnet_command.printable import printable
 from carnet_command.text import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
-    from carnet_ref.datapath.planning import Plan
+    from carnet_ref.datapath.planning import TransferPlan
     from carnet_ref.datapath.tables.model import Table
 
 PUBLISHED = ("gpu-travelling", "fastrack", "ddp", "pipellm")
@@ -136,7 +136,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
     }
 
 
-def _capacity_rows(plan: Plan) -> list[dict[str, Any]]:
+def _capacity_rows(plan: TransferPlan) -> list[dict[str, Any]]:
     spans = {
         "one visit": plan.visit,
         "epoch, GPU Travelling": plan.travelling,

@@ -96,7 +96,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TransferPlan:
     """What an epoch takes.
 
     Attributes:
@@ -138,7 +138,7 @@ def rotations_forced(volume: Size, limits: UsageLimits | None = None) -> int:
     return -(-messages // messages_per_key) - 1
 
 
-def plan(demand: Demand) -> Plan:
+def plan(demand: Demand) -> TransferPlan:
     """Return what an epoch of ``demand`` takes.
 
     Raises:
@@ -148,7 +148,7 @@ def plan(demand: Demand) -> Plan:
     if visit.low > demand.lease:
         raise QuantityError(f"a visit with {demand.buffer} takes at least {visit.low}, longer than {demand.lease}")
     transfers = -(-demand.dataset.octets // demand.buffer.octets)
-    return Plan(
+    return TransferPlan(
         hand_overs=demand.hand_overs,
         visit=visit,
         travelling=visit.times(demand.hand_overs, "an epoch of GPU Travelling"),

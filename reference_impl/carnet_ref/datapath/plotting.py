@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from carnet_ref.datapath.tables.model import Role, Table
+from carnet_ref.datapath.tables.model import FigureRole, Table
 
 COLOURS = {
-    Role.FITTED: "#9aa5b1",
-    Role.PREDICTED: "#1f6feb",
-    Role.HELD_OUT: "#d9822b",
-    Role.RECOMPUTED: "#e3e8ee",
+    FigureRole.FITTED: "#9aa5b1",
+    FigureRole.PREDICTED: "#1f6feb",
+    FigureRole.HELD_OUT: "#d9822b",
+    FigureRole.RECOMPUTED: "#e3e8ee",
 }
 BAR = 0.38
 
@@ -49,7 +49,7 @@ def plot(table: Table, path: Path) -> None:
                 [cell.reproduced for _, cell in chosen],
                 BAR,
                 color=colour,
-                label=str(role) if role is Role.RECOMPUTED else f"model, {role}",
+                label=str(role) if role is FigureRole.RECOMPUTED else f"model, {role}",
             )
         axes.set_yticks(list(places), [cell.name for cell in table.cells])
         axes.invert_yaxis()

@@ -15,16 +15,16 @@ from carnet_ref.spdm.events import (
     ApplicationData,
     Begin,
     Closed,
-    Effect,
-    Event,
     Measure,
     Measured,
     Opened,
     Received,
     Send,
     SendApplication,
+    SessionEffect,
+    SessionEvent,
 )
-from carnet_ref.spdm.machine import State
+from carnet_ref.spdm.machine import SessionState
 from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
 from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
 from carnet_ref.spdm.session import GpuSession, SessionReport
@@ -35,13 +35,13 @@ Happened = TypeVar("Happened", ApplicationData, Measured)
 class _Endpoint:
     __slots__ = ("_secret", "_session", "_state")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: SessionState) -> None:
         self._state = state
         self._session: GpuSession | None = None
         self._secret: OneTimeSecret | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> SessionState:
         """The state of the machine; it is named by what it awaits."""
         return self._state
 
@@ -60,7 +60,7 @@ class _Endpoint:
         """A name of the session that both ends know; empty before it was opened."""
         return "" if self._session is None else self._session.label
 
-    def handle(self, event: Event) -> tuple[Effect, ...]:
+    def handle(self, event: SessionEvent) -> tuple[SessionEffect, ...]:
         """Return what to do about an event.
 
         Raises:
@@ -121,7 +121,7 @@ class _Endpoint:
                 return effect
         raise UnexpectedMessageError(kind.__name__, "another message of the session")
 
-    def _checked(self, event: Event) -> tuple[Effect, ...]:
+    def _checked(self, event: SessionEvent) -> tuple[SessionEffect, ...]:
         effects = self.handle(event)
         for effect in effects:
             if isinstance(effect, Closed) and effect.error is not None:
@@ -129,7 +129,7 @@ class _Endpoint:
         return effects
 
 
-def _sent(effects: tuple[Effect, ...]) -> list[bytes]:
+def _sent(effects: tuple[SessionEffect, ...]) -> list[bytes]:
     return [effect.data for effect in effects if isinstance(effect, Send)]
 
 

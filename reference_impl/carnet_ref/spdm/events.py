@@ -49,7 +49,7 @@ class End:
     """End the session."""
 
 
-Event = Begin | Received | Measure | SendApplication | Beat | UpdateKeys | End
+SessionEvent = Begin | Received | Measure | SendApplication | Beat | UpdateKeys | End
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +93,4 @@ class Closed:
     error: Exception | None
 
 
-Effect = Send | Opened | Measured | ApplicationData | KeysUpdated | Closed
+SessionEffect = Send | Opened | Measured | ApplicationData | KeysUpdated | Closed

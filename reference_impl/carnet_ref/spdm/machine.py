@@ -18,7 +18,7 @@ from carnet_ref.spdm.errors import (
     SpdmError,
     UnexpectedMessageError,
 )
-from carnet_ref.spdm.events import ApplicationData, Closed, Effect, Event, Received, Send, SendApplication
+from carnet_ref.spdm.events import ApplicationData, Closed, Received, Send, SendApplication, SessionEffect, SessionEvent
 from carnet_ref.spdm.messages import (
     Error,
     Layout,
@@ -36,17 +36,17 @@ REFUSALS: Final = (SpdmError, MalformedError, CryptoError)
 """Every error that a peer can cause."""
 _PSK: Final = (PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp)
 
-Kind = TypeVar("Kind", bound=Message)
-Step = tuple["State", tuple[Effect, ...]]
+_Expected = TypeVar("_Expected", bound=Message)
+SessionStep = tuple["SessionState", tuple[SessionEffect, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SessionState:
     """One state of an end of a session."""
 
     awaits: ClassVar[str]
 
-    def handle(self, event: Event) -> Step:
+    def handle(self, event: SessionEvent) -> SessionStep:
         """Return the next state, and what to do.
 
         Raises:
@@ -59,27 +59,27 @@ class State:
         except REFUSALS as error:
             return Ended(), (*self.refusal(error), Closed(error))
 
-    def call(self, event: Event) -> Step:
+    def call(self, event: SessionEvent) -> SessionStep:
         """Do what this end's owner asks for."""
         raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Take a message of the peer."""
         raise NotImplementedError
 
-    def refusal(self, error: Exception) -> tuple[Effect, ...]:
+    def refusal(self, error: Exception) -> tuple[SessionEffect, ...]:
         """Return what to tell the peer about an error: nothing, unless a state says otherwise."""
         del error
         return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(State):
+class Ended(SessionState):
     """The session is over, for good."""
 
     awaits: ClassVar[str] = "nothing: the session is over"
 
-    def handle(self, event: Event) -> Step:
+    def handle(self, event: SessionEvent) -> SessionStep:
         """Refuse everything."""
         raise SessionOverError(f"{type(event).__name__} in a session that is over")
 
@@ -103,7 +103,7 @@ def read_plain(data: bytes, layout: Layout, awaited: str) -> Message:
     return parse_message(data[1:], layout)
 
 
-def expect(kind: type[Kind], message: Message) -> Kind:
+def expect(kind: type[_Expected], message: Message) -> _Expected:
     """Return the message if it is of the kind that was awaited.
 
     Raises:
@@ -121,7 +121,7 @@ def expect(kind: type[Kind], message: Message) -> Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Secured(State):
+class Secured(SessionState):
     """A state inside a session: both directions of records, and what every such state does alike."""
 
     layout: Layout
@@ -129,7 +129,7 @@ class Secured(State):
     receiving: RecordKeys
     random: Random
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Open the record that has to come next; the application's own messages are passed on."""
         if data[:1] != bytes([SECURED]):
             raise UnexpectedMessageError("a secured record", "a message outside the session")
@@ -141,7 +141,7 @@ class Secured(State):
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x}")
         return opened.message(parse_message(payload, self.layout), payload)
 
-    def call(self, event: Event) -> Step:
+    def call(self, event: SessionEvent) -> SessionStep:
         """Send bytes of the application's own."""
         if isinstance(event, SendApplication) and self.carries_applications:
             return self.sealed(VENDOR, event.payload)
@@ -152,11 +152,11 @@ class Secured(State):
         """Whether the application may send and receive in this state."""
         return True
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Take an SPDM message that came inside the session, with its bytes."""
         raise NotImplementedError
 
-    def sealed(self, kind: int, payload: bytes) -> Step:
+    def sealed(self, kind: int, payload: bytes) -> SessionStep:
         """Return this state after sending, and the record to send."""
         sending, record = self.sending.seal(kind, payload, self.padding())
         return replace(self, sending=sending), (Send(record),)

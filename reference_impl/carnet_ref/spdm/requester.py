@@ -18,12 +18,12 @@ from carnet_ref.spdm.errors import (
 )
 from carnet_ref.spdm.events import (
     Begin,
-    Event,
     Opened,
     Send,
+    SessionEvent,
 )
 from carnet_ref.spdm.key_schedule import HandshakeSecrets
-from carnet_ref.spdm.machine import Secured, State, Step, expect, plain, read_plain
+from carnet_ref.spdm.machine import Secured, SessionState, SessionStep, expect, plain, read_plain
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -64,7 +64,7 @@ class RequesterConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Handshake(State):
+class _Handshake(SessionState):
     """A state before the session: what was said so far, which everything later is bound to."""
 
     config: RequesterConfig
@@ -81,14 +81,14 @@ class AwaitBegin(_Handshake):
 
     awaits: ClassVar[str] = "Begin"
 
-    def call(self, event: Event) -> Step:
+    def call(self, event: SessionEvent) -> SessionStep:
         """Begin by asking for versions."""
         if not isinstance(event, Begin):
             raise UnexpectedMessageError(self.awaits, type(event).__name__)
         transcript, send = self.ask(GetVersion(Version.V1_0))
         return AwaitVersion(self.config, transcript), (send,)
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Refuse: a responder does not speak first."""
         raise UnexpectedMessageError(self.awaits, f"{len(data)} bytes of the peer")
 
@@ -99,7 +99,7 @@ class AwaitVersion(_Handshake):
 
     awaits: ClassVar[str] = "VERSION"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Choose the newest version of both."""
         offered = expect(VersionList, read_plain(data, Layout(), self.awaits))
         version = self.config.profile.choose(offered)
@@ -125,7 +125,7 @@ class AwaitCapabilities(_Negotiating):
 
     awaits: ClassVar[str] = "CAPABILITIES"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Check what the device is able to do, and offer one suite."""
         self.config.profile.check_capabilities(expect(Capabilities, self.read(data)))
         heard = replace(self, transcript=self.transcript + data[1:])
@@ -139,7 +139,7 @@ class AwaitAlgorithms(_Negotiating):
 
     awaits: ClassVar[str] = "ALGORITHMS"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Check that it is the suite; what was said up to here is signed later."""
         self.config.profile.check_algorithms(expect(Algorithms, self.read(data)))
         agreed = self.transcript + data[1:]
@@ -152,7 +152,7 @@ class AwaitDigests(_Negotiating):
 
     awaits: ClassVar[str] = "DIGESTS"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Remember the digest of the slot's chain and ask for the chain."""
         digests, slot = expect(Digests, self.read(data)), self.config.slot
         if not digests.slots >> slot & 1:
@@ -171,7 +171,7 @@ class AwaitCertificate(_Negotiating):
     digest: bytes = b""
     chain: bytes = b""
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Collect the chain; whole, it has to be trusted."""
         part = expect(Certificate, self.read(data))
         chain = self.chain + part.portion
@@ -184,7 +184,7 @@ class AwaitCertificate(_Negotiating):
             return replace(self, chain=chain), (ask,)
         return self._exchange(Chain.parse(chain))
 
-    def _exchange(self, chain: Chain) -> Step:
+    def _exchange(self, chain: Chain) -> SessionStep:
         if chain.digest != self.digest:
             raise UntrustedChainError("the chain has another digest than DIGESTS said")
         self.config.trust(chain.certificates)
@@ -200,7 +200,7 @@ class AwaitCertificate(_Negotiating):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitKeyExchangeRsp(State):
+class AwaitKeyExchangeRsp(SessionState):
     """KEY_EXCHANGE was sent."""
 
     awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
@@ -212,7 +212,7 @@ class AwaitKeyExchangeRsp(State):
     share: P384Share = field(repr=False)
     session: int
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Check the device's signature and verify data over all that was said, and finish."""
         response = expect(KeyExchangeRsp, read_plain(data, self.layout, self.awaits))
         signed = self.transcript + data[1 : -HASH_BYTES - SIGNATURE_BYTES]
@@ -227,7 +227,7 @@ class AwaitKeyExchangeRsp(State):
         secrets.response.check_verify_data(sha384(transcript), response.verify_data, "ResponderVerifyData")
         return self._finish(transcript + response.verify_data, secrets, self.session | response.session << 16)
 
-    def _finish(self, transcript: bytes, secrets: HandshakeSecrets, session: int) -> Step:
+    def _finish(self, transcript: bytes, secrets: HandshakeSecrets, session: int) -> SessionStep:
         transcript += bytes([self.layout.version, Finish.CODE, 0, 0])
         verify_data = secrets.request.verify_data(sha384(transcript))
         finish = Finish(self.layout.version, 0, b"", verify_data)
@@ -258,7 +258,7 @@ class AwaitFinishRsp(Secured):
         """Nothing but the handshake is carried before it is over."""
         return False
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Open the session."""
         expect(FinishRsp, message)
         th2 = sha384(self.transcript + raw)

@@ -15,15 +15,15 @@ from carnet_ref.spdm.events import (
     ApplicationData,
     Beat,
     Closed,
-    Effect,
     End,
-    Event,
     KeysUpdated,
     Measure,
     Measured,
+    SessionEffect,
+    SessionEvent,
     UpdateKeys,
 )
-from carnet_ref.spdm.machine import Ended, Secured, Step, becoming, expect
+from carnet_ref.spdm.machine import Ended, Secured, SessionStep, becoming, expect
 from carnet_ref.spdm.messages import (
     EndSession,
     EndSessionAck,
@@ -51,7 +51,7 @@ class Established(Secured):
 
     session: GpuSession
 
-    def call(self, event: Event) -> Step:
+    def call(self, event: SessionEvent) -> SessionStep:
         """Ask for a report, update keys, send, or end."""
         version = self.layout.version
         match event:
@@ -68,12 +68,12 @@ class Established(Secured):
                 # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
                 return Secured.call(self, event)
 
-    def _ask(self, request: Message, then: type[_Asked]) -> Step:
+    def _ask(self, request: Message, then: type[_Asked]) -> SessionStep:
         state, effects = self.sealed(SPDM, request.encode())
         assert isinstance(state, Established)
         return becoming(then, state, session=self.session, request=request).after_sending(), effects
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Refuse: nothing was asked."""
         raise UnexpectedMessageError(self.awaits, type(message).__name__)
 
@@ -96,7 +96,7 @@ class _Asked(Secured):
         """Return this state once the request is sent."""
         return self
 
-    def answered(self, *effects: Effect) -> Step:
+    def answered(self, *effects: SessionEffect) -> SessionStep:
         """Return to the open session."""
         return becoming(Established, self, session=self.session), effects
 
@@ -107,7 +107,7 @@ class AwaitMeasurements(_Asked):
 
     awaits: ClassVar[str] = "MEASUREMENTS"
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Hand out the report, marked with the session it came in."""
         expect(Measurements, message)
         assert isinstance(self.request, GetMeasurements)
@@ -122,7 +122,7 @@ class AwaitHeartbeatAck(_Asked):
 
     awaits: ClassVar[str] = "HEARTBEAT_ACK"
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """The peer is alive."""
         expect(HeartbeatAck, message)
         return self.answered()
@@ -148,7 +148,7 @@ class AwaitKeyUpdateAck(_Asked):
         """Expect the acknowledgement under the next key."""
         return replace(self, before=self.receiving, receiving=self.receiving.updated())
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
         try:
             # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
@@ -160,7 +160,7 @@ class AwaitKeyUpdateAck(_Asked):
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
         return replace(self, before=before), (ApplicationData(payload),)
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Verify the requester's next key by using it."""
         _check_update(expect(KeyUpdateAck, message), self.request)
         version, tag = self.layout.version, self.random(1)[0]
@@ -180,7 +180,7 @@ class AwaitNewKeyAck(_Asked):
         """Between keys nothing but the update is carried."""
         return False
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """The update is over."""
         _check_update(expect(KeyUpdateAck, message), self.request)
         return self.answered(KeysUpdated())
@@ -201,7 +201,7 @@ class AwaitEndSessionAck(_Asked):
 
     awaits: ClassVar[str] = "END_SESSION_ACK"
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """The session is over."""
         expect(EndSessionAck, message)
         return Ended(), (Closed(None),)

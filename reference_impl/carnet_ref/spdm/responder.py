@@ -17,9 +17,9 @@ from carnet_ref.keys.h100 import OneTimeSecret
 from carnet_ref.spdm import opaque
 from carnet_ref.spdm.chain import Chain, encode_chain
 from carnet_ref.spdm.errors import DowngradeError, PskRefusedError, UnexpectedMessageError
-from carnet_ref.spdm.events import Closed, Effect, KeysUpdated, Opened
+from carnet_ref.spdm.events import Closed, KeysUpdated, Opened, SessionEffect
 from carnet_ref.spdm.key_schedule import HandshakeSecrets
-from carnet_ref.spdm.machine import Ended, Secured, State, Step, becoming, expect, plain, read_plain
+from carnet_ref.spdm.machine import Ended, Secured, SessionState, SessionStep, becoming, expect, plain, read_plain
 from carnet_ref.spdm.messages import (
     Certificate,
     Digests,
@@ -77,7 +77,7 @@ class ResponderConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Handshake(State):
+class _Handshake(SessionState):
     """A state before the session: what was said so far, which everything later is bound to."""
 
     config: ResponderConfig
@@ -88,7 +88,7 @@ class _Handshake(State):
         """Return the peer's message."""
         return read_plain(data, self.layout, self.awaits)
 
-    def refusal(self, error: Exception) -> tuple[Effect, ...]:
+    def refusal(self, error: Exception) -> tuple[SessionEffect, ...]:
         """Tell the peer in the clear what kind of error it was; there is no session to say it in."""
         match error:
             case DowngradeError():
@@ -110,7 +110,7 @@ class AwaitGetVersion(_Handshake):
 
     awaits: ClassVar[str] = "GET_VERSION"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Say which versions there are."""
         expect(GetVersion, self.read(data))
         versions = self.config.profile.version_list()
@@ -123,7 +123,7 @@ class AwaitGetCapabilities(_Handshake):
 
     awaits: ClassVar[str] = "GET_CAPABILITIES"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Check the version and the requester's abilities."""
         layout = self.layout
         if data[2:3] == bytes([GetCapabilities.CODE]):
@@ -141,7 +141,7 @@ class AwaitNegotiateAlgorithms(_Handshake):
 
     awaits: ClassVar[str] = "NEGOTIATE_ALGORITHMS"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Choose the profile's suite."""
         response = self.config.profile.answer(expect(NegotiateAlgorithms, self.read(data)))
         transcript = self.transcript + data[1:] + response.encode()
@@ -154,7 +154,7 @@ class AwaitKeyExchange(_Handshake):
 
     awaits: ClassVar[str] = "GET_DIGESTS, GET_CERTIFICATE or KEY_EXCHANGE"
 
-    def receive(self, data: bytes) -> Step:
+    def receive(self, data: bytes) -> SessionStep:
         """Show the chain, or sign the key exchange."""
         match self.read(data):
             case GetDigests():
@@ -173,7 +173,7 @@ class AwaitKeyExchange(_Handshake):
         portion = chain[request.offset : request.offset + request.length]
         return Certificate(self.layout.version, 0, portion, len(chain) - request.offset - len(portion))
 
-    def _exchange(self, request: KeyExchange, raw: bytes) -> Step:
+    def _exchange(self, request: KeyExchange, raw: bytes) -> SessionStep:
         if request.slot or request.summary:
             raise MalformedError(
                 "KEY_EXCHANGE", "slot 0 and no measurement summary", f"slot {request.slot}, {request.summary:#04x}"
@@ -219,7 +219,7 @@ class AwaitFinish(Secured):
         """Nothing but the handshake is carried before it is over."""
         return False
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Check that the requester agrees on all that was said, and open the session."""
         finish = expect(Finish, message)
         if finish.signature:
@@ -231,7 +231,7 @@ class AwaitFinish(Secured):
         _, effects = self.sealed(SPDM, response.encode())
         return self._open(th2, effects)
 
-    def _open(self, th2: bytes, effects: tuple[Effect, ...]) -> Step:
+    def _open(self, th2: bytes, effects: tuple[SessionEffect, ...]) -> SessionStep:
         secrets = self.secrets.session(th2)
         chain = Chain(self.config.certificates, sha384(self.config.chain))
         session = GpuSession(self.sending.session, self.layout.version, th2, chain, MINT)
@@ -251,7 +251,7 @@ class _Open(Secured):
 
     config: ResponderConfig
 
-    def answer(self, response: bytes) -> Step:
+    def answer(self, response: bytes) -> SessionStep:
         """Return this state after the response, and the response inside the session."""
         return self.sealed(SPDM, response)
 
@@ -262,7 +262,7 @@ class AwaitRequest(_Open):
 
     awaits: ClassVar[str] = "GET_MEASUREMENTS, HEARTBEAT, KEY_UPDATE or END_SESSION"
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Answer a request."""
         match message:
             case GetMeasurements() as request:
@@ -276,12 +276,12 @@ class AwaitRequest(_Open):
                 _, effects = self.answer(EndSessionAck(self.layout.version).encode())
                 return Ended(), (*effects, Closed(None))
 
-    def _measure(self, request: GetMeasurements, raw: bytes) -> Step:
+    def _measure(self, request: GetMeasurements, raw: bytes) -> SessionStep:
         if not request.attributes & SIGNATURE_REQUESTED:
             raise MalformedError("GET_MEASUREMENTS", "a signature asked for", "none")
         return self.answer(self.config.report(raw))
 
-    def _update(self, request: KeyUpdate) -> Step:
+    def _update(self, request: KeyUpdate) -> SessionStep:
         if request.operation is not UpdateOperation.UPDATE_ALL_KEYS:
             raise UnexpectedMessageError("KEY_UPDATE of all keys", f"one of {request.operation.name}")
         ack = KeyUpdateAck(self.layout.version, request.operation, request.tag)
@@ -301,7 +301,7 @@ class AwaitNewKey(_Open):
         """Between keys nothing but the update is carried."""
         return False
 
-    def message(self, message: Message, raw: bytes) -> Step:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Acknowledge; the update is over."""
         request = expect(KeyUpdate, message)
         if request.operation is not UpdateOperation.VERIFY_NEW_KEY:
@@ -310,6 +310,6 @@ class AwaitNewKey(_Open):
         return becoming(AwaitRequest, _secured(state), config=self.config), (*effects, KeysUpdated())
 
 
-def _secured(state: State) -> Secured:
+def _secured(state: SessionState) -> Secured:
     assert isinstance(state, Secured)
     return state

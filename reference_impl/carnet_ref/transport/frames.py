@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from carnet_spec.trace import Step
+from carnet_spec.trace import TraceStep
 
 PLATFORM = "platform"
 
 
-class Kind(Enum):
+class FrameKind(Enum):
     """Which path a frame takes, as far as the platform can tell."""
 
     SESSION = 1
@@ -43,7 +43,7 @@ class Frame:
 
     source: str
     target: str
-    kind: Kind
+    kind: FrameKind
     body: bytes
     clock: int = 0
 
@@ -60,7 +60,7 @@ class Proceed:
     """The role asked to go on without waiting for anybody; as an effect: the request."""
 
 
-Event = Frame | Tick | Proceed
+RoleEvent = Frame | Tick | Proceed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Send:
     """Put a frame on the wire."""
 
     target: str
-    kind: Kind
+    kind: FrameKind
     body: bytes
 
 
@@ -76,7 +76,7 @@ class Send:
 class Note:
     """Record a step in the words of the specification."""
 
-    step: Step
+    step: TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Ended:
     failure: str = ""
 
 
-Effect = Send | Note | Persist | Remark | Ended | Proceed
+RoleEffect = Send | Note | Persist | Remark | Ended | Proceed
 
 
 class ProtocolError(Exception):

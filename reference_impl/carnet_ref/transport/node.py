@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport.frames import Effect, Ended, Event, Frame, Note, Persist, Proceed, Remark, Send
+from carnet_ref.transport.frames import Ended, Frame, Note, Persist, Proceed, Remark, RoleEffect, RoleEvent, Send
 from carnet_ref.transport.roles import Role
 
 
@@ -37,14 +37,14 @@ class Node:
     ended: Ended | None = None
     proceeds: bool = False
 
-    def deliver(self, event: Event) -> list[Frame]:
+    def deliver(self, event: RoleEvent) -> list[Frame]:
         """Give an event to the role and return the frames it sends."""
         if isinstance(event, Frame):
             self.recorder.witness(event.clock)
         _, effects = self.role.handle(event)
         return self.perform(effects)
 
-    def perform(self, effects: list[Effect]) -> list[Frame]:
+    def perform(self, effects: list[RoleEffect]) -> list[Frame]:
         """Carry out effects; what is persisted is on disk before anything after it happens."""
         frames: list[Frame] = []
         for effect in effects:

@@ -12,7 +12,7 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.transport.acceptor import GREETING_SECONDS, over
-from carnet_ref.transport.frames import PLATFORM, Ended, Frame, Kind, Tick
+from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, Tick
 from carnet_ref.transport.greeting import introduce
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.relay import OUTGOING, STALLED_SECONDS
@@ -42,7 +42,7 @@ async def take_part(node: Node, first: Iterable[Frame], way: Way) -> Ended:
         writer.transport.set_write_buffer_limits(OUTGOING)
         try:
             if lost:
-                pending = node.deliver(Frame(PLATFORM, node.name, Kind.FAULT, b""))
+                pending = node.deliver(Frame(PLATFORM, node.name, FrameKind.FAULT, b""))
             _send(writer, pending)
             await _converse(node, reader, writer, way.largest)
         finally:

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from carnet_ref.recorder import step
-from carnet_ref.transport.frames import PLATFORM, Frame, Kind
-from carnet_spec.trace import Step
+from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
+from carnet_spec.trace import TraceStep
 
-_FOR_THE_PLATFORM = frozenset({Kind.ROUTE, Kind.RESET})
-_FROM_THE_DEVICE = frozenset({Kind.D2H, Kind.FAULT, Kind.REPORT, Kind.HOST_MEMORY})
+_FOR_THE_PLATFORM = frozenset({FrameKind.ROUTE, FrameKind.RESET})
+_FROM_THE_DEVICE = frozenset({FrameKind.D2H, FrameKind.FAULT, FrameKind.REPORT, FrameKind.HOST_MEMORY})
 """What only the device can put on the bus."""
-_TO_THE_DEVICE = frozenset({Kind.H2D, Kind.WORK})
+_TO_THE_DEVICE = frozenset({FrameKind.H2D, FrameKind.WORK})
 """What reaches the device from where it is routed to, and from its owner."""
 
 
@@ -26,7 +26,7 @@ class Carried:
     """What became of a frame: what is delivered instead of it, and the step that the platform took, if it took one."""
 
     frames: tuple[Frame, ...] = ()
-    step: Step | None = None
+    step: TraceStep | None = None
 
 
 @dataclass(slots=True)
@@ -55,11 +55,11 @@ class Platform:
         if not self._can_come(frame):
             return Carried()
         match frame.kind:
-            case Kind.ROUTE:
+            case FrameKind.ROUTE:
                 return self.route(frame.body.decode("utf-8", "replace"))
-            case Kind.RESET:
-                return Carried((Frame(PLATFORM, self.device, Kind.RESET, frame.body, frame.clock),))
-            case Kind.HOST_MEMORY:
+            case FrameKind.RESET:
+                return Carried((Frame(PLATFORM, self.device, FrameKind.RESET, frame.body, frame.clock),))
+            case FrameKind.HOST_MEMORY:
                 self.host_memory.append(frame.body)
                 return Carried()
         return Carried((frame,))
@@ -87,6 +87,6 @@ class Platform:
                 return frame.source == self.device
             case kind if kind in _TO_THE_DEVICE:
                 return frame.source in {self.mux, self.owner}
-            case Kind.SESSION:
+            case FrameKind.SESSION:
                 return frame.source in {self.owner, self.device}
         return True

@@ -7,20 +7,20 @@ from typing import Any, Protocol
 
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.journal.store import Journal
-from carnet_ref.transport.frames import Effect, Event
+from carnet_ref.transport.frames import RoleEffect, RoleEvent
 
 
 class Role(Protocol):
     """A state machine that reads and writes nothing itself."""
 
-    def handle(self, event: Event) -> tuple[object, list[Effect]]:
+    def handle(self, event: RoleEvent) -> tuple[object, list[RoleEffect]]:
         """Take an event, and return the new state and what is to be done."""
 
 
 class Party(Role, Protocol):
     """A role that begins by itself, and has something to say in the end."""
 
-    def begin(self, now: float) -> list[Effect]:
+    def begin(self, now: float) -> list[RoleEffect]:
         """Return what is to be done first."""
 
     def outcome(self) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import Final
 
-from carnet_ref.transport.frames import Frame, Kind
+from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_ref.wire.fields import join, number, split, to_number, to_text
 from carnet_ref.wire.reader import MalformedError
 
@@ -29,7 +29,7 @@ def parse_frame(data: bytes) -> Frame:
         MalformedError: it encodes none.
     """
     source, target, kind, clock, body = split(data, "frame", "source", "target", "kind", "clock", "body")
-    known = {bytes([each.value]): each for each in Kind}
+    known = {bytes([each.value]): each for each in FrameKind}
     if kind not in known:
         raise MalformedError("frame", "a known kind", kind.hex() or "nothing")
     names = to_text(source, "frame", "source"), to_text(target, "frame", "target")

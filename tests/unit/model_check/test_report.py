@@ -21,8 +21,8 @@ from carnet_check.wording.sentences import filled, knowers, known, listed
 from carnet_command.progress import Heartbeat, Pace
 from carnet_command.text import wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
-from carnet_spec.trace import Step as Taken
 from carnet_spec.trace import Trace
+from carnet_spec.trace import TraceStep as Taken
 from tests.unit.model_check.command import TOY
 
 

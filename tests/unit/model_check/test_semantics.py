@@ -117,7 +117,7 @@ def push(step: Step) -> None:
 
 
 def test_a_trace_that_costs_more_than_the_budget_is_refused() -> None:
-    step = trace.Step("push", "spy", ())
+    step = trace.TraceStep("push", "spy", ())
     twice = trace.Trace("small", "main", (), "", (step, step))
     assert _judge(drafted(costly=(push,)), budget=2).replay(twice)[-1].spent == 2
     with pytest.raises(NotEnabled, match="adversary budget"):

@@ -20,7 +20,7 @@ from carnet_spec.language.terms import Var, symbols_of
 
 
 @dataclass(frozen=True)
-class Step:
+class CompiledStep:
     """One action: ``moves`` returns, for a state, what it writes and with which elements it does."""
 
     action: Action
@@ -43,7 +43,7 @@ class Model:
     """Everything the search needs."""
 
     layout: Layout
-    steps: tuple[Step, ...]
+    steps: tuple[CompiledStep, ...]
     monitors: tuple[Monitor, ...]
     saturation: Saturation
     relevance: Relevance
@@ -91,9 +91,9 @@ class _Builder:
 
     # -- what there is -----------------------------------------------------------------------------
 
-    def step(self, action: Action) -> Step:
+    def step(self, action: Action) -> CompiledStep:
         """Generate what an action does."""
-        return Step(action, self._moves(action), tuple(self._reads(action)))
+        return CompiledStep(action, self._moves(action), tuple(self._reads(action)))
 
     def rule(self, action: Action) -> Rule:
         """Generate what a deduction concludes."""

@@ -8,7 +8,7 @@ from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Goal, Invariant
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 
 def search(
@@ -42,7 +42,7 @@ class _Run:
         self.goals = goals
         self.rules = [action for action in interpreter.protocol.actions if action.deduction]
         self.found: list[State] = []
-        self.origins: dict[State, tuple[State, Step] | None] = {}
+        self.origins: dict[State, tuple[State, TraceStep] | None] = {}
         self.levels: dict[State, int] = {}
         self.expanded = 0
         self.transitions = 0
@@ -74,10 +74,10 @@ class _Run:
             self.transitions += 1
             self.fired[action.name] += 1
             args = tuple((var.name, env[var.name]) for var in action.params)
-            self.visit(self.interpreter.step(state, action, env), (state, Step(action.name, action.by.name, args)))
+            self.visit(self.interpreter.step(state, action, env), (state, TraceStep(action.name, action.by.name, args)))
         self.expanded += 1
 
-    def visit(self, state: State, origin: tuple[State, Step] | None) -> None:
+    def visit(self, state: State, origin: tuple[State, TraceStep] | None) -> None:
         if state in self.origins:
             return
         self.origins[state] = origin
@@ -101,7 +101,7 @@ class _Run:
 
     def _path(self, state: State) -> Trace:
         """Return the steps to a state, without the deductions."""
-        steps: list[Step] = []
+        steps: list[TraceStep] = []
         origin = self.origins[state]
         while origin is not None:
             steps.append(origin[1])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.memory import Memo, arranged
-from carnet_check.engines.explicit.model import Model, Step
+from carnet_check.engines.explicit.model import CompiledStep, Model
 from carnet_check.engines.explicit.saturation import Change, changed
 from carnet_check.engines.exploration import Exploration
 from carnet_spec import trace
@@ -25,7 +25,7 @@ CHUNK = 4096
 SAMPLE = 2000
 """How many states decide which memos are joined."""
 
-Effect = tuple[int, int, Memo[Change] | None]
+MemoisedChange = tuple[int, int, Memo[Change] | None]
 """Masks to change the state by, and the deductions that this makes possible."""
 
 
@@ -33,14 +33,14 @@ Effect = tuple[int, int, Memo[Change] | None]
 class Moves:
     """What some actions do in all states that agree on the bits they read."""
 
-    effects: tuple[Effect, ...]
+    effects: tuple[MemoisedChange, ...]
     """Only those that may change something."""
     actions: tuple[str, ...]
     """The action of every transition."""
     visits: int = 0
 
 
-def expander(model: Model, step: Step, tally: Callable[[Memo[Moves | None]], None]) -> Memo[Moves | None]:
+def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | None]], None]) -> Memo[Moves | None]:
     """Return the memo of what one action does."""
     spent = model.layout.spent if step.action.cost else 0
 
@@ -66,7 +66,7 @@ def expander(model: Model, step: Step, tally: Callable[[Memo[Moves | None]], Non
     return memo
 
 
-def can_afford(model: Model, step: Step, s: int) -> bool:
+def can_afford(model: Model, step: CompiledStep, s: int) -> bool:
     """Whether the adversary's budget allows one more of these steps."""
     budget = model.layout.instance.budget
     return budget is None or not step.action.cost or (s & model.layout.spent) + step.action.cost <= budget
@@ -85,7 +85,7 @@ Sighting = tuple[int, ...]
 """The numbers of the monitors that hold."""
 
 
-def lookout(model: Model, number: int) -> Memo[Sighting]:
+def sightings_of(model: Model, number: int) -> Memo[Sighting]:
     """Return the memo of where one monitor holds."""
     monitor = model.monitors[number]
     memo: Memo[Sighting] = Memo(lambda bits: (number,) if monitor.holds(bits) else ())
@@ -110,7 +110,7 @@ class Search:
         self.parents = array("L")
         self.seen: set[int] = set()
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
-        self.lookouts = {number: lookout(model, number) for number in range(len(model.monitors))}
+        self.lookouts = {number: sightings_of(model, number) for number in range(len(model.monitors))}
         self.moving = list(self.expanders)
         self.looking = list(self.lookouts.values())
         self.sightings: dict[int, int] = {}
@@ -131,7 +131,7 @@ class Search:
         finally:
             self._tally_all()
 
-    def path(self, position: int) -> list[trace.Step]:
+    def path(self, position: int) -> list[trace.TraceStep]:
         """Return the steps to a state found."""
         places = [position]
         while places[-1]:
@@ -236,7 +236,7 @@ class Search:
                     self.fired[name] += moves.visits
                 moves.visits = 0
 
-    def _step(self, before: int, after: int) -> trace.Step:
+    def _step(self, before: int, after: int) -> trace.TraceStep:
         layout = self.model.layout
         for step in self.model.steps:
             if not can_afford(self.model, step, before):
@@ -249,7 +249,9 @@ class Search:
                     t = changed(t, deductions.answer(t))
                 if t == after:
                     names = (var.name for var in step.action.params)
-                    return trace.Step(step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True)))
+                    return trace.TraceStep(
+                        step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True))
+                    )
         raise AssertionError("a state was reached by no step")
 
 

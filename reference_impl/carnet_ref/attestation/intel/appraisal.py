@@ -19,7 +19,7 @@ from typing import Final
 
 from cryptography import x509
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
@@ -30,7 +30,7 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import Collateral, parse_collateral
-from carnet_ref.attestation.intel.event_log import Event, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.event_log import MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.platform import PlatformAppraisal
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
@@ -63,7 +63,7 @@ class _Evidence:
 
     quote: TdxQuote
     collateral: Collateral | None
-    events: tuple[Event, ...] | None
+    events: tuple[MeasuredEvent, ...] | None
 
 
 def appraise_quote(
@@ -125,7 +125,7 @@ def _check_chain(steps: Checklist, quote: TdxQuote, at: datetime, anchors: Ancho
     """Take the steps about the certificates that the quote carries."""
     try:
         chain = parse_pck_chain(quote.signature.pck_chain)
-        anchor = check_path(chain.certificates, anchors.of(Role.INTEL_SGX))
+        anchor = check_path(chain.certificates, anchors.of(AnchorRole.INTEL_SGX))
     except (MalformedError, PathError) as error:
         steps.refuse("pck-chain", str(error), X509_PATH)
     names = (common_name(chain.leaf.certificate), common_name(chain.issuer))
@@ -246,7 +246,7 @@ def _check_platform(
         for step in COLLATERAL_STEPS:
             steps.not_requested(step)
         return None
-    appraisal = PlatformAppraisal(steps, evidence.collateral, chain, at, policy, anchors.of(Role.INTEL_SGX))
+    appraisal = PlatformAppraisal(steps, evidence.collateral, chain, at, policy, anchors.of(AnchorRole.INTEL_SGX))
     return appraisal.level(evidence.quote)
 
 

@@ -26,7 +26,7 @@ REGISTER_BYTES: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class MeasuredEvent:
     """Something measured: into which RTMR (0 to 3; ``None``: into MRTD), its type, its SHA-384 and its data."""
 
     rtmr: int | None
@@ -35,7 +35,7 @@ class Event:
     data: bytes
 
 
-def parse_event_log(data: bytes) -> tuple[Event, ...]:
+def parse_event_log(data: bytes) -> tuple[MeasuredEvent, ...]:
     """Read a log, which ends where its buffer is unwritten: all zeros or all ones.
 
     Raises:
@@ -45,7 +45,7 @@ def parse_event_log(data: bytes) -> tuple[Event, ...]:
         raise MalformedError("event log", f"at most {LARGEST_LOG} bytes", f"{len(data)}")
     reader = Reader(data, "event log")
     algorithms = _specification(reader)
-    events: list[Event] = []
+    events: list[MeasuredEvent] = []
     while not _is_unwritten(data, reader.position):
         events.append(_event(reader, algorithms))
     return tuple(events)
@@ -71,7 +71,7 @@ def _specification(reader: Reader) -> dict[int, int]:
     return sizes
 
 
-def _event(reader: Reader, algorithms: dict[int, int]) -> Event:
+def _event(reader: Reader, algorithms: dict[int, int]) -> MeasuredEvent:
     register = reader.number(4, "measurement register")
     if register > REGISTERS:
         raise reader.malformed(f"a measurement register from 0 to {REGISTERS}", f"{register}")
@@ -88,7 +88,7 @@ def _event(reader: Reader, algorithms: dict[int, int]) -> Event:
     data = reader.take(reader.number(4, "size of the event"), "event")
     if SHA384_ID not in digests:
         raise reader.malformed("a SHA-384 digest", f"algorithms {sorted(digests)}")
-    return Event(register - 1 if register else None, kind, digests[SHA384_ID], data)
+    return MeasuredEvent(register - 1 if register else None, kind, digests[SHA384_ID], data)
 
 
 def _is_unwritten(data: bytes, position: int) -> bool:
@@ -97,7 +97,7 @@ def _is_unwritten(data: bytes, position: int) -> bool:
     return not any(rest) or all(byte == 0xFF for byte in rest)
 
 
-def replay_rtmr(events: Sequence[Event]) -> tuple[bytes, bytes, bytes, bytes]:
+def replay_rtmr(events: Sequence[MeasuredEvent]) -> tuple[bytes, bytes, bytes, bytes]:
     """Return what RTMR0 to RTMR3 hold after these events, 48 bytes each.
 
     Each event extends its register: the new value is the SHA-384 of the old one followed by the event's digest.

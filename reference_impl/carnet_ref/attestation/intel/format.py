@@ -6,7 +6,7 @@ from typing import Final
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.encodings import decode
-from carnet_ref.attestation.formats import Against, Format, Given, Kind, Option
+from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy, parse_policy
 
@@ -46,11 +46,14 @@ FORMAT: Final = Format(
     steps are listed as not requested.
     """,
     options=(
-        Option("collateral", Kind.FILE, "What Intel publishes about the platform, as JSON."),
+        Option("collateral", OptionKind.FILE, "What Intel publishes about the platform, as JSON."),
         Option(
-            "report-data", Kind.HEX, "The 64 bytes that the virtual machine should have asked with.", REPORT_DATA_BYTES
+            "report-data",
+            OptionKind.HEX,
+            "The 64 bytes that the virtual machine should have asked with.",
+            REPORT_DATA_BYTES,
         ),
-        Option("event-log", Kind.FILE, "What was measured into its run-time registers."),
+        Option("event-log", OptionKind.FILE, "What was measured into its run-time registers."),
     ),
     default_policy=DEFAULT_POLICY,
     parse_policy=parse_policy,

@@ -27,7 +27,7 @@ PCS_API: Final = "Intel SGX and TDX Provisioning Certification Service API, vers
 CRL: Final = "RFC 5280, section 5"
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
-Found = TypeVar("Found")
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class PlatformAppraisal:
         self.steps.require(problem is None, "tcb-status", f"{level.status}{advisories}", f"{problem}", PCS_API)
         return level
 
-    def _found(self, step: str, match: Callable[[], Found]) -> Found:
+    def _found(self, step: str, match: Callable[[], _Part]) -> _Part:
         try:
             return match()
         except NoMatchError as error:

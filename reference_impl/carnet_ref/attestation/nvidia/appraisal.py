@@ -19,7 +19,7 @@ from itertools import pairwise
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
 from carnet_ref.attestation.nvidia.ocsp import (
@@ -117,7 +117,7 @@ def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes],
 def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
     """Take the steps about the device's certificates."""
     try:
-        anchor = check_path(evidence.chain, anchors.of(Role.NVIDIA_DEVICE))
+        anchor = check_path(evidence.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
     except PathError as error:
         steps.refuse("chain", str(error), X509_PATH)
     length = len(_issued(evidence.chain, anchor)) + 1
@@ -169,7 +169,7 @@ def _issued(
 
 def _rim_issued(rim: Rim, anchors: Anchors) -> list[tuple[x509.Certificate, x509.Certificate]]:
     try:
-        return _issued(rim.certificates, check_path(rim.certificates, anchors.of(Role.NVIDIA_RIM)))
+        return _issued(rim.certificates, check_path(rim.certificates, anchors.of(AnchorRole.NVIDIA_RIM)))
     except PathError:
         return []  # the step about the RIM says why
 
@@ -232,7 +232,7 @@ def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: d
     step = f"{rim.kind}-rim"
     source = "TCG RIM Information Model 1.01"
     try:
-        check_rim(Checklist(), rim, at=at, anchors=anchors.of(Role.NVIDIA_RIM))
+        check_rim(Checklist(), rim, at=at, anchors=anchors.of(AnchorRole.NVIDIA_RIM))
     except RefusedError as error:
         steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source)
     if rim.product != chip:

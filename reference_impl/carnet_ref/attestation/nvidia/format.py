@@ -8,7 +8,7 @@ from typing import Final
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.encodings import DeviceEvidence, decode, decode_pem, device_evidence
-from carnet_ref.attestation.formats import Against, Format, Given, Kind, Option
+from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy, parse_policy
 
@@ -71,11 +71,11 @@ FORMAT: Final = Format(
     genuine report: certificates up to NVIDIA's root, valid at --at, the signature, and the firmware id where sent.
     """,
     options=(
-        Option("chain", Kind.FILE, "The device's certificates; a bundle has its own."),
-        Option("device", Kind.NUMBER, "Which device of a bundle, from 0."),
-        Option("nonce", Kind.HEX, "The nonce that the report was asked with.", NONCE_BYTES),
-        Option("rim", Kind.FILES, "Reference values; may be repeated."),
-        Option("ocsp", Kind.FILES, "An OCSP reply; may be repeated."),
+        Option("chain", OptionKind.FILE, "The device's certificates; a bundle has its own."),
+        Option("device", OptionKind.NUMBER, "Which device of a bundle, from 0."),
+        Option("nonce", OptionKind.HEX, "The nonce that the report was asked with.", NONCE_BYTES),
+        Option("rim", OptionKind.FILES, "Reference values; may be repeated."),
+        Option("ocsp", OptionKind.FILES, "An OCSP reply; may be repeated."),
     ),
     default_policy=DEFAULT_POLICY,
     parse_policy=parse_policy,

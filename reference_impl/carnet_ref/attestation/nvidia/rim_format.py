@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import Against, Format, Given
 from carnet_ref.attestation.nvidia.rim import appraise_rim
@@ -19,7 +19,7 @@ def recognise(data: bytes, given: Given) -> bytes:
 def appraise(evidence: bytes, given: Given, against: Against[None]) -> Appraisal:
     """Appraise the manifest: its certificates and its signature."""
     del given
-    return appraise_rim(evidence, at=against.at, anchors=against.anchors.of(Role.NVIDIA_RIM))
+    return appraise_rim(evidence, at=against.at, anchors=against.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
 FORMAT: Final = Format(

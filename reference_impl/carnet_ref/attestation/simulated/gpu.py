@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
 from carnet_ref.attestation.nvidia.report import DIGEST_LENGTH, NONCE_LENGTH, SPDM_1_1, OpaqueType
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
@@ -71,7 +71,7 @@ class SimulatedGpu:
     @property
     def anchors(self) -> Anchors:
         """Trust in this GPU's test root alone."""
-        return Anchors({Role.NVIDIA_DEVICE: (self.certificates[-1],)})
+        return Anchors({AnchorRole.NVIDIA_DEVICE: (self.certificates[-1],)})
 
     @property
     def firmware_id(self) -> bytes:

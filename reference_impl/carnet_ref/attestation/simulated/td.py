@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.intel.certificates import (
     PCK_CERTIFICATE,
     SGX_EXTENSION,
@@ -78,7 +78,7 @@ class SimulatedPlatform:
     @property
     def anchors(self) -> Anchors:
         """Trust in this platform's test root alone."""
-        return Anchors({Role.INTEL_SGX: (self._root.certificate,)})
+        return Anchors({AnchorRole.INTEL_SGX: (self._root.certificate,)})
 
     @property
     def collateral(self) -> bytes:

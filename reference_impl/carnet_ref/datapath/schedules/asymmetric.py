@@ -60,7 +60,11 @@ def asymmetric(split: Split, costs: Costs) -> Schedule:
     wait: tuple[int, ...] = ()
     for index in range(split.layers):
         kept = builder.add(
-            Stage.TEE_COMPUTE, ORCHESTRATOR_CPU, costs.seconds(Stage.TEE_COMPUTE, split.kept), wait, size=split.kept
+            Stage.TEE_COMPUTE,
+            ORCHESTRATOR_CPU,
+            costs.seconds(Stage.TEE_COMPUTE, split.kept),
+            wait,
+            size=split.kept,
         )
         there = _across(builder, split.layer, costs, wait, 2 * index, OUT)
         done = builder.add(Stage.COMPUTE, GPU, costs.seconds(Stage.COMPUTE, split.layer), (there,), size=split.layer)
@@ -78,7 +82,11 @@ def _across(
         (Stage.GPU_VERIFY, "GPU authentication"),
         (Stage.GPU_DECRYPT, "GPU cipher"),
     )
-    back = ((Stage.GPU_ENCRYPT, "GPU cipher"), (Stage.PCIE, PCIE), (Stage.CPU_DECRYPT, "link CPU"))
+    back = (
+        (Stage.GPU_ENCRYPT, "GPU cipher"),
+        (Stage.PCIE, PCIE),
+        (Stage.CPU_DECRYPT, "link CPU"),
+    )
     for stage, resource in out if channel == OUT else back:
         after = (builder.add(stage, resource, costs.seconds(stage, size), after, chunk, channel, size),)
     return after[0]

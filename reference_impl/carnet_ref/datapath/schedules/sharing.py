@@ -122,7 +122,10 @@ def gpu_travelling(journey: Journey, costs: Costs) -> Schedule:
         path = (Station(Stage.HOLDER_ENCRYPT, f"holder {visit} CPU", channel), *into_gpu(channel))
         wait = lay(builder, path, transfer, costs, wait, chunk)
         chunk += len(transfer.chunks)
-        home = [*reversed(_crossing(costs)), (Stage.COMPUTE, GPU, costs.seconds(Stage.COMPUTE, transfer.total))]
+        home = [
+            *reversed(_crossing(costs)),
+            (Stage.COMPUTE, GPU, costs.seconds(Stage.COMPUTE, transfer.total)),
+        ]
         scrub = (Stage.SCRUB, GPU, costs.seconds(Stage.SCRUB, journey.scrubbed))
         wait = builder.in_series([*home, scrub], wait)
     return builder.done()

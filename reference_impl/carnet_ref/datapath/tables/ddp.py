@@ -18,7 +18,7 @@ from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rat
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.ring import Ring, hop_stages, piece_sizes, ring_all_reduce
 from carnet_ref.datapath.tables.box import share
-from carnet_ref.datapath.tables.model import Cell, Parameter, Role, Table, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
 
 RANKS = 4
 DEFAULT_BUCKET = Size.parse("25 MiB")
@@ -151,7 +151,7 @@ def table(samples: int, seed: int) -> Table:
         MEAN: ratio(here, MEAN_GRADIENT, DEFAULT_BUCKET, compute, exact=True),
         TUNED: ratio(here, XL_GRADIENT, XL_GRADIENT, XL_COMPUTE, exact=True),
     }
-    roles = {XL: Role.FITTED, MEAN: Role.FITTED, TUNED: Role.HELD_OUT}
+    roles = {XL: FigureRole.FITTED, MEAN: FigureRole.FITTED, TUNED: FigureRole.HELD_OUT}
     remarks = {MEAN: "one model stands for benchmarks that the abstract does not list"}
     return Table(
         "ddp",

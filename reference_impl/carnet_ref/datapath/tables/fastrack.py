@@ -28,7 +28,7 @@ from carnet_ref.datapath.schedules.confidential_io import (
     plain,
 )
 from carnet_ref.datapath.tables.box import share
-from carnet_ref.datapath.tables.model import Cell, Parameter, Role, Table, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
 
 RATIO_LOW, RATIO_HIGH = 12.69, 33.53
 SLOWDOWNS = {
@@ -125,20 +125,20 @@ def table(samples: int, seed: int) -> Table:
     }
     worst = SLOWDOWNS["inference slowdown, highest"][0]
     cells = [
-        Cell(LOW, "1", RATIO_LOW, nominal.ratio(small), Role.FITTED),
-        Cell(HIGH, "1", RATIO_HIGH, nominal.ratio(large), Role.FITTED),
+        Cell(LOW, "1", RATIO_LOW, nominal.ratio(small), FigureRole.FITTED),
+        Cell(HIGH, "1", RATIO_HIGH, nominal.ratio(large), FigureRole.FITTED),
         *(
             Cell(
                 name,
                 "1",
                 slowdown,
                 shares[name] * (nominal.ratio(large if end == "high" else small) - 1),
-                Role.FITTED,
+                FigureRole.FITTED,
                 "one free share for each workload, so this cell tests nothing",
             )
             for name, (slowdown, end) in SLOWDOWNS.items()
         ),
-        Cell(HELD_OUT, "1", REDUCTION, nominal.reduction(large, worst), Role.HELD_OUT, "not used by any fit"),
+        Cell(HELD_OUT, "1", REDUCTION, nominal.reduction(large, worst), FigureRole.HELD_OUT, "not used by any fit"),
     ]
     published = {LOW: RATIO_LOW, HIGH: RATIO_HIGH, HELD_OUT: REDUCTION}
     return Table(

@@ -18,7 +18,7 @@ from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Schedule, Stage
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
-from carnet_ref.datapath.tables.model import Cell, Parameter, Role, Table, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
 
 
 def caps(unit: str) -> dict[str, Rate | None]:
@@ -156,7 +156,7 @@ def _transmission(fitted: DeckFit) -> list[Cell]:
     published = {f"conventional {cap}": seconds for cap, seconds in CONVENTIONAL_SECONDS.items()}
     published |= {f"GPU Travelling {cap}": seconds for cap, seconds in TRAVELLING_SECONDS.items()}
     return [
-        Cell(name, "s", published[name], got[name], Role.FITTED if name in FITTED_CELLS else Role.PREDICTED)
+        Cell(name, "s", published[name], got[name], FigureRole.FITTED if name in FITTED_CELLS else FigureRole.PREDICTED)
         for name in published
     ]
 
@@ -169,19 +169,21 @@ def _derived(fitted: DeckFit) -> list[Cell]:
             "s",
             SAVED_SECONDS_PER_EPOCH,
             SAVED_SECONDS_PER_BUFFER * buffers,
-            Role.RECOMPUTED,
+            FigureRole.RECOMPUTED,
             f"{buffers} buffers of 256 MiB: the deck's arithmetic holds",
         )
     ]
     for scaled, how in ((False, "overhead fixed for each buffer"), (True, "overhead grows with bytes")):
         saved = fitted.saved(BUFFER, None, scaled)
         cells += [
-            Cell(f"saved per 256 MiB, uncapped, {how}", "s", SAVED_SECONDS_PER_BUFFER, saved, Role.HELD_OUT),
-            Cell(f"saved per 44 TiB, uncapped, {how}", "s", SAVED_SECONDS_PER_EPOCH, saved * buffers, Role.HELD_OUT),
+            Cell(f"saved per 256 MiB, uncapped, {how}", "s", SAVED_SECONDS_PER_BUFFER, saved, FigureRole.HELD_OUT),
+            Cell(
+                f"saved per 44 TiB, uncapped, {how}", "s", SAVED_SECONDS_PER_EPOCH, saved * buffers, FigureRole.HELD_OUT
+            ),
         ]
     speedup = fitted.conventional_seconds(ABSTRACT_CHUNK, None) / fitted.travelling_seconds(ABSTRACT_CHUNK)
     remark = "the abstract says at least this much"
-    return [*cells, Cell("speed-up for 512 MiB, uncapped", "1", LEAST_SPEEDUP, speedup, Role.HELD_OUT, remark)]
+    return [*cells, Cell("speed-up for 512 MiB, uncapped", "1", LEAST_SPEEDUP, speedup, FigureRole.HELD_OUT, remark)]
 
 
 def _parameters(fitted: DeckFit) -> tuple[Parameter, ...]:

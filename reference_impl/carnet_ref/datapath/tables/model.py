@@ -13,7 +13,7 @@ MOST_STEPS = 60
 CLOSE_ENOUGH = 1e-9
 
 
-class Role(StrEnum):
+class FigureRole(StrEnum):
     """What a published figure was used for.
 
     Recomputed is what follows from other figures of its own source, without the model.
@@ -42,7 +42,7 @@ class Cell:
     unit: str
     published: float
     reproduced: float
-    role: Role
+    role: FigureRole
     remark: str = ""
 
     @property

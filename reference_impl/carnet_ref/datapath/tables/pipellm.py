@@ -18,7 +18,7 @@ from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rat
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.speculation import ON_DEMAND, Speculation, speculative
 from carnet_ref.datapath.tables.box import share
-from carnet_ref.datapath.tables.model import Cell, Parameter, Role, Table, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, sourced
 
 DROP_66B, DROP_30B = "throughput lost, OPT-66B", "throughput lost, OPT-30B"
 WITH_PIPELLM, NEVER_RIGHT = "throughput lost with PipeLLM, at most", "lost when no prediction is right"
@@ -121,7 +121,7 @@ def table(samples: int, seed: int) -> Table:
     here = server(NOMINAL)
     compute = {name: _fitted(here, name) for name in (DROP_66B, DROP_30B)}
     worst = max(here.lost(seconds, here.speculation) for seconds in compute.values())
-    cells = [Cell(name, "1", PUBLISHED[name], here.lost(compute[name]), Role.FITTED) for name in compute]
+    cells = [Cell(name, "1", PUBLISHED[name], here.lost(compute[name]), FigureRole.FITTED) for name in compute]
     return Table(
         "pipellm",
         "Serving throughput lost to confidential mode",
@@ -129,13 +129,13 @@ def table(samples: int, seed: int) -> Table:
         _parameters(compute),
         (
             *cells,
-            Cell(WITH_PIPELLM, "1", PUBLISHED[WITH_PIPELLM], worst, Role.HELD_OUT, "not used by any fit"),
+            Cell(WITH_PIPELLM, "1", PUBLISHED[WITH_PIPELLM], worst, FigureRole.HELD_OUT, "not used by any fit"),
             Cell(
                 NEVER_RIGHT,
                 "1",
                 NEVER_RIGHT_PUBLISHED,
                 _share_lost_when_wrong(here, compute[DROP_30B]),
-                Role.HELD_OUT,
+                FigureRole.HELD_OUT,
                 "not reproduced: the source names no workload; in OPT-30B a wrong guess is flushed while the CPU seals",
             ),
         ),

@@ -10,7 +10,7 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.composite import (
     Binding,
@@ -193,7 +193,7 @@ class GpuVerifier:
             UntrustedChainError: it does not, or is not.
         """
         try:
-            check_path(tuple(reversed(certificates)), self.anchors.of(Role.NVIDIA_DEVICE))
+            check_path(tuple(reversed(certificates)), self.anchors.of(AnchorRole.NVIDIA_DEVICE))
         except PathError as error:
             raise UntrustedChainError(str(error)) from error
         begins, ends = validity(certificates)

@@ -17,7 +17,7 @@ from carnet_spec.language.analysis.stratification import stratification
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
-from carnet_spec.language.lints.common import Found, at, one_of
+from carnet_spec.language.lints.common import Findings, at, one_of
 from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.lints.polarity import hasty_reads
 from carnet_spec.language.lints.shape import (
@@ -74,7 +74,7 @@ class Complaint:
         return f"{self.rule}: {self.where}: {self.message}"
 
 
-_Rule = Callable[[Protocol], Found]
+_Rule = Callable[[Protocol], Findings]
 
 
 def lint(protocol: Protocol) -> tuple[Complaint, ...]:
@@ -163,7 +163,7 @@ def _complaints(protocol: Protocol, rules: dict[str, _Rule]) -> tuple[Complaint,
     )
 
 
-def _written_before_read(protocol: Protocol) -> Found:
+def _written_before_read(protocol: Protocol) -> Findings:
     for read in early_reads(protocol):
         writers = ", ".join(read.writers) or "nothing"
         yield (
@@ -173,7 +173,7 @@ def _written_before_read(protocol: Protocol) -> Found:
         )
 
 
-def _stratified(protocol: Protocol) -> Found:
+def _stratified(protocol: Protocol) -> Findings:
     cycle = stratification(protocol).cycle
     if cycle:
         yield (
@@ -183,7 +183,7 @@ def _stratified(protocol: Protocol) -> Found:
         )
 
 
-def _family(family: Family) -> Found:
+def _family(family: Family) -> Findings:
     for name in family.main:
         if name not in family.variants:
             yield family.id, f"main variant '{name}' is not declared: {one_of(family.variants)}"
@@ -207,7 +207,7 @@ def _family(family: Family) -> Found:
                 yield f"defence {defence.id}", why
 
 
-def _finding(family: Family, variant: str, without: tuple[str, ...], where: str) -> Found:
+def _finding(family: Family, variant: str, without: tuple[str, ...], where: str) -> Findings:
     name = variant or family.main[0]
     if name not in family.variants:
         yield where, f"no variant '{name}': {one_of(family.variants)}"

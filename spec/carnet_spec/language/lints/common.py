@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.terms import Symbol, Term, Var, free_variables, hidden_variables
 
-Found = Iterator[tuple[str, str]]
+Findings = Iterator[tuple[str, str]]
 """Where something is wrong, and what to do."""
 
 
@@ -45,7 +45,7 @@ def one_of(names: Iterable[str]) -> str:
     return f"write one of {', '.join(sorted(names))}" if names else "declare it first"
 
 
-def strangers(where: str, term: Term, known: Iterable[Var]) -> Found:
+def strangers(where: str, term: Term, known: Iterable[Var]) -> Findings:
     """Complain about variables of ``term`` that are not ``known``, and about those that hide another."""
     for var in sorted(hidden_variables(term), key=lambda var: var.name):
         yield where, f"reads {var.name} where a quantifier over another sort uses the same name: rename one"

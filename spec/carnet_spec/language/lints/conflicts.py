@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from carnet_spec.language.actions import Action, Effect, Update
-from carnet_spec.language.lints.common import Found, at
+from carnet_spec.language.lints.common import Findings, at
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import And, Equal, Implies, Member, Not, Or, Term, Var, negation, sort_of, substitute
 
 
-def conflicts(protocol: Protocol) -> Found:
+def conflicts(protocol: Protocol) -> Findings:
     """Yield the pairs of updates of one step that may disagree about one place."""
     for action in protocol.actions:
         for first, second in itertools.combinations(action.updates, 2):

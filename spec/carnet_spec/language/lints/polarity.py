@@ -18,12 +18,12 @@ from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect
 from carnet_spec.language.analysis.polarity import deduced_symbols, signed_symbols
-from carnet_spec.language.lints.common import Found, at
+from carnet_spec.language.lints.common import Findings, at
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Symbol, Term
 
 
-def hasty_reads(protocol: Protocol) -> Found:
+def hasty_reads(protocol: Protocol) -> Findings:
     """Yield where a deduced fact is read in a way that makes eager deduction inexact, and why."""
     deduced = deduced_symbols(protocol)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from carnet_spec.language.actions import Effect
 from carnet_spec.language.lints.common import (
-    Found,
+    Findings,
     at,
     by_name,
     one_of,
@@ -20,7 +20,7 @@ from carnet_spec.language.statements import Axiom
 from carnet_spec.language.terms import Var, free_variables, sort_of, symbols_of
 
 
-def scope(protocol: Protocol) -> Found:
+def scope(protocol: Protocol) -> Findings:
     """Nothing mentions a variable that is not its own."""
     for action in protocol.actions:
         for guard in action.guards:
@@ -42,7 +42,7 @@ def scope(protocol: Protocol) -> Found:
         yield from strangers(f"liveness {live.name}", live.response, ())
 
 
-def unused(protocol: Protocol) -> Found:
+def unused(protocol: Protocol) -> Findings:
     """Every parameter is used."""
     for action in protocol.actions:
         read = frozenset().union(*(free_variables(term) for term in terms_of_action(action)))
@@ -51,14 +51,14 @@ def unused(protocol: Protocol) -> Found:
                 yield at(action), f"parameter {param.name} is used by no guard or update: drop it"
 
 
-def axioms(protocol: Protocol) -> Found:
+def axioms(protocol: Protocol) -> Findings:
     """What is assumed reads only what never changes, and names a declared assumption."""
     assumptions = {assumption.id for assumption in protocol.assumptions}
     for axiom in (*protocol.axioms, *(axiom for t in protocol.threats for axiom in t.axioms)):
         yield from _axiom(axiom, assumptions)
 
 
-def _axiom(axiom: Axiom, assumptions: set[str]) -> Found:
+def _axiom(axiom: Axiom, assumptions: set[str]) -> Findings:
     where = f"axiom {axiom.name}"
     for symbol in by_name(symbols_of(axiom.formula)):
         if symbol.mutable:
@@ -71,7 +71,7 @@ def _axiom(axiom: Axiom, assumptions: set[str]) -> Found:
         )
 
 
-def initial(protocol: Protocol) -> Found:
+def initial(protocol: Protocol) -> Findings:
     """Initial values are given once, and depend on nothing that changes."""
     for name in repeated(initial.symbol.name for initial in protocol.initial):
         yield f"initial value of {name}", "is given twice: drop one"
@@ -91,7 +91,7 @@ def initial(protocol: Protocol) -> Found:
         yield from strangers(where, initial.value, initial.params)
 
 
-def interchangeable(protocol: Protocol) -> Found:
+def interchangeable(protocol: Protocol) -> Findings:
     """What is drawn fresh is drawn blindly: elements of such a sort differ in nothing but what steps do with them.
 
     Engines draw one unused element and let it stand for all the others.
@@ -109,7 +109,7 @@ def interchangeable(protocol: Protocol) -> Found:
             )
 
 
-def insert_only(protocol: Protocol) -> Found:
+def insert_only(protocol: Protocol) -> Findings:
     """Rules insert, and cost nothing."""
     for action in protocol.actions:
         for update in action.updates if action.deduction else ():
@@ -119,7 +119,7 @@ def insert_only(protocol: Protocol) -> Found:
             yield at(action), "a rule is free: make it an action, or drop the cost"
 
 
-def defences(protocol: Protocol) -> Found:
+def defences(protocol: Protocol) -> Findings:
     """Every tag names a declared defence."""
     known = {defence.id for defence in protocol.defences}
     for id, where in _tags(protocol):
@@ -127,7 +127,7 @@ def defences(protocol: Protocol) -> Found:
             yield where, f"names a defence '{id}' that is not declared: {one_of(known)}"
 
 
-def idle_defences(protocol: Protocol) -> Found:
+def idle_defences(protocol: Protocol) -> Findings:
     """Every declared defence is tagged somewhere."""
     tagged = {id for id, _ in _tags(protocol)}
     for defence in protocol.defences:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, GuardKind
-from carnet_spec.language.lints.common import Found, at, by_name, read_by
+from carnet_spec.language.lints.common import Findings, at, by_name, read_by
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Apply, Kind, Role, Symbol, Term, Var, sort_of, subterms, symbols_of
 
 
-def visibility(protocol: Protocol) -> Found:
+def visibility(protocol: Protocol) -> Findings:
     """Honest parties decide by evidence: what is public, what was sent, and what they keep."""
     for action in protocol.actions:
         if action.by.honest:
@@ -26,7 +26,7 @@ def visibility(protocol: Protocol) -> Found:
                         )
 
 
-def own_state(protocol: Protocol) -> Found:
+def own_state(protocol: Protocol) -> Findings:
     """An honest agent reads no other agent's state, even where both play the same role."""
     for action in protocol.actions:
         if action.by.honest:
@@ -40,7 +40,7 @@ def own_state(protocol: Protocol) -> Found:
                         )
 
 
-def own_writes(protocol: Protocol) -> Found:
+def own_writes(protocol: Protocol) -> Findings:
     """An honest party changes its own state only."""
     for action in protocol.actions:
         for update in action.updates if action.by.honest else ():
@@ -86,7 +86,7 @@ def _anothers(action: Action, symbol: Symbol, args: tuple[Term, ...]) -> bool:
     )
 
 
-def ghosts(protocol: Protocol) -> Found:
+def ghosts(protocol: Protocol) -> Findings:
     """History kept for the claims changes nothing that happens."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
@@ -98,7 +98,7 @@ def ghosts(protocol: Protocol) -> Found:
                     )
 
 
-def ghost_worlds(protocol: Protocol) -> Found:
+def ghost_worlds(protocol: Protocol) -> Findings:
     """A fact of the world that is read off a ghost deserves a second look."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
@@ -118,7 +118,7 @@ def _non_ghost_readings(action: Action) -> Iterator[tuple[str, Term, bool]]:
                 yield at(action, update), term, False
 
 
-def kinds(protocol: Protocol) -> Found:
+def kinds(protocol: Protocol) -> Findings:
     """State belongs to somebody, and what is public does not change."""
     for symbol in protocol.symbols:
         where = f"symbol {symbol.name}"

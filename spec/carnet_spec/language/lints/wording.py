@@ -6,14 +6,14 @@ import re
 import string
 
 from carnet_spec.language.actions import Action, Effect
-from carnet_spec.language.lints.common import Found, at, one_of, repeated
+from carnet_spec.language.lints.common import Findings, at, one_of, repeated
 from carnet_spec.language.protocol import Protocol, terms_of_action
 from carnet_spec.language.terms import Kind, variables_in
 
 _WORD = re.compile(r"[^\W\d][\w-]*")
 
 
-def labels(protocol: Protocol) -> Found:
+def labels(protocol: Protocol) -> Findings:
     """Guards and updates have names of their own: they name mutants, cores and diagrams."""
     for action in protocol.actions:
         guards, updates = [g.name for g in action.guards], [u.name for u in action.updates]
@@ -24,7 +24,7 @@ def labels(protocol: Protocol) -> Found:
             yield at(action), "a guard or update has no name: give it one a reviewer understands"
 
 
-def names(protocol: Protocol) -> Found:
+def names(protocol: Protocol) -> Findings:
     """No two things of one kind share a name."""
     threat_axioms = (axiom for threat in protocol.threats for axiom in threat.axioms)
     spaces = {
@@ -50,7 +50,7 @@ def names(protocol: Protocol) -> Found:
             yield protocol.id, f"two {what} are called '{name}': rename one"
 
 
-def spelling(protocol: Protocol) -> Found:
+def spelling(protocol: Protocol) -> Findings:
     """Symbols, sorts, members and variables are called by words, so that no engine can take one for its own."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [invariant.body for invariant in protocol.invariants] + [goal.body for goal in protocol.goals]
@@ -72,7 +72,7 @@ def spelling(protocol: Protocol) -> Found:
                 yield f"{what} {name!r}", "has a name that is no word: use letters, digits, - and _, a letter first"
 
 
-def sentence(protocol: Protocol) -> Found:
+def sentence(protocol: Protocol) -> Findings:
     """Every action has a sentence, with places for its parameters."""
     for action in protocol.actions:
         if not action.says.strip():
@@ -83,7 +83,7 @@ def sentence(protocol: Protocol) -> Found:
             yield f"goal {goal.name}", "has no sentence: say what is reached"
 
 
-def _places(action: Action, what: str, text: str) -> Found:
+def _places(action: Action, what: str, text: str) -> Findings:
     known = {param.name for param in action.params}
     try:
         places = {place for _, place, _, _ in string.Formatter().parse(text) if place is not None}
@@ -95,7 +95,7 @@ def _places(action: Action, what: str, text: str) -> Found:
         yield at(action), f"'{what}' has a place {{{place}}}, but the parameters are: {names}"
 
 
-def source(protocol: Protocol) -> Found:
+def source(protocol: Protocol) -> Findings:
     """Every action and claim says where it comes from."""
     for action in protocol.actions:
         if not action.source.strip():
@@ -105,7 +105,7 @@ def source(protocol: Protocol) -> Found:
             yield f"claim {claim.name}", "has no source: name what it is claimed after"
 
 
-def message(protocol: Protocol) -> Found:
+def message(protocol: Protocol) -> Findings:
     """What sends a message draws an arrow."""
     for action in protocol.actions:
         sends = any(update.symbol.kind is Kind.MESSAGE and update.effect is Effect.INSERT for update in action.updates)
@@ -117,14 +117,14 @@ def message(protocol: Protocol) -> Found:
             yield at(action), "sends a message: say so in message='sender -> receiver: text'"
 
 
-def judged(protocol: Protocol) -> Found:
+def judged(protocol: Protocol) -> Findings:
     """Where there are threat models, every claim is judged under one of them."""
     for claim in protocol.claims:
         if protocol.threats and not claim.under and not claim.fails_under:
             yield f"claim {claim.name}", "is claimed under no threat model, so nobody judges it: name some in 'under'"
 
 
-def fairness(protocol: Protocol) -> Found:
+def fairness(protocol: Protocol) -> Findings:
     """What is taken fairly is an action, of somebody who follows the protocol."""
     known = {action.name: action.by for action in protocol.actions}
     for live in protocol.liveness:
@@ -139,7 +139,7 @@ def fairness(protocol: Protocol) -> Found:
                 )
 
 
-def claims(protocol: Protocol) -> Found:
+def claims(protocol: Protocol) -> Findings:
     """Every claim has its words, its requirement and its threat models."""
     for claim in protocol.claims:
         where = f"claim {claim.name}"
@@ -153,7 +153,7 @@ def claims(protocol: Protocol) -> Found:
             yield where, f"is both claimed and expected to fail under {id}: choose one"
 
 
-def threats(protocol: Protocol) -> Found:
+def threats(protocol: Protocol) -> Findings:
     """Every threat model that is named is declared."""
     known = {threat.id for threat in protocol.threats}
     named = [(f"claim {claim.name}", {*claim.under, *claim.fails_under}) for claim in protocol.claims]

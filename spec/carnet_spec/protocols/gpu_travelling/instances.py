@@ -45,22 +45,22 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """
     size = _sizes(scale, threat)
     timed = any(sort.name == "Instant" for sort in protocol.sorts)
-    cast = _Cast.of(size, threat)
+    parties = _Parties.of(size, threat)
     keys, pools = _keys(size)
     slots = tuple(f"{n}" for n in range(max(size["slots"], size["chunks"] + 1, size["limit"] + 1)))
     instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
-    owners: dict[Row, str] = {(chunk,): holder for holder, owned in cast.chunks.items() for chunk in owned}
+    owners: dict[Row, str] = {(chunk,): holder for holder, owned in parties.chunks.items() for chunk in owned}
     return Instance(
         elements={
-            "Agent": cast.agents,
-            "Gpu": (*cast.genuine, *cast.outside, *cast.fakes),
+            "Agent": parties.agents,
+            "Gpu": (*parties.genuine, *parties.outside, *parties.fakes),
             "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
             "Key": keys,
-            "Data": (*cast.datasets, "the model"),
+            "Data": (*parties.datasets, "the model"),
             "Slot": slots,
             "Instant": instants,
         },
-        relations=_relations(cast, slots, threat) | {"earlier": _in_line(instants)},
+        relations=_relations(parties, slots, threat) | {"earlier": _in_line(instants)},
         functions={
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
@@ -98,7 +98,7 @@ def _rogues_enrolled(threat: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Cast:
+class _Parties:
     """Who and what takes part: agents and GPUs by what they are, and each holder's chunks."""
 
     honest: Row
@@ -112,7 +112,7 @@ class _Cast:
     chunks: Mapping[str, Row]
 
     @classmethod
-    def of(cls, size: Mapping[str, int], threat: str) -> _Cast:
+    def of(cls, size: Mapping[str, int], threat: str) -> _Parties:
         """Name everybody, and say who is corrupt under ``threat``."""
         honest = _named(_HONEST, "holder", size["holders"])
         rogue = _named(_CORRUPT, "rogue", size["corrupt"])
@@ -144,22 +144,22 @@ class _Cast:
         return tuple(chunk for owned in self.chunks.values() for chunk in owned)
 
 
-def _relations(cast: _Cast, slots: Row, threat: str) -> dict[str, frozenset[Row]]:
+def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, frozenset[Row]]:
     return {
-        "corrupt": _unary(cast.corrupt),
-        "enrolled": _unary(cast.enrolled),
-        "measured": _unary(("orchestrator", *cast.strays)),
+        "corrupt": _unary(parties.corrupt),
+        "enrolled": _unary(parties.enrolled),
+        "measured": _unary(("orchestrator", *parties.strays)),
         "job_manifest": _unary(("orchestrator",)),
-        "genuine": _unary((*cast.genuine, *cast.outside)),
-        "certified": _unary((*cast.genuine, *cast.outside)),
-        "elsewhere": _unary(cast.outside),
-        "installed": _unary(cast.genuine[:1]),
-        "dataset": _unary(cast.datasets),
+        "genuine": _unary((*parties.genuine, *parties.outside)),
+        "certified": _unary((*parties.genuine, *parties.outside)),
+        "elsewhere": _unary(parties.outside),
+        "installed": _unary(parties.genuine[:1]),
+        "dataset": _unary(parties.datasets),
         "before": _in_line(slots),
-        "precedes": frozenset(pair for owned in cast.chunks.values() for pair in _in_line(owned)),
+        "precedes": frozenset(pair for owned in parties.chunks.values() for pair in _in_line(owned)),
         "interferes": frozenset() if threat == "recording" else frozenset({()}),
         "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
-        "some_holder_corrupt": frozenset({()}) if _rogues_enrolled(threat) and cast.rogue else frozenset(),
+        "some_holder_corrupt": frozenset({()}) if _rogues_enrolled(threat) and parties.rogue else frozenset(),
     }
 
 

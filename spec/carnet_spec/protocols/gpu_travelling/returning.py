@@ -1,4 +1,4 @@
-"""Homecoming: once the link is the orchestrator's again, what still runs is fenced, and code and model are checked.
+"""The way back: once the link is the orchestrator's again, what still runs is fenced, and code and model are checked.
 
 Code is uploaded again and read back, the model is read back, and the GPU's receive counter is compared with the count
 that the holder returned. Nothing is trained before all of it was acknowledged under the home key.

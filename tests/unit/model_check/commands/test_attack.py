@@ -13,7 +13,7 @@ from carnet_check.attacks import Hunt, minimise
 from carnet_check.loading.families import load
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.command import TOY, carnet, carnet_once, control
 
 
@@ -118,12 +118,12 @@ def test_minimising_drops_what_the_violation_does_not_need() -> None:
     protocol = source.protocol("main", ("fresh-key",))
     judge = Interpreter(protocol, source.instance(protocol, "collusion", source.profile("tiny")))
     shortest = carnet_once("attack", TOY, "--without", "fresh-key", "--json").json["steps"]
-    steps = [Step(step["action"], step["by"], tuple(step["args"].items())) for step in shortest]
+    steps = [TraceStep(step["action"], step["by"], tuple(step["args"].items())) for step in shortest]
     padded = [
-        Step("lend", "lender", (("to", "borrower1"), ("key", "k2"))),
-        Step("borrow", "borrower", (("user", "borrower1"), ("key", "k2"))),
-        Step("give_back", "borrower", (("user", "borrower1"), ("key", "k2"))),
-        Step("take_back", "lender", (("user", "borrower1"), ("key", "k2"))),
+        TraceStep("lend", "lender", (("to", "borrower1"), ("key", "k2"))),
+        TraceStep("borrow", "borrower", (("user", "borrower1"), ("key", "k2"))),
+        TraceStep("give_back", "borrower", (("user", "borrower1"), ("key", "k2"))),
+        TraceStep("take_back", "lender", (("user", "borrower1"), ("key", "k2"))),
         *steps,
     ]
     trace = Trace("toy", "main", ("fresh-key",), "collusion", tuple(padded))

@@ -15,7 +15,7 @@ mark = function("mark", Party, to=Phase, kind=Kind.STATE, of=HOLDER)
 
 def _followed(draft: Draft, *steps: tuple[str, Sequence[tuple[str, str]]]) -> list[Divergence | None]:
     follower = Follower(Machine(draft.protocol(), INSTANCE))
-    return [follower.take(trace.Step(name, "holder", tuple(args))) for name, args in steps]
+    return [follower.take(trace.TraceStep(name, "holder", tuple(args))) for name, args in steps]
 
 
 def see(step: Step, a: Party) -> None:

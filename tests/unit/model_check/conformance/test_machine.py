@@ -9,7 +9,7 @@ import pytest
 from carnet_check.conformance import Machine
 from carnet_check.conformance.tables import Function, Relation
 from carnet_spec.language import Draft, Instance, Step
-from carnet_spec.trace import Step as Taken
+from carnet_spec.trace import TraceStep as Taken
 from tests.unit.model_check.small import Key, Party, Phase, corrupt, current, drafted, known, last, phase, seen
 
 INSTANCE = Instance({"Party": ("p1", "p2"), "Key": ("k1", "k2")}, {"corrupt": frozenset({("p2",)})})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search, fixed
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance, Profile
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 SEARCH = Search("small", "main", (), "anyone", Profile("tiny", {}), ("one", "two"))
 HERE, THERE = Instance({"Party": ("alice",)}), Instance({"Party": ("alice", "bob")}, budget=2)
@@ -15,7 +15,7 @@ WHOLE = Exploration(7, 9, 3, seconds=1.0, peak_memory_bytes=5, fired={"see": 2, 
 
 
 def trace(*actions: str) -> Trace:
-    return Trace("small", "main", (), "anyone", tuple(Step(action, "party") for action in actions))
+    return Trace("small", "main", (), "anyone", tuple(TraceStep(action, "party") for action in actions))
 
 
 def covered(*parts: Part) -> Coverage:

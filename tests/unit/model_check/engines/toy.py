@@ -16,10 +16,10 @@ from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.interface import Tool
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
-from carnet_spec.trace import Step, Trace
+from carnet_spec.trace import Trace, TraceStep
 
 REGISTRATION = ("toy", "tests.unit.model_check.engines.toy:TOY_ENGINE")
-ORIGIN = Step("", "")
+ORIGIN = TraceStep("", "")
 """Stands for the step to the first state, which nobody takes."""
 
 
@@ -84,7 +84,7 @@ class Walk:
     def __init__(self, judge: Interpreter) -> None:
         self.judge = judge
         first = judge.initial()
-        self.origins: dict[State, tuple[State, Step]] = {first: (first, ORIGIN)}
+        self.origins: dict[State, tuple[State, TraceStep]] = {first: (first, ORIGIN)}
         self.depths = {first: 0}
         self.queue = [first]
         self.fired = dict.fromkeys((action.name for action in judge.protocol.actions), 0)
@@ -117,13 +117,13 @@ class Walk:
             after = self.judge.step(state, action, env)
             if after not in self.origins:
                 args = tuple((var.name, env[var.name]) for var in action.params)
-                self.origins[after] = (state, Step(action.name, action.by.name, args))
+                self.origins[after] = (state, TraceStep(action.name, action.by.name, args))
                 self.depths[after] = self.depths[state] + 1
                 self.queue.append(after)
 
     def trace(self, state: State, threat: str) -> Trace:
         """Return the steps to a state, deductions included."""
-        steps: list[Step] = []
+        steps: list[TraceStep] = []
         while self.origins[state][1] is not ORIGIN:
             state, step = self.origins[state]
             steps.append(step)

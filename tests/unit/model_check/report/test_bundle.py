@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_check.errors import UsageError
-from carnet_check.report.bundle import BundleRefusedError, Evidence, checked
+from carnet_check.report.bundle import BundleRefusedError, EvidenceBundle, checked
 from carnet_check.report.run_folder import read_run
 from tests.unit.model_check.command import TOY, carnet, control
 from tests.unit.model_check.report.signing import PRIVATE, PUBLIC, pems, seal
@@ -33,7 +33,7 @@ def envelope(run: Path) -> bytes:
 
 def test_a_bundle_is_accepted_and_says_what_the_run_said(run: Path, envelope: bytes) -> None:
     evidence = checked(envelope, run, PUBLIC).evidence
-    assert evidence == Evidence("PASSED", 2, 0, 0, 5, evidence.key_id)
+    assert evidence == EvidenceBundle("PASSED", 2, 0, 0, 5, evidence.key_id)
 
 
 def test_the_statement_is_an_in_toto_test_result_in_canonical_json(run: Path, envelope: bytes) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Instance, SpecificationError, Step
-from carnet_spec.trace import Step as Taken
 from carnet_spec.trace import Trace
+from carnet_spec.trace import TraceStep as Taken
 from tests.unit.model_check.small import Party, corrupt, drafted, known, seen, third
 
 

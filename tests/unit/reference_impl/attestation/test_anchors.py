@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from carnet_ref.attestation.anchors import Role, anchors_from_pem, default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import pem, world
@@ -15,9 +15,9 @@ from tests.fixtures.simulated_quotes import QUOTE
 
 ROWS = json.loads(resources.files("carnet_ref.attestation").joinpath("anchors.json").read_text("utf-8"))
 PUBLISHED = {
-    Role.INTEL_SGX: "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3",
-    Role.NVIDIA_DEVICE: "102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48",
-    Role.NVIDIA_RIM: "12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1",
+    AnchorRole.INTEL_SGX: "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3",
+    AnchorRole.NVIDIA_DEVICE: "102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48",
+    AnchorRole.NVIDIA_RIM: "12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1",
 }
 
 
@@ -26,8 +26,8 @@ def test_each_row_has_a_role_a_name_a_fingerprint_and_a_source() -> None:
     assert all(row["source"].startswith("https://") for row in ROWS)
 
 
-@pytest.mark.parametrize("role", Role)
-def test_the_defaults_are_the_roots_that_the_vendors_publish(role: Role) -> None:
+@pytest.mark.parametrize("role", AnchorRole)
+def test_the_defaults_are_the_roots_that_the_vendors_publish(role: AnchorRole) -> None:
     (anchor,) = default_anchors().of(role)
     assert fingerprint(anchor) == PUBLISHED[role]
     (row,) = [row for row in ROWS if row["role"] == role]
@@ -35,13 +35,13 @@ def test_the_defaults_are_the_roots_that_the_vendors_publish(role: Role) -> None
 
 
 def test_no_root_of_tests_is_among_the_defaults() -> None:
-    names = [name(anchor) for role in Role for anchor in default_anchors().of(role)]
+    names = [name(anchor) for role in AnchorRole for anchor in default_anchors().of(role)]
     assert not [each for each in names if "test" in each.lower() or "sim" in each.lower()]
 
 
 def test_given_certificates_replace_every_default() -> None:
     given = anchors_from_pem(pem([world().root.certificate]))
-    assert all(given.of(role) == (world().root.certificate,) for role in Role)
+    assert all(given.of(role) == (world().root.certificate,) for role in AnchorRole)
 
 
 @pytest.mark.parametrize(

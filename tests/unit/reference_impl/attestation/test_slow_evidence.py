@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
-from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.encodings import MOST_DEVICES, device_evidence
 from carnet_ref.attestation.nvidia.bounded_xml import LARGEST, LIMITS, parse_bounded
 from carnet_ref.attestation.nvidia.rim import appraise_rim
@@ -45,7 +45,7 @@ def test_no_evidence_of_a_mebibyte_takes_long() -> None:
 @pytest.mark.mends("M1")
 @pytest.mark.parametrize("name", RIMS)
 def test_what_is_beyond_a_limit_is_refused_before_it_is_canonicalised(name: str) -> None:
-    appraisal = appraise_rim(rim(name), at=AT, anchors=world().anchors.of(Role.NVIDIA_RIM))
+    appraisal = appraise_rim(rim(name), at=AT, anchors=world().anchors.of(AnchorRole.NVIDIA_RIM))
     assert appraisal.failed_step == ("signature" if name in WITHIN else "parse")
 
 
@@ -115,7 +115,7 @@ def test_no_other_encoding_is_read(data: bytes) -> None:
 )
 def test_a_signature_has_the_parts_of_a_genuine_one(old: str, new: str, said: str) -> None:
     document = GOOD.replace(old, new, 1).encode()
-    appraisal = appraise_rim(document, at=AT, anchors=world().anchors.of(Role.NVIDIA_RIM))
+    appraisal = appraise_rim(document, at=AT, anchors=world().anchors.of(AnchorRole.NVIDIA_RIM))
     assert (appraisal.failed_step, said in appraisal.steps[-1].detail) == ("parse", True), appraisal.steps[-1]
 
 

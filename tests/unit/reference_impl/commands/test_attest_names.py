@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_check.cli import main
-from carnet_ref.attestation.appraisal import Appraisal, Step
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.commands.appraisals import show
 from tests.fixtures.nvidia_pki import (
     AT,
@@ -151,7 +151,7 @@ def test_what_cannot_be_parsed_is_escaped(tmp_path: Path) -> None:
 def test_any_text_is_shown_and_any_json_is_valid(
     detail: str, source: str, ok: bool | None, claims: dict[str, object], word: str
 ) -> None:
-    appraisal = Appraisal((Step("parse", ok, detail, source),), claims)
+    appraisal = Appraisal((AppraisalStep("parse", ok, detail, source),), claims)
     for as_json in (False, True):
         with CliRunner().isolation() as (out, _, _):
             show(appraisal, AT, ["carnet", word], as_json)

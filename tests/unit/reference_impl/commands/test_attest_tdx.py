@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
-from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.intel.policy import STEPS
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 
@@ -23,7 +23,7 @@ WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     """Write a platform's evidence and return the paths."""
-    (root,) = PLATFORM.anchors.of(Role.INTEL_SGX)
+    (root,) = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)
     made = {
         "quote": QUOTE,
         "hex": QUOTE.hex().encode() + b"\n",

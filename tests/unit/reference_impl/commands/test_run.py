@@ -22,7 +22,7 @@ from carnet_check.cli import main
 from carnet_ref.recorder import TraceFileError, write_trace
 from carnet_ref.systems.gpu_travelling.commands import running
 from carnet_ref.systems.gpu_travelling.commands.run import SCHEDULES as OFFERED
-from carnet_ref.systems.gpu_travelling.commands.running import Plan
+from carnet_ref.systems.gpu_travelling.commands.running import RunRequest
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES
 from carnet_spec.trace import Header
 from tests.repo.tracked import ROOT
@@ -198,7 +198,7 @@ def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("an earlier trace")
     with pytest.raises(TraceFileError, match="cannot write the trace"):
-        write_trace(trace, Plan(2, 2, "ratchet").deployment.header(), _lines_until_the_disk_is_full())
+        write_trace(trace, RunRequest(2, 2, "ratchet").deployment.header(), _lines_until_the_disk_is_full())
     assert trace.read_text() == "an earlier trace"
     assert list(tmp_path.iterdir()) == [trace]
 

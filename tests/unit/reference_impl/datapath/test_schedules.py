@@ -89,7 +89,12 @@ def test_sharing_a_model_takes_two_crossings_for_each_holder_and_round() -> None
     ],
 )
 def test_each_optimisation_takes_off_its_own_part(on: frozenset[Optimisation], seconds: float) -> None:
-    rates = {Stage.CPU_DECRYPT: 1.0, Stage.RE_ENCRYPT: 1.0, Stage.PCIE: 2.0, Stage.GPU_VERIFY: 8.0}
+    rates = {
+        Stage.CPU_DECRYPT: 1.0,
+        Stage.RE_ENCRYPT: 1.0,
+        Stage.PCIE: 2.0,
+        Stage.GPU_VERIFY: 8.0,
+    }
     per_byte = {stage: StageCost(NO_TIME, Rate(1 / cost)) for stage, cost in {**rates, Stage.GPU_DECRYPT: 1.0}.items()}
     got = makespan(confidential(Transfer(Size(2), Size(1)), FREE.changed(per_byte), Fastrack(on, 4)))
     assert got == pytest.approx(seconds)

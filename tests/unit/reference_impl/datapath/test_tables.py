@@ -15,7 +15,7 @@ from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
 from carnet_ref.datapath.simulation import simulate
 from carnet_ref.datapath.tables import ddp, fastrack, gpu_travelling, pipellm
 from carnet_ref.datapath.tables.box import points
-from carnet_ref.datapath.tables.model import Role, Table, solve
+from carnet_ref.datapath.tables.model import FigureRole, Table, solve
 from carnet_ref.datapath.taskgraph import longest_path_seconds
 
 SAMPLES, SEED = 20, 1
@@ -38,10 +38,10 @@ def deck() -> Table:
 
 
 def test_a_fitted_cell_is_reached_and_something_is_held_out(table: Table) -> None:
-    fitted = {cell.name for cell in table.cells if cell.role is Role.FITTED}
+    fitted = {cell.name for cell in table.cells if cell.role is FigureRole.FITTED}
     assert fitted == {parameter.fitted_to for parameter in table.fitted}
     assert all(abs(cell.relative_error) < 1e-4 for cell in table.cells if cell.name in fitted)
-    assert any(cell.role is Role.HELD_OUT for cell in table.cells)
+    assert any(cell.role is FigureRole.HELD_OUT for cell in table.cells)
 
 
 def test_a_parameter_is_within_a_factor_two_of_its_source_or_marked_assumed(table: Table) -> None:
@@ -87,13 +87,13 @@ def test_the_deck_takes_three_parameters_and_the_other_cells_are_within_15_perce
     assert len(deck.fitted) == 3
     assert {parameter.name for parameter in deck.fitted} >= {"volume"}
     assert all(abs(cell.relative_error) <= 0.15 for cell in cells)
-    assert sum(cell.role is Role.PREDICTED for cell in cells) == 7
+    assert sum(cell.role is FigureRole.PREDICTED for cell in cells) == 7
 
 
 def test_the_deck_s_fourteen_days_stand_beside_the_model_s(deck: Table) -> None:
     own = next(cell for cell in deck.cells if "own 7 s" in cell.name)
     assert own.reproduced == own.published == 1_261_568
-    assert own.role is Role.RECOMPUTED
+    assert own.role is FigureRole.RECOMPUTED
     beside = [cell for cell in deck.cells if cell.name.startswith("saved per 44 TiB")]
     assert len(beside) == 2
     assert any("does not come from that row" in " ".join(remark.split()) for remark in deck.remarks)

@@ -36,14 +36,14 @@ from carnet_ref.spdm.events import (
     Begin,
     Closed,
     End,
-    Event,
     Measure,
     Received,
     Send,
     SendApplication,
+    SessionEvent,
     UpdateKeys,
 )
-from carnet_ref.spdm.machine import REFUSALS, Ended, State
+from carnet_ref.spdm.machine import REFUSALS, Ended, SessionState
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -74,15 +74,15 @@ Alter = Callable[[bytes], bytes]
 
 
 @cache
-def trace(seed: str = "") -> tuple[tuple[State, bytes], ...]:
+def trace(seed: str = "") -> tuple[tuple[SessionState, bytes], ...]:
     """Return each state of a whole session, at both ends, with the message that it awaited."""
     ours, theirs = requester(H100, f"requester{seed}"), responder(H100, f"responder{seed}")
-    seen: list[tuple[State, bytes]] = []
-    calls: list[tuple[Requester | Responder, Event]] = [
+    seen: list[tuple[SessionState, bytes]] = []
+    calls: list[tuple[Requester | Responder, SessionEvent]] = [
         (ours, event) for event in (Begin(), Measure(bytes(32)), Beat(), SendApplication(b"command"), UpdateKeys())
     ]
     for call in (*calls, (theirs, SendApplication(b"answer")), (ours, End())):
-        under_way: deque[tuple[Requester | Responder, Event]] = deque([call])
+        under_way: deque[tuple[Requester | Responder, SessionEvent]] = deque([call])
         while under_way:
             end, happening = under_way.popleft()
             if isinstance(happening, Received):
@@ -111,7 +111,7 @@ def corpus() -> tuple[bytes, ...]:
     return (*recorded, *psk_messages(), b"", b"\x05", b"\x06", b"\x07" * 40)
 
 
-def ending(state: State, message: bytes) -> Exception | None:
+def ending(state: SessionState, message: bytes) -> Exception | None:
     """Return the error that a message ended a session with, or nothing if the session goes on."""
     before = repr(state)
     after, effects = state.handle(Received(message))
@@ -165,7 +165,7 @@ def test_an_altered_bit_never_opens_a_session_that_differs_at_its_ends(position:
     count = 0
     bit = data.draw(st.integers(0, len(trace()[position][1]) * 8 - 1))
     ours, theirs = requester(), responder(H100)
-    under_way: deque[tuple[Requester | Responder, Event]] = deque([(ours, Begin())])
+    under_way: deque[tuple[Requester | Responder, SessionEvent]] = deque([(ours, Begin())])
     while under_way:
         end, event = under_way.popleft()
         if isinstance(event, Received):
@@ -189,7 +189,7 @@ def meddle(
 ) -> Exception:
     """Run a handshake in which a message of one kind is altered on its way; return the first error."""
     ours, theirs = requester(asking), responder(answering)
-    under_way: deque[tuple[Requester | Responder, Event]] = deque([(ours, Begin())])
+    under_way: deque[tuple[Requester | Responder, SessionEvent]] = deque([(ours, Begin())])
     while under_way:
         end, event = under_way.popleft()
         if isinstance(event, Received) and event.data[0] == 5 and event.data[2] == kind.CODE:

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_ref.journal.store import Journal
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.transport.frames import Frame, Kind
+from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_ref.transport.greeting import LARGEST_GREETING
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.relay import TAKEOVERS
@@ -29,11 +29,11 @@ def sized(message: bytes) -> bytes:
 
 
 def test_frames_survive_the_wire() -> None:
-    frame = Frame("alice", GPU, Kind.H2D, b"body", 7)
+    frame = Frame("alice", GPU, FrameKind.H2D, b"body", 7)
     assert parse_frame(encode_frame(frame)[4:]) == frame
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff" * 20, encode_frame(Frame("a", "b", Kind.H2D, b""))[4:-1]])
+@pytest.mark.parametrize("data", [b"", b"\xff" * 20, encode_frame(Frame("a", "b", FrameKind.H2D, b""))[4:-1]])
 def test_what_is_no_frame_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedError):
         parse_frame(data)
@@ -46,7 +46,7 @@ def test_what_is_no_frame_is_malformed(data: bytes) -> None:
         (sized(join(b"mallory", bytes(32))), "the name of a party of this run, found 'mallory'"),
         ((LARGEST_GREETING + 1).to_bytes(4, "little"), f"at most {LARGEST_GREETING} bytes, found"),
         ((1 << 24).to_bytes(4, "little") + bytes(1 << 20), f"at most {LARGEST_GREETING} bytes, found 16777216"),
-        (encode_frame(Frame("alice", ORCHESTRATOR, Kind.CHANNEL, b"hello")), "turned away a connection"),
+        (encode_frame(Frame("alice", ORCHESTRATOR, FrameKind.CHANNEL, b"hello")), "turned away a connection"),
     ],
     ids=["no greeting", "unknown party", "too long", "much too long", "a frame"],
 )
@@ -117,9 +117,9 @@ def test_two_that_claim_one_name_do_not_take_it_from_each_other_for_ever() -> No
     assert meet(talk).said("connected again") == TAKEOVERS
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_garbage_of_any_kind_stops_no_run(kind: Kind) -> None:
-    garbage = Act(Cue(Kind.CHANNEL, nth=9), Move.INJECT, Frame("alice", ORCHESTRATOR, kind, b"\x99garbage"))
+@pytest.mark.parametrize("kind", list(FrameKind))
+def test_garbage_of_any_kind_stops_no_run(kind: FrameKind) -> None:
+    garbage = Act(Cue(FrameKind.CHANNEL, nth=9), Move.INJECT, Frame("alice", ORCHESTRATOR, kind, b"\x99garbage"))
     world, told = world_of(DEPLOYMENT, HostilePlatform(ORCHESTRATOR, GPU, script=(garbage,)))
     world.run(20_000)
     assert world.failure == ""

@@ -15,7 +15,7 @@ from carnet_check.conformance import conform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.transport.frames import PLATFORM, Ended, Event, Frame, Kind
+from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
@@ -37,7 +37,7 @@ class Corrupt(Node):
 
     own: Iterable[Frame] = ()
 
-    def deliver(self, event: Event) -> list[Frame]:
+    def deliver(self, event: RoleEvent) -> list[Frame]:
         frames = Node.deliver(self, event)
         if frames and self.own:
             frames, self.own = [*self.own, *frames], ()
@@ -94,19 +94,19 @@ def calm() -> str:
 
 
 NOT_THEIRS = {
-    "an empty fault": (ORCHESTRATOR, Kind.FAULT, b""),
-    "a fault": (ORCHESTRATOR, Kind.FAULT, b"\0"),
-    "a session message for the orchestrator": (ORCHESTRATOR, Kind.SESSION, b"\0garbage"),
-    "a session message for the GPU": (GPU, Kind.SESSION, b"\0garbage"),
-    "an order for the GPU": (GPU, Kind.SESSION, b"\1garbage"),
-    "what a copy engine says": (ORCHESTRATOR, Kind.D2H, b"garbage"),
-    "data, while another has the GPU": (GPU, Kind.H2D, bytes(32)),
-    "work, while another has the GPU": (GPU, Kind.WORK, bytes(64)),
-    "a report": (ORCHESTRATOR, Kind.REPORT, b"garbage"),
-    "a reset": (PLATFORM, Kind.RESET, b"OPEN"),
-    "a reset of the GPU": (GPU, Kind.RESET, b"OPEN"),
-    "a route": (PLATFORM, Kind.ROUTE, b"alice"),
-    "host memory": (PLATFORM, Kind.HOST_MEMORY, b"garbage"),
+    "an empty fault": (ORCHESTRATOR, FrameKind.FAULT, b""),
+    "a fault": (ORCHESTRATOR, FrameKind.FAULT, b"\0"),
+    "a session message for the orchestrator": (ORCHESTRATOR, FrameKind.SESSION, b"\0garbage"),
+    "a session message for the GPU": (GPU, FrameKind.SESSION, b"\0garbage"),
+    "an order for the GPU": (GPU, FrameKind.SESSION, b"\1garbage"),
+    "what a copy engine says": (ORCHESTRATOR, FrameKind.D2H, b"garbage"),
+    "data, while another has the GPU": (GPU, FrameKind.H2D, bytes(32)),
+    "work, while another has the GPU": (GPU, FrameKind.WORK, bytes(64)),
+    "a report": (ORCHESTRATOR, FrameKind.REPORT, b"garbage"),
+    "a reset": (PLATFORM, FrameKind.RESET, b"OPEN"),
+    "a reset of the GPU": (GPU, FrameKind.RESET, b"OPEN"),
+    "a route": (PLATFORM, FrameKind.ROUTE, b"alice"),
+    "host memory": (PLATFORM, FrameKind.HOST_MEMORY, b"garbage"),
 }
 
 
@@ -135,7 +135,7 @@ def test_frames_that_are_not_a_holders_to_send_cost_a_run_nothing(calm: str, tmp
 def test_a_clock_at_its_end_costs_its_sender_the_connection_and_the_run_nothing(
     target: str, calm: str, tmp_path: Path
 ) -> None:
-    kind = {ORCHESTRATOR: Kind.CHANNEL, GPU: Kind.H2D, PLATFORM: Kind.ROUTE}[target]
+    kind = {ORCHESTRATOR: FrameKind.CHANNEL, GPU: FrameKind.H2D, PLATFORM: FrameKind.ROUTE}[target]
     ended, model, lines, told = travel(DEPLOYMENT, [Frame("alice", target, kind, b"garbage", END)], tmp_path)
     assert (ended.failure, model) == ("", calm)
     (said,) = [line for line in told if "cut off" in line]
@@ -149,7 +149,7 @@ def test_a_clock_at_its_end_costs_its_sender_the_connection_and_the_run_nothing(
 @pytest.mark.parametrize("clock", [END, LATEST - 1, 2 * AHEAD])
 def test_a_clock_that_cannot_be_moves_no_clock_in_one_process(clock: int, calm: str) -> None:
     world, _ = world_of(DEPLOYMENT)
-    for kind, target in ((Kind.CHANNEL, ORCHESTRATOR), (Kind.H2D, GPU), (Kind.ROUTE, PLATFORM)):
+    for kind, target in ((FrameKind.CHANNEL, ORCHESTRATOR), (FrameKind.H2D, GPU), (FrameKind.ROUTE, PLATFORM)):
         world.queue.append(Frame("alice", target, kind, b"garbage", clock))
         world.queue.append(Frame(ORCHESTRATOR, target, kind, b"alice", clock))
     world.run()
@@ -165,7 +165,7 @@ def test_no_message_brings_a_clock_near_its_end() -> None:
         recorder.witness(clock)
     recorder.record(step("one", "gpu"))
     assert recorder.clock <= LATEST
-    encode_frame(Frame("alice", ORCHESTRATOR, Kind.CHANNEL, b"", recorder.clock))
+    encode_frame(Frame("alice", ORCHESTRATOR, FrameKind.CHANNEL, b"", recorder.clock))
 
 
 def test_clocks_may_run_ahead_by_as_much_as_a_party_can_do_alone() -> None:
@@ -183,10 +183,10 @@ def test_clocks_that_creep_leave_everybody_heard() -> None:
         _, alice = await meeting.greet("alice")
         orchestrator, to_alice = await meeting.greet(ORCHESTRATOR)
         for turn in range(1, 50):
-            alice.write(encode_frame(Frame("alice", ORCHESTRATOR, Kind.CHANNEL, b"", turn * AHEAD)))
+            alice.write(encode_frame(Frame("alice", ORCHESTRATOR, FrameKind.CHANNEL, b"", turn * AHEAD)))
             heard = await read_frame(orchestrator)
             assert heard is not None
-            to_alice.write(encode_frame(Frame(ORCHESTRATOR, "anna", Kind.CHANNEL, b"", heard.clock + 1)))
+            to_alice.write(encode_frame(Frame(ORCHESTRATOR, "anna", FrameKind.CHANNEL, b"", heard.clock + 1)))
             while meeting.relay.recorder.clock != heard.clock + 1:
                 await asyncio.sleep(0)
 

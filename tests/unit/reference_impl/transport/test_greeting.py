@@ -14,7 +14,7 @@ from carnet_ref.crypto.primitives import AuthenticationError, CryptoError
 from carnet_ref.recorder import Recorder
 from carnet_ref.transport import acceptor
 from carnet_ref.transport import relay as relaying
-from carnet_ref.transport.frames import Frame, Kind
+from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_ref.transport.greeting import NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import take_part
@@ -143,7 +143,7 @@ def test_a_party_leaves_a_port_that_was_taken_over_and_finds_the_platform_when_i
     async def talk(meeting: Meeting) -> None:
         squatter = await asyncio.start_server(squat, "127.0.0.1", 0)
         port = squatter.sockets[0].getsockname()[1]
-        frame = Frame("alice", "anna", Kind.CHANNEL, b"a secret of the run")
+        frame = Frame("alice", "anna", FrameKind.CHANNEL, b"a secret of the run")
         node = Node("alice", alice, Recorder(), remark=told.append)
         task = asyncio.create_task(take_part(node, [frame], way(port, "alice")))
         meeting.tasks.append(task)
@@ -268,7 +268,7 @@ def test_a_party_that_takes_nothing_is_cut_off_and_costs_little_memory(monkeypat
         _, anna = await meeting.greet("anna")
         stalled, _ = await meeting.greet("alice")
         stalled._transport.pause_reading()  # type: ignore[attr-defined]
-        frame = encode_frame(Frame("anna", "alice", Kind.CHANNEL, bytes(1 << 19)))
+        frame = encode_frame(Frame("anna", "alice", FrameKind.CHANNEL, bytes(1 << 19)))
         for _ in range(64):
             anna.write(frame)
             await asyncio.wait_for(anna.drain(), 5)

@@ -10,7 +10,7 @@ from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import PLATFORM, Frame, Kind
+from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
@@ -20,14 +20,14 @@ TRAINER: Trainer = ChainTrainer()
 DEPLOYMENT = FastDeployment(holder_names(2), 3, "engine-per-holder", chunks=2, chunk_bytes=64, trainer=TRAINER)
 TEXT = {Move.REROUTE: "mallory", Move.RESET: "CONFIDENTIAL", Move.FORGE_SEMAPHORE: "Scrubbed"}
 PATHS = (
-    Cue(Kind.SESSION, ORCHESTRATOR),
-    Cue(Kind.SESSION, GPU),
-    Cue(Kind.H2D, ORCHESTRATOR),
-    Cue(Kind.H2D, "alice"),
-    Cue(Kind.D2H),
-    Cue(Kind.CHANNEL, "alice"),
-    Cue(Kind.CHANNEL, ORCHESTRATOR),
-    Cue(Kind.ROUTE),
+    Cue(FrameKind.SESSION, ORCHESTRATOR),
+    Cue(FrameKind.SESSION, GPU),
+    Cue(FrameKind.H2D, ORCHESTRATOR),
+    Cue(FrameKind.H2D, "alice"),
+    Cue(FrameKind.D2H),
+    Cue(FrameKind.CHANNEL, "alice"),
+    Cue(FrameKind.CHANNEL, ORCHESTRATOR),
+    Cue(FrameKind.ROUTE),
 )
 
 
@@ -50,7 +50,7 @@ def run(*script: Act) -> tuple[TestWorld, HostilePlatform, list[str]]:
 def test_a_move_costs_time_and_nothing_else(move: Move, path: Cue) -> None:
     for nth in (0, 1, 4):
         cue = Cue(path.kind, path.source, path.target, nth)
-        made = Frame("alice", GPU, Kind.H2D, bytes(60)) if move in {Move.INJECT, Move.SUBSTITUTE} else None
+        made = Frame("alice", GPU, FrameKind.H2D, bytes(60)) if move in {Move.INJECT, Move.SUBSTITUTE} else None
         world, platform, _ = run(Act(cue, move, frame=made, earlier=nth, text=TEXT.get(move, "")))
         assert platform.performed or nth == 4
         assert world.failure == ""
@@ -59,20 +59,20 @@ def test_a_move_costs_time_and_nothing_else(move: Move, path: Cue) -> None:
 
 
 def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
-    world, _, told = run(Act(Cue(Kind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN"))
+    world, _, told = run(Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN"))
     assert any("mode" in line for line in told)
     assert world.orchestrator.job.failures == 1
     assert world.orchestrator.job.progress.model == expected()
 
 
 def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:
-    acts = [Act(Cue(Kind.SESSION, ORCHESTRATOR, nth=nth), Move.DROP) for nth in range(200)]
+    acts = [Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=nth), Move.DROP) for nth in range(200)]
     world, _, _ = run(*acts)
     assert "sessions failed" in world.failure
 
 
 def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
-    acts = [Act(Cue(Kind.CHANNEL, "alice", nth=nth), Move.DROP) for nth in range(4, 60)]
+    acts = [Act(Cue(FrameKind.CHANNEL, "alice", nth=nth), Move.DROP) for nth in range(4, 60)]
     world, _, told = run(*acts)
     assert any("the lease is over" in line for line in told)
     assert "alice was evicted" in world.failure
@@ -80,29 +80,29 @@ def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
 
 def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
     platform = Platform(ORCHESTRATOR, GPU)
-    asked = Frame(ORCHESTRATOR, PLATFORM, Kind.ROUTE, b"alice")
+    asked = Frame(ORCHESTRATOR, PLATFORM, FrameKind.ROUTE, b"alice")
     assert platform.carry(asked).step == step("switch_mux", PLATFORM, x="alice")
     assert platform.carry(asked).step is None
-    assert platform.carry(Frame("mallory", PLATFORM, Kind.ROUTE, b"mallory")).step is None
+    assert platform.carry(Frame("mallory", PLATFORM, FrameKind.ROUTE, b"mallory")).step is None
     assert platform.mux == "alice"
 
 
 def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to() -> None:
     platform = Platform(ORCHESTRATOR, GPU, mux="alice")
     for source, carried in (("alice", True), (ORCHESTRATOR, True), ("anna", False)):
-        assert bool(platform.carry(Frame(source, GPU, Kind.H2D, b"")).frames) is carried
+        assert bool(platform.carry(Frame(source, GPU, FrameKind.H2D, b"")).frames) is carried
 
 
 def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
     platform = Platform(ORCHESTRATOR, GPU)
-    assert not platform.carry(Frame("alice", PLATFORM, Kind.RESET, b"OPEN")).frames
-    assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, Kind.RESET, b"CONFIDENTIAL")).frames
+    assert not platform.carry(Frame("alice", PLATFORM, FrameKind.RESET, b"OPEN")).frames
+    assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, FrameKind.RESET, b"CONFIDENTIAL")).frames
 
 
 def test_who_wants_the_frames_gets_them() -> None:
     kept: list[Frame] = []
     platform = Platform(ORCHESTRATOR, GPU, keep=kept.append)
-    platform.carry(Frame("alice", GPU, Kind.H2D, b"body"))
+    platform.carry(Frame("alice", GPU, FrameKind.H2D, b"body"))
     assert [frame.body for frame in kept] == [b"body"]
     assert (platform.messages, platform.octets) == (1, 4)
 
@@ -120,7 +120,7 @@ def test_an_honest_platform_keeps_no_frame() -> None:
 
 @pytest.mark.mends("L7")
 def test_a_hostile_platform_keeps_what_it_may_replay() -> None:
-    script = (Act(Cue(Kind.CHANNEL, nth=5), Move.REPLAY, earlier=2),)
+    script = (Act(Cue(FrameKind.CHANNEL, nth=5), Move.REPLAY, earlier=2),)
     world, platform, _ = run(*script)
     assert world.failure == ""
     kept = {path: len(frames) for path, frames in platform.seen.items()}

@@ -60,9 +60,9 @@ def run(
     as_json: bool,
 ) -> int:
     """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
-    from carnet_ref.systems.gpu_travelling.commands.running import Plan, carried_out
+    from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
 
-    plan = Plan(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace, key_limit)
+    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace, key_limit)
     say = functools.partial(_say, on_standard_error=as_json)
     say(plan.announcement)
     fields = carried_out(plan, say).to_json()

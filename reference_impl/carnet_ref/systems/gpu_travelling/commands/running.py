@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunRequest:
     """What was asked for."""
 
     holders: int
@@ -104,7 +104,7 @@ class Plan:
 class Result:
     """What came of a run; ``conforms`` is ``None`` where nobody is installed to judge its steps."""
 
-    plan: Plan
+    plan: RunRequest
     conforms: bool | None
     lines: list[str]
     losses: tuple[float, ...]
@@ -148,7 +148,7 @@ _COUNTED = (
 )
 
 
-def carried_out(plan: Plan, say: Say) -> Result:
+def carried_out(plan: RunRequest, say: Say) -> Result:
     """Carry out a plan.
 
     Raises:
@@ -171,7 +171,7 @@ def carried_out(plan: Plan, say: Say) -> Result:
 
 
 @contextlib.contextmanager
-def _stoppable(plan: Plan) -> Iterator[None]:
+def _stoppable(plan: RunRequest) -> Iterator[None]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
 
     Raises:
@@ -194,7 +194,7 @@ def _conforms(trace: Path) -> bool | None:
     return None
 
 
-def _check_files(plan: Plan, deployment: Deployment) -> None:
+def _check_files(plan: RunRequest, deployment: Deployment) -> None:
     """Insist that every file can be what it is to be, and that none is written over another.
 
     Raises:
@@ -221,14 +221,14 @@ def _parties(journal: Callable[[str], Path], deployment: Deployment) -> list[Pat
     return [journal(name) for name in deployment.parties]
 
 
-def _key(plan: Plan, deployment: Deployment) -> bytes:
+def _key(plan: RunRequest, deployment: Deployment) -> bytes:
     """Return the key that seals journals, from outside them: from its file, or for this run only."""
     if plan.journal_key is None:
         return secrets.token_bytes(KEY_BYTES)
     return kept_key(plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), deployment))
 
 
-def _journal_of(plan: Plan, folder: Path) -> Callable[[str], Path]:
+def _journal_of(plan: RunRequest, folder: Path) -> Callable[[str], Path]:
     base = plan.journal
 
     def path(name: str) -> Path:
@@ -243,7 +243,7 @@ Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
 """The orchestrator's last words, the steps that everybody took, and how many messages and bytes were carried."""
 
 
-def _in_processes(plan: Plan, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
+def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     journals = _journal_of(plan, folder)
     supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
@@ -255,7 +255,7 @@ def _lines(path: Path) -> Iterable[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def _in_one_process(plan: Plan, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
+def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
     world = World(deployment.platform(), recorder)
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))

@@ -324,9 +324,9 @@ def wrapping_key(outgoing: bytes) -> bytes:
     return hkdf_expand_sha256(outgoing, b"carnet_wrapping")
 
 
-Schedule = type[Unchanged] | type[_Rotating]
+ScheduleClass = type[Unchanged] | type[_Rotating]
 
-SCHEDULES: Final[Mapping[str, Schedule]] = MappingProxyType(
+SCHEDULES: Final[Mapping[str, ScheduleClass]] = MappingProxyType(
     {
         kind.name: kind
         for kind in (

@@ -29,7 +29,7 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     parse_message,
 )
 from carnet_ref.systems.gpu_travelling.roles.facts import HolderEnrolled
-from carnet_ref.transport.frames import Effect, Kind, ProtocolError, Send
+from carnet_ref.transport.frames import FrameKind, ProtocolError, RoleEffect, Send
 
 Attest = Callable[[bytes, bytes], OrchestratorEvidence]
 """Makes evidence for a channel, from its exporter and the holder's nonce."""
@@ -62,7 +62,7 @@ class Admission:
         """Everyone who is admitted, in the order in which they were."""
         return tuple(self._admitted)
 
-    def answer(self, holder: str, hello: Hello, attest: Attest | None) -> list[Effect]:
+    def answer(self, holder: str, hello: Hello, attest: Attest | None) -> list[RoleEffect]:
         """Answer a hello and, if there is a GPU to vouch for, show evidence.
 
         Raises:
@@ -75,7 +75,7 @@ class Admission:
         applicant = self._applying[holder] = _Applicant(channel, hello.nonce)
         return [_send(holder, Answer(share, hello.share)), *self._show(holder, applicant, attest)]
 
-    def show_all(self, attest: Attest) -> list[Effect]:
+    def show_all(self, attest: Attest) -> list[RoleEffect]:
         """Show evidence in every channel."""
         applicants = [*self._admitted.items(), *self._applying.items()]
         return [effect for holder, applicant in applicants for effect in self._show(holder, applicant, attest)]
@@ -105,20 +105,20 @@ class Admission:
         """Return the frame that carries ``message`` to an admitted holder."""
         return _in_channel(holder, self._admitted[holder].channel, message)
 
-    def forget(self, holder: str, record: Record) -> list[Effect]:
+    def forget(self, holder: str, record: Record) -> list[RoleEffect]:
         """Give up the channel that a record is of, and say so in reply."""
         for applicants in (self._applying, self._admitted):
             if _is_in(applicants.get(holder), record):
                 del applicants[holder]
         return [_send(holder, NoChannel(record.channel))]
 
-    def invite(self) -> list[Effect]:
+    def invite(self) -> list[RoleEffect]:
         """Give up every channel, and tell every holder that there is none, so that it asks for one."""
         self._applying.clear()
         self._admitted.clear()
         return [_send(holder, NoChannel()) for holder in self.keys]
 
-    def _show(self, holder: str, applicant: _Applicant, attest: Attest | None) -> list[Effect]:
+    def _show(self, holder: str, applicant: _Applicant, attest: Attest | None) -> list[RoleEffect]:
         if attest is None:
             return []
         evidence = attest(applicant.channel.exporter, applicant.nonce)
@@ -134,4 +134,4 @@ def _in_channel(holder: str, channel: Channel, message: Message) -> Send:
 
 
 def _send(holder: str, envelope: Envelope) -> Send:
-    return Send(holder, Kind.CHANNEL, encode_envelope(envelope))
+    return Send(holder, FrameKind.CHANNEL, encode_envelope(envelope))

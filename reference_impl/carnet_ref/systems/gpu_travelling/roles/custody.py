@@ -27,7 +27,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     OrchestratorState,
     Transition,
 )
-from carnet_ref.transport.frames import PLATFORM, Ended, Kind, Note, Persist, Proceed, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import PLATFORM, Ended, FrameKind, Note, Persist, Proceed, ProtocolError, Remark, Send
 
 ALL_CHECKS: Final = Checks()
 
@@ -115,7 +115,7 @@ class Lending(ABC):
         return AwaitsReturn(job, whole), [
             Persist("grant", job.live.name(job.live.keys).encode()),
             Note(step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start)),
-            Send(PLATFORM, Kind.ROUTE, addressee.encode()),
+            Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
 

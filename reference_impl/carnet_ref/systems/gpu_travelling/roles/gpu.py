@@ -31,7 +31,17 @@ from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, GPU, ORCHESTRAT
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
 from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import PLATFORM, Effect, Event, Frame, Kind, Note, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import (
+    PLATFORM,
+    Frame,
+    FrameKind,
+    Note,
+    ProtocolError,
+    Remark,
+    RoleEffect,
+    RoleEvent,
+    Send,
+)
 from carnet_ref.wire.fields import split, to_number
 from carnet_ref.wire.reader import MalformedError
 
@@ -48,7 +58,7 @@ class Hardware:
     checks: Checks = field(default_factory=Checks)
 
 
-class State:
+class GpuState:
     """One state of the GPU, named by what it awaits."""
 
     __slots__ = ("gpu",)
@@ -69,10 +79,10 @@ class State:
         return self, []
 
 
-Transition = tuple[State, list[Effect]]
+Transition = tuple[GpuState, list[RoleEffect]]
 
 
-class AwaitsSession(State):
+class AwaitsSession(GpuState):
     """No session, or one whose handshake is under way."""
 
     __slots__ = ("noted", "responder")
@@ -96,7 +106,7 @@ class AwaitsSession(State):
         return InSession(self.gpu, self.responder), effects
 
 
-class InSession(State):
+class InSession(GpuState):
     """A session, its keys, and orders that come through it or through the link."""
 
     __slots__ = ("engines", "launch_key", "responder", "submitted")
@@ -118,7 +128,7 @@ class InSession(State):
         action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
         noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
         sealed = self.engines.acknowledge(encode(Rotated(keys.epoch, self.engines.live)), keys)
-        return self, [Note(noted), Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)]
+        return self, [Note(noted), Send(ORCHESTRATOR, FrameKind.D2H, sealed.ciphertext)]
 
     @enforces("REQ-DATA-02", "REQ-IV-02", "gpu-implicit-iv")
     def on_link(self, body: bytes) -> Transition:
@@ -159,7 +169,7 @@ class InSession(State):
         """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
         return self.gpu.hardware.engines(schedule, self.gpu.limits)
 
-    def _received(self, opened: Opened, chunk: int) -> list[Effect]:
+    def _received(self, opened: Opened, chunk: int) -> list[RoleEffect]:
         if not chunk:
             return self.gpu.leaked()
         owner = opened.keys.owner
@@ -185,13 +195,13 @@ class InSession(State):
 
     def _reply(self, reply: Reply) -> tuple[Sealed, Send]:
         sealed = self.engines.seal(encode(reply))
-        return sealed, Send(ORCHESTRATOR, Kind.D2H, sealed.ciphertext)
+        return sealed, Send(ORCHESTRATOR, FrameKind.D2H, sealed.ciphertext)
 
     def _name(self, keys: LinkKeys) -> str:
         return f"{self.responder.label}/{keys.epoch}"
 
 
-class AwaitsReset(State):
+class AwaitsReset(GpuState):
     """Something did not verify: session and keys are gone, and nothing works before a reset.
 
     Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
@@ -222,9 +232,9 @@ class Gpu:
         self._attempt = 0
         self._written_out: list[bytes] = []
         self.device = self._boot(mode)
-        self.state: State = AwaitsSession(self)
+        self.state: GpuState = AwaitsSession(self)
 
-    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+    def handle(self, event: RoleEvent) -> tuple[GpuState, list[RoleEffect]]:
         """Take an event, and return the new state and what is to be done; whatever does not verify is fatal."""
         if not isinstance(event, Frame):
             return self.state, []
@@ -234,30 +244,30 @@ class Gpu:
             self.state = AwaitsReset(self)
             effects = [
                 Remark(f"{self.name} failed: {error}"),
-                Send(ORCHESTRATOR, Kind.FAULT, tagged(False, self._attempt, b"")),
+                Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
             ]
         return self.state, effects
 
-    def answer(self, message: bytes) -> Effect:
+    def answer(self, message: bytes) -> RoleEffect:
         """Return the frame that answers a message of the session."""
-        return Send(ORCHESTRATOR, Kind.SESSION, tagged(False, self._attempt, message))
+        return Send(ORCHESTRATOR, FrameKind.SESSION, tagged(False, self._attempt, message))
 
-    def leaked(self) -> list[Effect]:
+    def leaked(self) -> list[RoleEffect]:
         """Return what code on the GPU wrote to plain host memory since the last time."""
         written = list(self._written_out)
         self._written_out.clear()
-        return [Send(PLATFORM, Kind.HOST_MEMORY, data) for data in written]
+        return [Send(PLATFORM, FrameKind.HOST_MEMORY, data) for data in written]
 
     def _on_frame(self, frame: Frame) -> Transition:
         match frame.kind:
-            case Kind.RESET:
+            case FrameKind.RESET:
                 return self._reset(frame.body)
-            case Kind.SESSION:
+            case FrameKind.SESSION:
                 orders, self._attempt, message = untagged(frame.body)
                 return self.state.on_session(orders, message)
-            case Kind.H2D:
+            case FrameKind.H2D:
                 return self.state.on_link(frame.body)
-            case Kind.WORK:
+            case FrameKind.WORK:
                 return self.state.on_work(frame.body)
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
@@ -278,5 +288,5 @@ class Gpu:
 _EXECUTED = {Fence: "exec_fence", Train: "exec_train", Scrub: "exec_scrub"}
 
 
-def _semaphore(reply: Reply) -> list[Effect]:
-    return [Send(ORCHESTRATOR, Kind.SEMAPHORE, type(reply).__name__.encode("ascii"))]
+def _semaphore(reply: Reply) -> list[RoleEffect]:
+    return [Send(ORCHESTRATOR, FrameKind.SEMAPHORE, type(reply).__name__.encode("ascii"))]

@@ -36,16 +36,16 @@ from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
 from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import (
     PLATFORM,
-    Effect,
     Ended,
-    Event,
     Frame,
-    Kind,
+    FrameKind,
     Note,
     Persist,
     Proceed,
     ProtocolError,
     Remark,
+    RoleEffect,
+    RoleEvent,
     Send,
     Tick,
 )
@@ -85,7 +85,7 @@ class HolderState:
     deadline: float = 0.0
 
 
-class State:
+class HolderPhase:
     """One state of a holder, named by what it awaits."""
 
     __slots__ = ("known",)
@@ -114,7 +114,7 @@ class State:
         return hello(self.known) if self.known.now > self.known.deadline else (self, [])
 
 
-Transition = tuple[State, list[Effect]]
+Transition = tuple[HolderPhase, list[RoleEffect]]
 
 
 def hello(known: HolderState) -> Transition:
@@ -124,7 +124,7 @@ def hello(known: HolderState) -> Transition:
     return AwaitsAnswer(known, initiator, nonce), [_send(Hello(initiator.hello, nonce))]
 
 
-class AwaitsAnswer(State):
+class AwaitsAnswer(HolderPhase):
     """A key share was sent."""
 
     __slots__ = ("initiator", "nonce")
@@ -141,7 +141,7 @@ class AwaitsAnswer(State):
         return AwaitsEvidence(self.known, self.initiator.finish(envelope.share), self.nonce), []
 
 
-class _InChannel(State):
+class _InChannel(HolderPhase):
     __slots__ = ("channel", "nonce")
 
     def __init__(self, known: HolderState, channel: Channel, nonce: bytes) -> None:
@@ -263,7 +263,7 @@ class Provides(_InChannel):
         epoch, start = epoch_name(self.grant), self.grant.start
         noted = step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk)
         used = Persist("used", f"{epoch} {slot}".encode())
-        return self, [used, Note(noted), Send(GPU, Kind.H2D, body), Proceed()]
+        return self, [used, Note(noted), Send(GPU, FrameKind.H2D, body), Proceed()]
 
     @enforces("REQ-RETURN-01")
     def _give_back(self) -> Transition:
@@ -282,15 +282,15 @@ class Holder:
         self, setup: HolderSetup, random: Random, appraiser: QuoteAppraiser, accepted: Iterable[str] = ()
     ) -> None:
         self.known = HolderState(setup, random, appraiser, set(accepted))
-        self.state: State = State(self.known)
+        self.state: HolderPhase = HolderPhase(self.known)
 
-    def begin(self, now: float) -> list[Effect]:
+    def begin(self, now: float) -> list[RoleEffect]:
         """Ask for a channel."""
         self.known.now = now
         self.state, effects = hello(self.known)
         return effects
 
-    def handle(self, event: Event) -> tuple[State, list[Effect]]:
+    def handle(self, event: RoleEvent) -> tuple[HolderPhase, list[RoleEffect]]:
         """Take an event, and return the new state and what is to be done.
 
         A channel in which anything is wrong is given up, with the grant that came through it, and asked for anew.
@@ -305,26 +305,28 @@ class Holder:
         """Return nothing: what a holder did is in its journal."""
         return {}
 
-    def _on_event(self, event: Event) -> Transition:
+    def _on_event(self, event: RoleEvent) -> Transition:
         match event:
             case Tick(now):
                 self.known.now = max(now, self.known.now)
                 return self.state.on_tick()
             case Proceed():
                 return self.state.on_proceed()
-            case Frame(source=source, kind=Kind.CHANNEL, body=body) if source == ORCHESTRATOR:
+            case Frame(source=source, kind=FrameKind.CHANNEL, body=body) if source == ORCHESTRATOR:
                 envelope = parse_envelope(body)
                 if isinstance(envelope, NoChannel):
                     return self.state.on_no_channel(envelope.channel)
                 return self.state.on_envelope(envelope)
-            case Frame(source=source, kind=Kind.FAULT) if source == PLATFORM:
+            case Frame(source=source, kind=FrameKind.FAULT) if source == PLATFORM:
                 return hello(self.known)
         return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
 
     def _start_again(self, reason: str) -> Transition:
         self.known.refused += 1
         if self.known.refused > self.known.setup.refusals:
-            return State(self.known), [Ended(f"{self.known.refused} channels failed, the last one because of {reason}")]
+            return HolderPhase(self.known), [
+                Ended(f"{self.known.refused} channels failed, the last one because of {reason}")
+            ]
         state, effects = hello(self.known)
         return state, [Remark(f"channel given up: {reason}"), *effects]
 
@@ -335,4 +337,4 @@ def epoch_name(grant: Grant) -> str:
 
 
 def _send(envelope: Envelope) -> Send:
-    return Send(ORCHESTRATOR, Kind.CHANNEL, encode_envelope(envelope))
+    return Send(ORCHESTRATOR, FrameKind.CHANNEL, encode_envelope(envelope))

@@ -25,7 +25,7 @@ from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Quoter, Requester
 from carnet_ref.systems.gpu_travelling.roles.session_frames import tagged
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import Kind, ProtocolError, Send
+from carnet_ref.transport.frames import FrameKind, ProtocolError, Send
 from carnet_ref.wire.fields import join, split
 from carnet_ref.wire.reader import MalformedError
 
@@ -152,7 +152,7 @@ class Job:
     def order(self, command: Command) -> tuple[int, Send]:
         """Return the counter value and the frame that carries ``command`` through the link."""
         slot, body = self.live.seal(command)
-        return slot, Send(GPU, Kind.H2D, body)
+        return slot, Send(GPU, FrameKind.H2D, body)
 
     def command(self, message: bytes) -> Send:
         """Return the frame that carries ``message`` inside the session.
@@ -162,11 +162,11 @@ class Job:
         """
         if self.session is None:
             raise ProtocolError("there is no session with a GPU")
-        return Send(GPU, Kind.SESSION, tagged(True, self.attempt, self.session.seal(message)))
+        return Send(GPU, FrameKind.SESSION, tagged(True, self.attempt, self.session.seal(message)))
 
     def handshake(self, message: bytes) -> Send:
         """Return the frame that carries a message of the session's own."""
-        return Send(GPU, Kind.SESSION, tagged(False, self.attempt, message))
+        return Send(GPU, FrameKind.SESSION, tagged(False, self.attempt, message))
 
     def waiting(self, seconds: float) -> Job:
         """Return the job, with the next answer expected within ``seconds`` from now."""

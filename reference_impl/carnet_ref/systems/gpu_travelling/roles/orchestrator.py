@@ -38,13 +38,13 @@ from carnet_ref.systems.gpu_travelling.roles.setup import evidence_for, reset_gp
 from carnet_ref.systems.gpu_travelling.roles.states import OrchestratorState, Stopped, Transition
 from carnet_ref.transport.frames import (
     PLATFORM,
-    Effect,
-    Event,
     Frame,
-    Kind,
+    FrameKind,
     Proceed,
     ProtocolError,
     Remark,
+    RoleEffect,
+    RoleEvent,
     Tick,
 )
 from carnet_ref.wire.reader import MalformedError
@@ -79,9 +79,9 @@ class Orchestrator:
         """The job as it is now."""
         return self.state.job
 
-    def begin(self, now: float) -> list[Effect]:
+    def begin(self, now: float) -> list[RoleEffect]:
         """Ask holders for channels and open a session; after a restart, have the GPU routed back and reset first."""
-        effects: list[Effect] = [*self.job.admission.invite()]
+        effects: list[RoleEffect] = [*self.job.admission.invite()]
         if self.resumed:
             effects += [route_back(), reset_gpu()]
         self.state, opened = self.procedures.open_session(replace(self.job, now=now))
@@ -92,7 +92,7 @@ class Orchestrator:
         progress = self.job.progress
         return {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
 
-    def handle(self, event: Event) -> tuple[OrchestratorState, list[Effect]]:
+    def handle(self, event: RoleEvent) -> tuple[OrchestratorState, list[RoleEffect]]:
         """Take an event, and return the new state and what is to be done.
 
         A failure in the session with the GPU is fail-stop; one in a holder's channel ends that channel.
@@ -109,7 +109,7 @@ class Orchestrator:
             return too_low(self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key")
         return self.procedures.restart(self.state, str(error))
 
-    def _on_event(self, event: Event) -> Transition:
+    def _on_event(self, event: RoleEvent) -> Transition:
         match event:
             case Tick(now):
                 self.state = replace(self.state, job=replace(self.job, now=max(now, self.job.now)))
@@ -121,17 +121,17 @@ class Orchestrator:
 
     def _on_frame(self, frame: Frame) -> Transition:
         match frame.kind:
-            case Kind.CHANNEL:
+            case FrameKind.CHANNEL:
                 return self._on_channel(frame)
-            case Kind.SESSION:
+            case FrameKind.SESSION:
                 return self._on_session(frame.body)
-            case Kind.D2H:
+            case FrameKind.D2H:
                 return self._take(LinkMessage(frame.body))
-            case Kind.SEMAPHORE:
+            case FrameKind.SEMAPHORE:
                 return self._take(Semaphore(frame.body.decode("ascii", "replace")))
-            case Kind.REPORT:
+            case FrameKind.REPORT:
                 return self._take(ReportOutside(frame.body))
-            case Kind.FAULT:
+            case FrameKind.FAULT:
                 return self._reconnected() if frame.source == PLATFORM else self._on_fault(frame.body)
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 

@@ -36,7 +36,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     HomeStep,
     Transition,
 )
-from carnet_ref.transport.frames import PLATFORM, Kind, Note, Persist, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import PLATFORM, FrameKind, Note, Persist, ProtocolError, Remark, Send
 
 
 class Returning(Lending):
@@ -165,7 +165,7 @@ class Returning(Lending):
 
 def route_back() -> Send:
     """Return the request to route the GPU back to the orchestrator."""
-    return Send(PLATFORM, Kind.ROUTE, ORCHESTRATOR.encode("utf-8"))
+    return Send(PLATFORM, FrameKind.ROUTE, ORCHESTRATOR.encode("utf-8"))
 
 
 def _further(job: Job, reply: Trained) -> Progress:

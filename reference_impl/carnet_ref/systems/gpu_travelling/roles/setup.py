@@ -25,7 +25,17 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Stopped,
     Transition,
 )
-from carnet_ref.transport.frames import PLATFORM, Effect, Ended, Kind, Note, Persist, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import (
+    PLATFORM,
+    Ended,
+    FrameKind,
+    Note,
+    Persist,
+    ProtocolError,
+    Remark,
+    RoleEffect,
+    Send,
+)
 from carnet_ref.wire.fields import number
 
 _NONCE_BYTES = 32
@@ -34,7 +44,7 @@ _NONCE_BYTES = 32
 class Setup(Returning):
     """The steps from nothing to an attested GPU in a session, and back to nothing when anything fails."""
 
-    def open_session(self, job: Job) -> tuple[AwaitsSession, list[Effect]]:
+    def open_session(self, job: Job) -> tuple[AwaitsSession, list[RoleEffect]]:
         """Open a session from nothing: new keys are to come of it, and a new attestation."""
         session = job.tools.requester()
         job = replace(job, attempt=(job.attempt + 1) % ATTEMPTS).waiting(job.terms.patience)
@@ -105,9 +115,9 @@ class Setup(Returning):
         return state, [*first, *started]
 
 
-def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tuple[AwaitsSession, list[Effect]]:
+def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tuple[AwaitsSession, list[RoleEffect]]:
     """Take a message of the handshake; as soon as the session has a name, ``action`` is recorded."""
-    effects: list[Effect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
+    effects: list[RoleEffect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
     label = state.session.label
     if not label or state.noted:
         return state, effects
@@ -128,11 +138,11 @@ def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidenc
     )
 
 
-def show_all(job: Job) -> list[Effect]:
+def show_all(job: Job) -> list[RoleEffect]:
     """Show the orchestrator's evidence in every channel."""
     return job.admission.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
 
 
 def reset_gpu(for_journey: bool = False) -> Send:
     """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
-    return Send(PLATFORM, Kind.RESET, FOR_JOURNEY if for_journey else Mode.CONFIDENTIAL.value.encode("ascii"))
+    return Send(PLATFORM, FrameKind.RESET, FOR_JOURNEY if for_journey else Mode.CONFIDENTIAL.value.encode("ascii"))

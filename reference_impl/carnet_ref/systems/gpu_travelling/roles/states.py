@@ -13,7 +13,7 @@ from typing import Any, Final
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.ports import Requester
-from carnet_ref.transport.frames import Effect
+from carnet_ref.transport.frames import RoleEffect
 
 _CAPITAL: Final = re.compile("[A-Z]")
 
@@ -28,7 +28,7 @@ class OrchestratorState:
         return _CAPITAL.sub(lambda found: " " + found[0].lower(), type(self).__name__).strip()
 
 
-Transition = tuple[OrchestratorState, list[Effect]]
+Transition = tuple[OrchestratorState, list[RoleEffect]]
 """The next state, and what is to be done on the way to it."""
 
 

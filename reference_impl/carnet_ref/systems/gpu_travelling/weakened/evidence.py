@@ -7,7 +7,7 @@ from typing import Final
 
 from cryptography import x509
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 
@@ -19,7 +19,7 @@ class TrustsAnyChain(GpuVerifier):
 
     def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
         """Return the end of the chain itself."""
-        return Anchors({Role.NVIDIA_DEVICE: (chain[-1],)})
+        return Anchors({AnchorRole.NVIDIA_DEVICE: (chain[-1],)})
 
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
         """Trust every chain."""

@@ -52,7 +52,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
 )
 from carnet_ref.systems.gpu_travelling.weakened import design, facts
 from carnet_ref.systems.gpu_travelling.weakened.links import ForgoesReplies
-from carnet_ref.transport.frames import Effect, Note, Proceed
+from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire.fields import split
 
 ALIKE: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"scrub-buffer": frozenset({"scrub-workspace"})})
@@ -186,7 +186,7 @@ class Weakened(Procedures):
         """Fence under the holder's key."""
         return _as(self.fence_early, "fence_early", self.fence(job, left, so_far))
 
-    def _without_answer(self, defence: str) -> list[Effect]:
+    def _without_answer(self, defence: str) -> list[RoleEffect]:
         return [Proceed()] if defence in self.off else []
 
     # -- answers -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.engines.explicit.model import Model, Step, build
+from carnet_check.engines.explicit.model import CompiledStep, Model, build
 from carnet_check.engines.explicit.saturation import changed
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Formula, Instance, Protocol, Row
@@ -38,7 +38,7 @@ def _model(protocol: Protocol, *, reduce: bool = False) -> Model:
     return build(Interpreter(protocol, INSTANCE), claims, protocol.goals, reduce=reduce)
 
 
-def _step(model: Model, name: str) -> Step:
+def _step(model: Model, name: str) -> CompiledStep:
     return next(step for step in model.steps if step.action.name == name)
 
 

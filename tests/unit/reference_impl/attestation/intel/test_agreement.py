@@ -11,7 +11,7 @@ import dcap_qvl
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
@@ -19,7 +19,7 @@ from tests.fixtures.quote_mutations import Question, mutated
 from tests.fixtures.signed_mutations import collateral_mutated, enclave_mutated, report_mutated
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA, appraised, of_tdx_15
 
-ROOT = PLATFORM.anchors.of(Role.INTEL_SGX)[0].public_bytes(Encoding.DER)
+ROOT = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)[0].public_bytes(Encoding.DER)
 PCK, PCK_AUTHORITY, _ = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
 MUTATIONS = 150

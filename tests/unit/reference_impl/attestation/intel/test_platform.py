@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import Anchors, Role
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
@@ -63,7 +63,9 @@ def another_signer(lasting: timedelta = 3650 * DAY, extensions: Sequence[x509.Un
 
 def test_collateral_of_another_platform_is_refused_naming_both() -> None:
     """Published by the same authority, for platforms of another kind."""
-    anchors = Anchors({Role.INTEL_SGX: (*PLATFORM.anchors.of(Role.INTEL_SGX), *OTHER.anchors.of(Role.INTEL_SGX))})
+    anchors = Anchors(
+        {AnchorRole.INTEL_SGX: (*PLATFORM.anchors.of(AnchorRole.INTEL_SGX), *OTHER.anchors.of(AnchorRole.INTEL_SGX))}
+    )
     theirs = json.loads(OTHER.collateral)
     lent = {name: theirs[name] for name in ("tcb_info", "tcb_info_signature", "tcb_info_issuer_chain")}
     appraisal = appraise_quote(QUOTE, at=NOW, policy=DEFAULT_POLICY, anchors=anchors, collateral=published(**lent))

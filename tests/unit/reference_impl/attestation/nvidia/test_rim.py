@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from carnet_ref.attestation.anchors import Role
+from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.bounded_xml import LARGEST
 from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
@@ -37,7 +37,7 @@ RESOURCE = '<n:Resource type="Measurement" index="9" active="True" alternatives=
 
 
 def appraised(document: bytes) -> Appraisal:
-    return appraise_rim(document, at=AT, anchors=W.anchors.of(Role.NVIDIA_RIM))
+    return appraise_rim(document, at=AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
 def _swap(old: str, new: str, count: int = 1) -> Callable[[], bytes]:
@@ -237,7 +237,7 @@ def test_a_signature_of_which_a_part_is_emptied_is_refused(place: int, text: str
 
 @pytest.mark.parametrize("at", [AT - 365 * DAY, END + DAY])
 def test_a_signer_counts_only_while_its_certificate_is_valid(at: datetime) -> None:
-    appraisal = appraise_rim(GOOD, at=at, anchors=W.anchors.of(Role.NVIDIA_RIM))
+    appraisal = appraise_rim(GOOD, at=at, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
     assert appraisal.failed_step == "validity"
 
 
@@ -248,7 +248,7 @@ def test_what_is_read_is_compared_with_what_was_signed() -> None:
 
     misread = replace(parse_rim(GOOD), golden={9: (bytes(48),)})
     with pytest.raises(RefusedError, match="not what the document says"):
-        check_rim(Checklist(), misread, at=AT, anchors=W.anchors.of(Role.NVIDIA_RIM))
+        check_rim(Checklist(), misread, at=AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
 @given(st.binary(max_size=200))

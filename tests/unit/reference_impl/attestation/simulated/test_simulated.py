@@ -7,7 +7,7 @@ import dcap_qvl
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import Anchors, Role, default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
@@ -50,7 +50,7 @@ def test_a_simulated_quote_is_accepted_with_its_test_root() -> None:
 
 
 def test_another_verifier_accepts_a_simulated_quote_with_its_test_root() -> None:
-    (root,) = PLATFORM.anchors.of(Role.INTEL_SGX)
+    (root,) = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)
     collateral = dcap_qvl.QuoteCollateralV3.from_json(PLATFORM.collateral.decode())
     quote = PLATFORM.td().quote(REPORT_DATA)
     verified = dcap_qvl.verify_with_root_ca(quote, collateral, root.public_bytes(Encoding.DER), int(NOW.timestamp()))
@@ -70,7 +70,7 @@ def test_a_simulated_report_is_refused_with_the_production_root() -> None:
 
 
 def test_every_name_says_test() -> None:
-    (root,) = PLATFORM.anchors.of(Role.INTEL_SGX)
+    (root,) = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)
     certificates = [*GPU.certificates, root, *(issued.certificate for issued in PLATFORM.pck_chain)]
     assert all(TEST in certificate.subject.rfc4514_string() for certificate in certificates)
 
