@@ -22,7 +22,8 @@ from carnet_spec.language import Family
 
 from . import api
 from .assurance import assurance, cases, places, refuse_gaps
-from .evidence_formats import NAME, evidence_formats
+from .engines import ENGINES_PAGE, engines
+from .evidence_formats import FORMATS_PAGE, evidence_formats
 from .junit import JUNIT, read
 from .markdown import contents, page
 from .mended import FAULTS, marks, mended, read_faults
@@ -58,7 +59,7 @@ def _write(app: _Sphinx) -> None:
     code = {each.id: places([each], results.values()) for each in families if is_implemented(each)}
     found = cases(families, ran, code, complete=True)
     refuse_gaps(found)
-    write(root / api.FOLDER, api.api(root.parent, {NAME: evidence_formats()}))
+    write(root / api.FOLDER, api.api(root.parent, {FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
     specified = specification(families, results, rounds)

@@ -6,7 +6,7 @@ from carnet_ref.attestation.formats import FORMATS, Option
 
 from .markdown import Lines, code, page, prose, table
 
-NAME = "evidence-formats"
+FORMATS_PAGE = "evidence-formats"
 
 
 def evidence_formats() -> str:

@@ -16,6 +16,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Campaign, Request, planned
+from docs._ext.carnet_pages.engines import engines
 from tests.oracle.compare import judge
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
@@ -240,3 +241,10 @@ def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:
     assert "toy" in text
     assert "absent   abacus" in text
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_documentation_lists_a_registered_engine() -> None:
+    (row,) = (line for line in engines().splitlines() if line.startswith("| `toy`"))
+    assert row == (
+        "| `toy` | every state of tiny instances, slowly | EXHAUSTED, HOLDS-TO | yes | no | the package 'abacus' |"
+    )
