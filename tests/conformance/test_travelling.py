@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from carnet_check.conformance import Divergence, Follower, Machine, conform
+from carnet_check.conformance import Divergence, Follower, Machine, conform, recorded
 from carnet_check.conformance.work import PER_EVENT
 from carnet_check.engines.explicit import explore
+from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import TraceStep
 from tests.fixtures.rounds import header, honest, write
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
+from tests.unit.model_check.command import carnet
 
 THREATS = ("outsider", "holder", "hypervisor", COLLUSION)
 TWO = {"holders": 2, "corrupt": 0, "chunks": 2, "rounds": 2}
@@ -88,6 +91,35 @@ def test_ignored_events_count_where_a_trace_diverges(tmp_path: Path) -> None:
     result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), steps))
     assert result.divergence is not None
     assert result.divergence.index == len(steps) - 1
+
+
+def test_the_command_says_that_ignored_events_were_not_checked(tmp_path: Path) -> None:
+    trace = write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), [*honest(1), RESET])
+    ran = carnet("conform", str(trace), "--json")
+    assert (ran.code, ran.json["conforms"]) == (0, True)
+    assert "every guard checked of those that were not ignored, and 2 were" in ran.json["run"]["strength"]
+
+
+@pytest.mark.parametrize(
+    ("judged_under", "error", "said"),
+    [
+        (lambda actions: "nobody", UsageError, "no threat model 'nobody' in gpu-travelling"),
+        (lambda actions: actions["reset"], InvalidSpecificationError, "TypeError"),
+    ],
+    ids=["unknown", "raises"],
+)
+def test_a_threat_model_that_a_family_chooses_exists(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    judged_under: Callable[[Any], str],
+    error: type[Exception],
+    said: str,
+) -> None:
+    wrong = replace(SOURCE, family=replace(FAMILY, judged_under=judged_under))
+    monkeypatch.setattr(recorded, "load", lambda reference: wrong)
+    trace = write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), honest(1))
+    with pytest.raises(error, match=said):
+        conform(trace)
 
 
 # -- runs with one thing changed ------------------------------------------------------------------

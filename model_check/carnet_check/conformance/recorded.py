@@ -14,6 +14,7 @@ from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
+from carnet_check.loading.importing import blamed_on_the_specification
 from carnet_spec.language import Family, Instance, Profile, Protocol
 from carnet_spec.trace import Header, TraceEvent
 
@@ -128,14 +129,16 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
     threats = sorted(threat.id for threat in protocol.threats)
     if not threats:
         return header.threat
-    if not header.threat:
+    chosen = header.threat
+    if not chosen:
         if family.judged_under is None:
             said = f"line 1: the trace names no threat model, and '{family.id}' does not say which one fits"
             raise UsageError(f"{said}: name one of {', '.join(threats)}")
-        return family.judged_under(actions)
-    if header.threat not in threats:
-        raise UsageError(unknown("threat model", header.threat, protocol.id, threats))
-    return header.threat
+        with blamed_on_the_specification(family.id):
+            chosen = family.judged_under(actions)
+    if chosen not in threats:
+        raise UsageError(unknown("threat model", chosen, protocol.id, threats))
+    return chosen
 
 
 def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:

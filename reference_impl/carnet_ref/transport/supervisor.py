@@ -203,7 +203,7 @@ def listening(
 
 def _finished(leader: _Child) -> dict[str, Any]:
     said = _words(leader)
-    if said.get("failure") or "model" not in said:
+    if said.get("failure") or "failure" not in said:
         raise ProcessError(said.get("failure") or f"the {leader.name} ended without a word")
     return said
 

@@ -39,7 +39,7 @@ if name == "platform":
     say(port=told["port"] or 4711)
 if name == "orchestrator":
     until(folder / "over")
-    say(model="", port=told["port"])
+    say(model="", failure="", port=told["port"])
     sys.exit(0)
 sys.stdin.read()
 """
@@ -68,6 +68,12 @@ def test_a_holder_that_dies_is_started_again(tmp_path: Path, end: str, said: str
     assert supervisor.run()["model"] == ""
     assert [remark for remark in remarks if said in remark] == remarks[:1]
     assert supervisor.started["alice"] == 2
+
+
+def test_what_the_leader_says_is_its_systems_business(tmp_path: Path) -> None:
+    words = f'{OVER}\nif name == "orchestrator":\n    say(answer=42, failure="")\n    sys.exit(0)'
+    supervisor, _ = supervised(tmp_path, words)
+    assert supervisor.run() == {"answer": 42, "failure": ""}
 
 
 def test_a_holder_that_dies_every_time_ends_the_run(tmp_path: Path) -> None:

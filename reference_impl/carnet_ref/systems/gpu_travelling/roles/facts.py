@@ -8,7 +8,7 @@ channel (`HolderEnrolled`). `require` refuses a fact about another session or an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
@@ -37,6 +37,14 @@ class Fact:
     def __init__(self, mint: object) -> None:
         if mint is not _MINT:
             raise ForgedFactError(f"{type(self).__name__} comes out of its check, and from nowhere else")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise ForgedFactError(f"{type(self).__name__} stays as its check made it")
+        super().__setattr__(name, value)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ForgedFactError(f"{type(self).__name__} is not copied: it comes out of its check")
 
     def __str__(self) -> str:
         return type(self).__name__

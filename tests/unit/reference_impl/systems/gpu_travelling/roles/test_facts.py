@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import pickle
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.simulated.authority import derived_key
-from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.keys import (
     Budget,
     Direction,
@@ -20,7 +24,15 @@ from carnet_ref.keys import (
     Sealer,
     UsageLimits,
 )
-from carnet_ref.systems.gpu_travelling.device.commands import Fence, Fenced, Rotated, Scrubbed, encode
+from carnet_ref.systems.gpu_travelling.device.commands import (
+    Fence,
+    Fenced,
+    MemoryRead,
+    Reply,
+    Rotated,
+    Scrubbed,
+    encode,
+)
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
@@ -83,6 +95,20 @@ def test_nobody_makes_a_fact_but_its_check(kind: type[Fact]) -> None:
         about = ("alice", b"channel") if kind is HolderEnrolled else ("s1",)
     with pytest.raises(ForgedFactError):
         kind(object(), *about)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda each: each.__name__)
+def test_a_fact_is_not_copied(copied: Callable[[object], object]) -> None:
+    with pytest.raises(ForgedFactError, match="KeyRotated is not copied"):
+        copied(KeyRotated(facts._MINT, "s1", 1))
+
+
+@pytest.mark.parametrize(("name", "value"), [("session", "s2"), ("epoch", 2), ("__class__", facts.MemoryVerified)])
+def test_a_fact_stays_as_it_was_made(name: str, value: object) -> None:
+    rotated = KeyRotated(facts._MINT, "s1", 1)
+    with pytest.raises(ForgedFactError, match="KeyRotated stays as its check made it"):
+        setattr(rotated, name, value)
+    assert repr(rotated) == "KeyRotated(s1/1)"
 
 
 def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -> None:
@@ -180,6 +206,24 @@ def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
     ours, gpu = link()
     with pytest.raises(ProtocolError, match="7 bytes are left"):
         facts.scrubbed(ours, device(gpu.keys).seal(encode(Scrubbed(7))), CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("found", "refused"),
+    [
+        (MemoryRead(b"code", b"model", 3), ""),
+        (MemoryRead(b"other", b"model", 3), "REQ-HOME-04"),
+        (MemoryRead(b"code", b"other", 3), "REQ-HOME-05"),
+        (MemoryRead(b"code", b"model", 2), "REQ-HOME-06"),
+        (Fenced(), "REQ-HOME-04"),
+    ],
+    ids=["as it should be", "other code", "another model", "a message less", "no read-back"],
+)
+def test_what_is_read_back_is_compared(found: Reply, refused: str) -> None:
+    ours, gpu = link()
+    expected, sealed = facts.Expected(sha384(b"code"), sha384(b"model"), 3), device(gpu.keys).seal(encode(found))
+    with pytest.raises(ProtocolError, match=refused) if refused else contextlib.nullcontext():
+        facts.verified(ours, sealed, expected, CHECKS)
 
 
 def test_a_key_is_used_to_its_limit_and_no_further() -> None:
