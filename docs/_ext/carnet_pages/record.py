@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from carnet_ref.systems.gpu_travelling.citations import citations
 from carnet_spec.language import Family
 
 from . import round_picture, shown
@@ -134,7 +136,24 @@ def tests(families: Sequence[Family]) -> None:
     (RESULTS / "tests.xml").write_text(ElementTree.tostring(tree, "unicode", xml_declaration=True) + "\n", "utf-8")
 
 
-RECORDERS: Mapping[str, Callable[[Family], None]] = {"attacks": attacks, "verdicts": verdicts, "rounds": rounds}
+def places(family: Family) -> None:
+    """Keep which lines of the implementation enforce what, so that none is lost unnoticed."""
+    system = family.id.replace("-", "_")
+    found = [each for each in citations() if f"/systems/{system}/" in each.file]
+    if not found:
+        return
+    with (RESULTS / "places" / f"{family.id}.csv").open("w", newline="") as kept:
+        written = csv.writer(kept, lineterminator="\n")
+        written.writerow(("id", "place"))
+        written.writerows(sorted((each.id, each.place) for each in found))
+
+
+RECORDERS: Mapping[str, Callable[[Family], None]] = {
+    "attacks": attacks,
+    "verdicts": verdicts,
+    "rounds": rounds,
+    "places": places,
+}
 """What is recorded of each protocol by itself."""
 
 
