@@ -1,7 +1,7 @@
 """The machine: a protocol in one state that moves on, at a cost that does not grow with how many steps were taken.
 
-It means what :class:`~carnet_check.semantics.Interpreter` means, and shares no code with it. After every step all
-deductions are taken; only those are looked at again that something which changed takes part in.
+It means what :class:`~carnet_check.semantics.interpreter.Interpreter` means, and shares no code with it. After every
+step all deductions are taken; only those are looked at again that something which changed takes part in.
 """
 
 from __future__ import annotations
