@@ -222,6 +222,14 @@ def test_every_defence_and_every_finding_is_recorded() -> None:
 
 
 @pytest.mark.skipif(util.find_spec("sphinx_needs") is None, reason="needs the docs extra; CI builds all pages anyway")
+def test_each_protocol_has_its_own_requirements_on_the_pages() -> None:
+    """Once the last protocol's were written for every protocol, because they were chosen when the page was."""
+    other = replace(FAMILY, id="other", title="Another")
+    pages = assurance([FAMILY, other], cases([FAMILY, other], TESTS, {}), [], TESTS)
+    ids = re.findall(r"^:id: (.+)$", pages["assurance/requirements.md"], re.MULTILINE)
+    assert ids == [f"{protocol}-{id}" for protocol in (FAMILY.id, "other") for id in TEXT.requirements()]
+
+
 def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     source = tmp_path / "source"
     pages = assurance([FAMILY], list(found().values()), [run()], TESTS)

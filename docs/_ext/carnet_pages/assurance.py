@@ -173,7 +173,7 @@ def _by_protocol(
 ) -> Iterator[Lines]:
     for family in families:
         yield iter([f"## {prose(family.title)}", ""])
-        yield lines(case for case in found if case.family == family.id)
+        yield lines([case for case in found if case.family == family.id])  # a list: pages are written after this loop
 
 
 def _matrix(found: Iterable[Case]) -> Lines:
