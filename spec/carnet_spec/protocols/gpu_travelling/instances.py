@@ -60,16 +60,15 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Slot": slots,
             "Instant": instants,
         },
-        relations=_relations(cast, slots, threat) | {"earlier": _in_line(instants)},
+        relations=_relations(cast, slots, threat) | ({"earlier": _in_line(instants)} if timed else {}),
         functions={
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
             "the_model": {(): "the model"},
             "first": {(): slots[0]},
-            "limit": {(): slots[size["limit"]]},
-            "power_on": {(): instants[0]},
             "data_owner": owners | {("the model",): "orchestrator"},
-        },
+        }
+        | ({"limit": {(): slots[size["limit"]]}, "power_on": {(): instants[0]}} if timed else {}),
         pools=pools,
         describes=_describe(size, _rogues_enrolled(threat), timed=timed),
     )
