@@ -137,8 +137,8 @@ class Source:
             if known >= strange:
                 return
         if strange:
-            name = min(strange - known)
-            raise UsageError(f"the instance: {unknown('symbol that never changes', name, self.family.id, sorted(known))}")
+            told = unknown("symbol that never changes", min(strange - known), self.family.id, sorted(known))
+            raise UsageError(f"the instance: {told}")
 
     @property
     def instances_are_made(self) -> bool:
