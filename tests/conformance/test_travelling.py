@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.conformance import Divergence, Follower, Machine, conform
+from carnet_check.conformance import Divergence, Follower, Machine, conform, recorded
 from carnet_check.conformance.work import PER_EVENT
 from carnet_check.engines.explicit import explore
+from carnet_check.errors import UsageError
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Step
@@ -63,6 +64,14 @@ RESET = Step("reset", "adversary", (("g", "gpu1"), ("mode", "CONFIDENTIAL")))
 def test_a_trace_that_names_no_threat_model_is_judged_under_the_weakest_one(tmp_path: Path) -> None:
     result = conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), honest(1)))
     assert (result.conforms, result.header.threat, result.ignored) == (True, "outsider", 0)
+
+
+def test_a_family_that_chooses_an_unknown_threat_model_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "load", lambda _: replace(SOURCE, family=replace(FAMILY, judged_under=lambda _: "x")))
+    with pytest.raises(UsageError, match="no threat model 'x' in gpu-travelling"):
+        conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), honest(1)))
 
 
 def test_after_a_reset_what_the_platform_says_of_itself_is_ignored(tmp_path: Path) -> None:

@@ -128,14 +128,13 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
     threats = sorted(threat.id for threat in protocol.threats)
     if not threats:
         return header.threat
-    if not header.threat:
-        if family.judged_under is None:
-            said = f"line 1: the trace names no threat model, and '{family.id}' does not say which one fits"
-            raise UsageError(f"{said}: name one of {', '.join(threats)}")
-        return family.judged_under(actions)
-    if header.threat not in threats:
-        raise UsageError(unknown("threat model", header.threat, protocol.id, threats))
-    return header.threat
+    if not header.threat and family.judged_under is None:
+        said = f"line 1: the trace names no threat model, and '{family.id}' does not say which one fits"
+        raise UsageError(f"{said}: name one of {', '.join(threats)}")
+    threat = header.threat or (family.judged_under(actions) if family.judged_under else "")
+    if threat not in threats:
+        raise UsageError(unknown("threat model", threat, protocol.id, threats))
+    return threat
 
 
 def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
