@@ -68,6 +68,14 @@ def test_a_trace_that_names_no_threat_model_is_judged_under_the_weakest_one(tmp_
     assert (result.conforms, result.header.threat, result.ignored) == (True, "outsider", 0)
 
 
+def test_a_family_that_chooses_an_unknown_threat_model_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "load", lambda _: replace(SOURCE, family=replace(FAMILY, judged_under=lambda _: "x")))
+    with pytest.raises(UsageError, match="no threat model 'x' in gpu-travelling"):
+        conform(write(tmp_path / "trace", header(variant=FAMILY.main[0], threat=""), honest(1)))
+
+
 def test_after_a_reset_what_the_platform_says_of_itself_is_ignored(tmp_path: Path) -> None:
     steps = [*honest(1), RESET]
     routes = [step for step in steps if step.action == "switch_mux"]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from carnet_check.engines.interface import Engine
+from carnet_check.errors import UsageError
 
 ENGINES: dict[str, str] = {
     "induction": "carnet_check.engines.induction.engine:INDUCTION",
@@ -27,8 +28,14 @@ def registered() -> tuple[Engine, ...]:
 
 
 def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
-    """Return the engines called ``names``, or, without names, those that run by default; in order."""
+    """Return the engines called ``names``, or, without names, those that run by default; in order.
+
+    Raises:
+        UsageError: no engine is called so.
+    """
     wanted = set(names)
+    if strange := sorted(wanted - set(ENGINES)):
+        raise UsageError(f"no engine '{strange[0]}' (known: {', '.join(ENGINES)})")
     return tuple(each for each in registered() if (each.name in wanted if wanted else each.by_default))
 
 

@@ -117,6 +117,7 @@ class Source:
         try:
             instance = self.family.instance(protocol, threat, profile.scale)
             instance.check(protocol)
+            self._require_known(instance, protocol)
         except SpecificationError as error:
             raise UsageError(str(error)) from error
         except CarnetError:
@@ -126,6 +127,18 @@ class Source:
         except Exception as error:
             raise broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
+
+    def _require_known(self, instance: Instance, protocol: Protocol) -> None:
+        """Refuse facts about what no variant speaks of: a misspelt relation would hold nowhere without a word."""
+        strange = _unknown_in(instance, protocol)
+        known = {symbol.name for symbol in protocol.symbols if not symbol.mutable}
+        for variant in self.family.variants if strange else ():  # where nothing was removed, and what other designs add
+            known |= {symbol.name for symbol in self.family.protocol(variant).symbols if not symbol.mutable}
+            if known >= strange:
+                return
+        if strange:
+            told = unknown("symbol that never changes", min(strange - known), self.family.id, sorted(known))
+            raise UsageError(f"the instance: {told}")
 
     @property
     def instances_are_made(self) -> bool:
@@ -150,6 +163,11 @@ class Source:
         """
         if name and name not in self.family.variants:
             raise UsageError(unknown("variant", name, self.family.id, self.family.variants))
+
+
+def _unknown_in(instance: Instance, protocol: Protocol) -> set[str]:
+    rigid = {symbol.name for symbol in protocol.symbols if not symbol.mutable}
+    return {*instance.relations, *instance.functions} - rigid
 
 
 def unknown(what: str, name: str, where: str, known: Any) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from carnet_check.engines.interface import Listener, Silent
 from carnet_check.results import Kind, Result
+from carnet_check.verification.answers import accepted
 from carnet_check.verification.checks import Checked, checked, disagreements
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import CampaignOutcome, rows_of
@@ -24,7 +25,7 @@ SILENT = Silent()
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     """Ask every engine what was planned, check the answers, and list the rows in a fixed order."""
     began = time.monotonic()
-    answers = tuple(engine.run(campaign.task, listener) for engine in campaign.engines)
+    answers = tuple(accepted(campaign, engine, engine.run(campaign.task, listener)) for engine in campaign.engines)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
     found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
     for plan in campaign.plans:

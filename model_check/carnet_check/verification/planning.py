@@ -147,6 +147,8 @@ def _refuse_declared(names: Iterable[str], plans: Sequence[Plan]) -> None:
 
 
 def _refuse_empty(campaign: Campaign) -> None:
+    if not campaign.engines:
+        raise UsageError("no engine runs, so nothing would be established: name one with --engine")
     pairs = [(claim.name, threat.id, plan) for plan in campaign.plans for claim, threat in plan.pairs]
     request = campaign.request
     if not pairs and (request.claims or request.threats):

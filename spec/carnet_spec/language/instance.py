@@ -50,7 +50,9 @@ class Instance:
             raise SpecificationError(f"the instance has no elements of sort {sort.name}") from None
 
     def check(self, protocol: Protocol) -> None:
-        """Refuse an instance that names unknown symbols or elements, or leaves a rigid function undefined.
+        """Refuse an instance that names unknown elements, or leaves a rigid function undefined.
+
+        What is said of symbols that the protocol lacks is passed over: a family gives one instance to all its designs.
 
         Raises:
             SpecificationError: with what is wrong.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
 from carnet_check.engines.interface import Explores
@@ -91,19 +92,19 @@ def search_in(
     if task.directed:
         return _directed(explorer, task, protocol, instance, goals, watch)
     invariants = [protocol.claim(name).checked for name in task.claims]
-    premises = [premise for invariant in invariants for premise in premises_of(invariant)]
+    wanted = [*goals, *(premise for invariant in invariants for premise in premises_of(invariant))]
     found = explorer.explore(
         protocol,
         instance,
         invariants=invariants,
-        goals=[*goals, *premises],
+        goals=wanted,
         caps=task.caps,
         stop_at_first=task.stop_at_first,
         reduction=task.reduction,
         threat=task.threat,
         watch=watch,
     )
-    return replace(found, problems=tuple(_unreproduced(judge, invariants, found.violations)))
+    return _judged(judge, found, invariants, wanted)
 
 
 def _directed(
@@ -118,7 +119,7 @@ def _directed(
     honest = replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
 
     def look(part: Protocol) -> Exploration:
-        return explorer.explore(
+        found = explorer.explore(
             part,
             instance,
             invariants=(),
@@ -128,12 +129,18 @@ def _directed(
             threat=task.threat,
             watch=watch,
         )
+        return _judged(Interpreter(part, instance), found, (), goals)
 
     found = look(honest)
     if all(goal.name in found.goals for goal in goals) or honest.actions == protocol.actions:
         return found
     more = look(protocol)
-    return replace(more, goals={**more.goals, **found.goals}, seconds=found.seconds + more.seconds)
+    return replace(
+        more,
+        goals={**more.goals, **found.goals},
+        seconds=found.seconds + more.seconds,
+        problems=found.problems + more.problems,
+    )
 
 
 def falls(judge: Interpreter, invariant: Invariant, trace: Trace) -> bool:
@@ -142,18 +149,36 @@ def falls(judge: Interpreter, invariant: Invariant, trace: Trace) -> bool:
     return not judge.holds(invariant.formula, states[-1])
 
 
+def reaches(judge: Interpreter, goal: Goal, trace: Trace) -> bool:
+    """Whether the interpreter, replaying ``trace``, ends in a state that reaches ``goal``."""
+    return judge.witness(goal.params, goal.body, judge.replay(trace)[-1]) is not None
+
+
+def _judged(
+    judge: Interpreter, found: Exploration, invariants: Sequence[Invariant], goals: Sequence[Goal]
+) -> Exploration:
+    """Add to the problems that the engine has itself those that the interpreter has with it."""
+    problems = [*found.problems]
+    if found.complete and not found.states:
+        problems.append("the search calls itself complete, and saw no state")
+    breaking = {each.name: partial(falls, judge, each) for each in invariants}
+    reaching = {goal.name: partial(reaches, judge, goal) for goal in goals}
+    problems += _unreproduced("the counterexample to", found.violations, breaking, "the claim still holds")
+    problems += _unreproduced("the way to", found.goals, reaching, "the goal is not reached")
+    return replace(found, problems=tuple(problems))
+
+
 def _unreproduced(
-    judge: Interpreter, invariants: Sequence[Invariant], violations: Mapping[str, Trace]
+    what: str, traces: Mapping[str, Trace], tests: Mapping[str, Callable[[Trace], bool]], otherwise: str
 ) -> Iterator[str]:
-    named = {invariant.name: invariant for invariant in invariants}
-    for name, trace in violations.items():
+    for name, trace in traces.items():
         try:
-            reproduced = falls(judge, named[name], trace)
+            reproduced = tests[name](trace)
         except Exception as error:  # whatever the judge says against it, the trace is not shown
-            yield f"the interpreter cannot replay the counterexample to {name}: {error}"
+            yield f"the interpreter cannot replay {what} {name}: {error}"
         else:
             if not reproduced:
-                yield f"the interpreter replays the counterexample to {name}, and the claim still holds"
+                yield f"the interpreter replays {what} {name}, and {otherwise}"
 
 
 def moves(protocol: Protocol, trace: Trace) -> int:

@@ -11,7 +11,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration, Search
 from carnet_check.engines.exploring.searches import search_in, search_scope
 from carnet_check.loading.scope import Scope
-from carnet_spec.language import Draft, Instance, Profile, Protocol, Step, forall
+from carnet_spec.language import Draft, Formula, Instance, Profile, Protocol, Step, forall, implies
 from carnet_spec.trace import Trace
 from tests.unit.model_check.small import Party, alice, claimed, corrupt, drafted, seen
 
@@ -77,3 +77,38 @@ def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine, "explore", mistaken)
     (problem,) = search_in(EXPLICIT, TASK, _protocol(), _instance()).problems
     assert problem == "the interpreter replays the counterexample to unseen, and the claim still holds"
+
+
+MISTAKES: dict[str, tuple[Exploration, str]] = {
+    "what the engine says against itself": (
+        Exploration(states=1, problems=("half of it is lost",)),
+        "half of it is lost",
+    ),
+    "nothing seen": (Exploration(), "the search calls itself complete, and saw no state"),
+    "a goal that is not reached": (
+        Exploration(states=1, goals={"$premise 1 unseen": Trace("small", "main", (), "anyone", ())}),
+        "the interpreter replays the way to $premise 1 unseen, and the goal is not reached",
+    ),
+    "a goal that nobody asked for": (
+        Exploration(states=1, goals={"other": Trace("small", "main", (), "anyone", ())}),
+        "the interpreter cannot replay the way to other: 'other'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistaken_search_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, problem = MISTAKES[name]
+    monkeypatch.setattr(engine, "explore", lambda *_args, **_kwargs: answer)
+    assert search_in(EXPLICIT, TASK, _premised(), _instance()).problems == (problem,)
+
+
+def _premised() -> Protocol:
+    draft: Draft = drafted(see)
+    draft.axiom("alice honest", ~corrupt(alice))
+    draft.threat("anyone", "anyone may be corrupt")
+    return claimed(draft, unseen=_not_alice)
+
+
+def _not_alice(a: Party) -> Formula:
+    return implies(seen(a), a != alice)

@@ -1,0 +1,41 @@
+"""The instance that a family gives: what it says of a symbol that is in no design of the family is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from carnet_check.errors import UsageError
+from carnet_check.loading.families import Source, load
+from carnet_spec.language import Instance, Protocol, Scale
+from tests.unit.model_check.command import TOY
+
+
+def _source(**misspelt: str) -> Source:
+    """Return the toy with some symbols of its instances misspelt."""
+    source = load(TOY)
+
+    def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+        right = source.family.instance(protocol, threat, scale)
+        relations = {misspelt.get(name, name): rows for name, rows in right.relations.items()}
+        return replace(right, relations=relations)
+
+    return replace(source, family=replace(source.family, instance=instance))
+
+
+def test_a_misspelt_relation_is_refused_in_one_line() -> None:
+    source = _source(corrupt="corupt")
+    with pytest.raises(UsageError, match=r"^the instance: no symbol that never changes 'corupt' in toy") as refused:
+        source.instance(source.protocol(), "collusion", source.profile("tiny"))
+    assert "did you mean 'corrupt'?" in str(refused.value)
+
+
+@pytest.mark.parametrize("variant", load("gpu-travelling").family.main)
+def test_one_instance_serves_designs_without_a_symbol(variant: str) -> None:
+    """Removing what alone spoke of a symbol takes it out of the protocol, and not out of the instance."""
+    source = load("gpu-travelling")
+    for defence in source.protocol(variant).defences[:3]:
+        if defence.id not in source.protocol(variant).without:
+            protocol = source.protocol(variant, (defence.id,))
+            assert source.instance(protocol, "collusion", source.profile("tiny")).elements
