@@ -16,9 +16,12 @@ from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import load
 from carnet_spec.language import SpecificationError
 from carnet_spec.protocols.registry import ENTRY_POINTS, OWN, registered
-from docs._ext.carnet_pages import registered_families, specification
+from docs._ext.carnet_pages import is_implemented, registered_families, specification
+from docs._ext.carnet_pages.assurance import assurance, cases, places, refuse_gaps
+from docs._ext.carnet_pages.junit import JUNIT, read
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 TOY = "sealed-letter"
 COMMAND = "import sys; from carnet_check.cli import main; sys.argv[0] = 'carnet'; main()"
 ADDRESS = "tests.systems.toy_protocol:FAMILY"
@@ -102,6 +105,20 @@ def test_it_has_its_pages(installed: Path) -> None:
     assert len(targets) == len(set(targets)), "a claim, its sentence and another protocol's are told apart"
     assert "(sealed-letter-requirement-req-key-01)=\n**REQ-KEY-01** The post MUST" in mine[f"{TOY}/requirements.md"]
     assert "enforces {ref}`REQ-KEY-01 <sealed-letter-requirement-req-key-01>`" in mine[f"{TOY}/actions.md"]
+
+
+def test_it_has_its_part_of_the_assurance_case(installed: Path) -> None:
+    """It has no implementation, and so no tests and no places in code; what is known of another protocol stays."""
+    families = registered_families()
+    ran = read(DOCS / JUNIT)
+    recorded = [json.loads((DOCS / "results" / "gpu-travelling.json").read_text("utf-8"))]
+    code = {each.id: places([each], recorded) for each in families if is_implemented(each)}
+    found = cases(families, ran, code, complete=True)
+    refuse_gaps(found)
+    assert list(code) == list(OWN)
+    pages = "\n".join(assurance(families, found, (), ran).values())
+    assert ":id: sealed-letter-REQ-KEY-01\n:status: not implemented\n" in pages
+    assert ":id: gpu-travelling-REQ-KEY-01\n:proved:" in pages
 
 
 def _copied(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from carnet_ref.systems.gpu_travelling import citations
+from carnet_ref import citations
 from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
 from carnet_spec.language.requirements import Level, Requirement, cited
 
@@ -19,6 +19,8 @@ from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
 from .verdicts import freshness
 
+NOT_IMPLEMENTED = "not implemented"
+"""The status of what belongs to a protocol without a reference implementation; ``conf.py`` asks no place of it."""
 Places = Mapping[str, Sequence[str]]
 """Requirements, and the places in code that enforce each."""
 Recorded = Mapping[str, Any]
@@ -42,7 +44,7 @@ class Case:
     assumed: tuple[str, ...] = ()
     """Where an assumption is made: axioms by name, or in the shape of every step."""
     implemented: bool = True
-    """Whether the protocol has a reference implementation, which must enforce the sentence somewhere."""
+    """Whether the protocol has a reference implementation, which enforces the sentence somewhere, and tests of it."""
 
     @property
     def id(self) -> str:
@@ -56,7 +58,7 @@ class Case:
             return [] if self.assumed else ["no axiom, and no protocol has it built in"]
         return [
             *([] if self.steps or self.claims else ["no obligation: no action enforces it and no claim states it"]),
-            *([] if self.tests else ["no test that passed verifies it"]),
+            *([] if self.tests or not self.implemented else ["no test that passed verifies it"]),
             *([] if self.code or not self.implemented else ["no place in code enforces it"]),
         ]
 
@@ -74,7 +76,7 @@ def cases(
     ``code`` has the places of each protocol that is implemented.
 
     Raises:
-        SpecificationError: a protocol cites an id that has no sentence, and ``complete`` asks for all.
+        SpecificationError: a protocol with a text cites an id that has no sentence, and ``complete`` asks for all.
     """
     found, missing = [], []
     for family in families:
@@ -83,7 +85,7 @@ def cases(
         missing += [
             f"{id}: cited by {family.id}, and no sentence has this id"
             for id in dict.fromkeys(id for draft in drafts for id in cited(draft))
-            if id not in known
+            if id not in known and (known or family.id in code)
         ]
         found += [_case(family.id, each, drafts, ran, code.get(family.id)) for each in known.values()]
     if complete and missing:
@@ -127,7 +129,7 @@ def places(families: Sequence[Family], results: Iterable[Recorded]) -> Places:
     The places are read from the lines that cite requirements and defences. A claim follows from many of them together;
     it has the places of the defences that its proofs use, as the recorded runs say.
     """
-    lines = citations.places(citations.citations())
+    lines = citations.places(each for family in families for each in citations.citations(family.id))
     found = {id: dict.fromkeys(each) for id, each in lines.items()}
     stated = {
         (family.id, claim.name): re.findall(r"[A-Z0-9-]+", claim.requirement)
@@ -206,6 +208,7 @@ def _need(case: Case) -> Lines:
         "enforced": [label("code", place) for place in case.code],
     }
     yield from (f"```{{{kind}}} {requirement.id}", f":id: {case.id}")
+    yield from () if case.implemented else (f":status: {NOT_IMPLEMENTED}",)
     yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
     yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
     if case.assumed:
@@ -263,18 +266,19 @@ def _tests(ran: TestRun) -> Lines:
 
 
 def _code(found: Iterable[Case]) -> Lines:
-    places = sorted({place for case in found for place in case.code})
+    places = {place: case.family for case in found for place in case.code}
     if places:
         yield from ("## Enforcing places in code", "")
         yield from (f"Read from the lines that cite a requirement or a defence, by {code(citations.__name__)}.", "")
-    for place in places:
-        yield from _plain("place", label("code", place), place.rpartition(".")[2], code(place), *_lines(place))
+    for place, protocol in sorted(places.items()):
+        said = _lines(protocol, place)
+        yield from _plain("place", label("code", place), place.rpartition(".")[2], code(place), *said)
 
 
-def _lines(place: str) -> Lines:
+def _lines(protocol: str, place: str) -> Lines:
     """Yield what each line in a place cites, in the order of the lines."""
     cited: dict[tuple[str, int], list[str]] = {}
-    for each in citations.citations():
+    for each in citations.citations(protocol):
         if each.place == place:
             cited.setdefault((each.file, each.line), []).append(each.id)
     yield from (f"\n* {code(f'{file}:{line}')}: {', '.join(map(code, ids))}" for (file, line), ids in cited.items())

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from carnet_ref.systems.gpu_travelling.citations import citations
+from carnet_ref.citations import citations
 from carnet_spec.language import Family
 
 from . import round_picture, shown
@@ -138,8 +138,7 @@ def tests(families: Sequence[Family]) -> None:
 
 def places(family: Family) -> None:
     """Keep which lines of the implementation enforce what, so that none is lost unnoticed."""
-    system = family.id.replace("-", "_")
-    found = [each for each in citations() if f"/systems/{system}/" in each.file]
+    found = citations(family.id)
     if not found:
         return
     with (RESULTS / "places" / f"{family.id}.csv").open("w", newline="") as kept:

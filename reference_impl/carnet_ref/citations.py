@@ -1,7 +1,8 @@
 """Where requirements and defences are enforced, read from the lines that cite them.
 
-A line cites by a call of `Checks.require`, `Checks.expect` or `Checks.passes`, or by the mark `enforces`: see module
-`enforcement`. The source is parsed and not run, so a line that is taken away takes its place in the table with it.
+A line cites by a call of `Checks.require`, `Checks.expect` or `Checks.passes`, or by the mark `enforces`: see a
+system's module `enforcement`. The source is parsed and not run, so a line that is taken away takes its place in the
+table with it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-PACKAGE: Final = Path(__file__).parents[2]
+PACKAGE: Final = Path(__file__).parent
 """The folder of the reference implementation."""
 NO_ENFORCEMENT: Final = frozenset({"weakened", "exploits", "enforcement.py"})
 """Folders and files that enforce nothing: weakened designs, the attacker, and the words that lines cite with."""
@@ -45,20 +46,20 @@ class Citation:
         return _REQUIREMENT.fullmatch(self.id) is not None
 
 
-def citations_in(package: Path) -> tuple[Citation, ...]:
-    """Return every citation in a package's source, in the order of its files and lines.
+def citations_in(package: Path, root: Path | None = None) -> tuple[Citation, ...]:
+    """Return every citation in a package's source, in the order of its files and lines; names begin below ``root``.
 
     Raises:
         CitationError: a line cites what is neither.
     """
     files = sorted(file for file in package.rglob("*.py") if not NO_ENFORCEMENT & set(file.relative_to(package).parts))
-    return tuple(found for file in files for found in _in_file(file, package))
+    return tuple(found for file in files for found in _in_file(file, root or package.parent))
 
 
 @cache
-def citations() -> tuple[Citation, ...]:
-    """Return every citation in the reference implementation."""
-    return citations_in(PACKAGE)
+def citations(protocol: str) -> tuple[Citation, ...]:
+    """Return every citation in the system that implements a protocol, by the protocol's id; none, if there is none."""
+    return citations_in(PACKAGE / "systems" / protocol.replace("-", "_"), PACKAGE.parent)
 
 
 def places(found: Iterable[Citation]) -> Mapping[str, tuple[str, ...]]:
@@ -69,8 +70,8 @@ def places(found: Iterable[Citation]) -> Mapping[str, tuple[str, ...]]:
     return {id: tuple(names) for id, names in by_id.items()}
 
 
-def _in_file(file: Path, package: Path) -> Iterator[Citation]:
-    path = file.relative_to(package.parent)
+def _in_file(file: Path, root: Path) -> Iterator[Citation]:
+    path = file.relative_to(root)
     module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
     for scope, line, cited in _cited(ast.parse(file.read_text("utf-8")), ()):
         for id in cited:
