@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, assume, given, settings
 
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.induction import Outcome, houdini, prove
+from carnet_check.engines.induction import SolverOutcome, houdini, prove
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_spec.language import Claim, Protocol
 from tests.property.random_protocols import Sample, samples
@@ -46,7 +46,7 @@ def test_every_refutation_has_a_state_that_shows_it(sample: Sample) -> None:
     """The state is checked by evaluation before it is returned."""
     protocol = _claiming(sample)
     result = prove(protocol, jobs=1, rlimit=BUDGET)
-    refuted = [answer.id for answer in result.failed if answer.outcome is Outcome.REFUTED]
+    refuted = [answer.id for answer in result.failed if answer.outcome is SolverOutcome.REFUTED]
     assume(refuted)
     found = counterexample(result.obligations[refuted[0]], BUDGET)
     assert found is not None

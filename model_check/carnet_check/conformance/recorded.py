@@ -45,6 +45,7 @@ class Conformance:
         return {
             "conforms": self.conforms,
             "events": self.events,
+            "ignored": self.ignored,
             "first_divergence": where,
             "protocol": self.header.protocol,
             "variant": self.protocol.variant,

@@ -99,7 +99,7 @@ def all_sightings(parts: list[Sighting]) -> Sighting:
     return tuple(itertools.chain.from_iterable(parts))
 
 
-class Search:
+class PackedSearch:
     """One search, from the first state on."""
 
     def __init__(self, model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool) -> None:
@@ -261,7 +261,7 @@ def _nothing() -> None:
 
 def search(protocol: Protocol, model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool) -> Exploration:
     """Reach every state within the bounds; traces leave the deductions out."""
-    run = Search(model, watch, stop_at_first=stop_at_first, dominance=dominance)
+    run = PackedSearch(model, watch, stop_at_first=stop_at_first, dominance=dominance)
     stopped_by = run.run()
     seconds = watch.seconds
     violations: dict[str, trace.Trace] = {}

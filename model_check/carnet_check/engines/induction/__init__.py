@@ -7,17 +7,17 @@ from carnet_check.engines.induction.houdini import Houdini, houdini
 from carnet_check.engines.induction.induction import prove, prove_claims
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.proof import ClaimProof, ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Answer, Outcome
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, SolverAnswer, SolverOutcome
 from carnet_check.engines.induction.workers import Workers
 
 __all__ = [
     "DEFAULT_RLIMIT",
-    "Answer",
     "ClaimProof",
     "Houdini",
     "Obligation",
-    "Outcome",
     "ProofResult",
+    "SolverAnswer",
+    "SolverOutcome",
     "Workers",
     "explain_cti",
     "houdini",

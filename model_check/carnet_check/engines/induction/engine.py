@@ -17,7 +17,7 @@ from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.proof import ClaimProof
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.solving import Outcome as Solved
+from carnet_check.engines.induction.solving import SolverOutcome as Solved
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.interface import (
     Check,

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from carnet_spec.language import Protocol
 
 if TYPE_CHECKING:
-    from carnet_check.engines.induction.solving import Answer
+    from carnet_check.engines.induction.solving import SolverAnswer
 
 Hints = Mapping[str, tuple[str, ...]]
 """For an obligation's id, the names of the hypotheses that sufficed."""
 
 
-def hints_from(answers: Iterable[Answer]) -> Hints:
+def hints_from(answers: Iterable[SolverAnswer]) -> Hints:
     """Return the hints that these answers give; the first answer to an obligation counts."""
     found: dict[str, tuple[str, ...]] = {}
     for answer in answers:

@@ -14,7 +14,7 @@ from carnet_check.engines.induction.hints import Hints, load_hints
 from carnet_check.engines.induction.induction import Progress, answers_to
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of, system
 from carnet_check.engines.induction.proof import ClaimProof, ProofResult, taken_over
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Answer, Outcome
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, SolverAnswer, SolverOutcome
 from carnet_check.engines.induction.workers import Workers
 from carnet_spec.language import Protocol, Threat
 
@@ -48,7 +48,7 @@ class Houdini:
         invariant = self.proof.protocol.claim(name).checked.name
         if invariant in self.dropped:
             fell = self.dropped[invariant]
-            return ClaimProof(name, Outcome.UNKNOWN, missing=fell, reason="the claim is not inductive any more")
+            return ClaimProof(name, SolverOutcome.UNKNOWN, missing=fell, reason="the claim is not inductive any more")
         return self.proof.claim(name)
 
 
@@ -133,7 +133,7 @@ class _Search:
         fell: dict[str, list[str]] = {}
         answers = answers_to(open_, self.kept(), asking.hints, asking.rlimit, workers)
         for done, answer in enumerate(answers, 1):
-            if answer.outcome is Outcome.PROVED:
+            if answer.outcome is SolverOutcome.PROVED:
                 self._answers[answer.id] = answer
             else:
                 fell.setdefault(self._obligations[answer.id].invariant.name, []).append(answer.id)
@@ -151,7 +151,7 @@ class _Search:
         return ProofResult(self.kept(), left, answers, seconds)
 
 
-def _still_valid(answers: Mapping[str, Answer], dropped: Iterable[str]) -> dict[str, Answer]:
+def _still_valid(answers: Mapping[str, SolverAnswer], dropped: Iterable[str]) -> dict[str, SolverAnswer]:
     """Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them."""
     gone = {f"inv:{name}" for name in dropped}
     return {id: answer for id, answer in answers.items() if gone.isdisjoint(answer.core)}

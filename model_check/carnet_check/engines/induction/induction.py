@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from carnet_check.engines.induction.hints import Hints, load_hints
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of, system
 from carnet_check.engines.induction.proof import ClaimProof, ProofResult, taken_over
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Answer, Batch, Outcome, Question
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, SolverAnswer, SolverOutcome
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.exports.smtlib import Statement
 from carnet_spec.language import Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
-Progress = Callable[[int, int, Answer], None]
+Progress = Callable[[int, int, SolverAnswer], None]
 """Called with how many obligations are done, how many there are, and the latest answer."""
 
 
@@ -70,9 +70,9 @@ def answers_to(
     rlimit: int,
     workers: Workers,
     minimise: bool = False,
-) -> Iterator[Answer]:
+) -> Iterator[SolverAnswer]:
     """Yield the answer to each obligation of ``asked``, with the invariants of ``subject`` as hypotheses."""
-    yield from (Answer(each.id, Outcome.PROVED) for each in asked if each.goal == TRUE)
+    yield from (SolverAnswer(each.id, SolverOutcome.PROVED) for each in asked if each.goal == TRUE)
     for stepping, shared in ((False, subject.init_hypotheses), (True, subject.step_hypotheses)):
         questions = tuple(
             Question(

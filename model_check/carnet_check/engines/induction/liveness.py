@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
-from carnet_check.engines.induction.solving import Outcome, ask
+from carnet_check.engines.induction.solving import SolverOutcome, ask
 from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.exports.smtlib import Declarations, problem, statement
 from carnet_spec.language import Action, Eventually, Protocol
@@ -68,4 +68,4 @@ class _Rule:
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
         outcome, core, _ = ask(problem(declarations, [*said, statement("goal", negation(goal), declarations)]))
         self.used.update(name.removeprefix("axiom:") for name in core if name.startswith("axiom:"))
-        return outcome is Outcome.PROVED
+        return outcome is SolverOutcome.PROVED

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from carnet_check.engines.induction.obligations import system
 from carnet_check.engines.induction.precondition import at_start
-from carnet_check.engines.induction.solving import Outcome, ask
+from carnet_check.engines.induction.solving import SolverOutcome, ask
 from carnet_check.exports.smtlib import problem, statement
 from carnet_spec.language import Action, Effect, Goal, Protocol, Symbol, Threat
 from carnet_spec.language.terms import (
@@ -45,7 +45,7 @@ def satisfiable(
         formulas[f"constant:{number}"] = fact
     formulas["premise"] = Exists(premise.params, premise.body) if premise.params else premise.body
     said = [statement(name, formula, subject.declarations) for name, formula in formulas.items()]
-    return ask(problem(subject.declarations, said))[0] is not Outcome.PROVED
+    return ask(problem(subject.declarations, said))[0] is not SolverOutcome.PROVED
 
 
 def _never_changed(protocol: Protocol, taken: Sequence[Action]) -> Iterator[Term]:

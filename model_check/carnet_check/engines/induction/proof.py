@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System
-from carnet_check.engines.induction.solving import Answer, Outcome, solver_version
+from carnet_check.engines.induction.solving import SolverAnswer, SolverOutcome, solver_version
 from carnet_spec.language import GuardKind, Protocol, Threat
 
 
@@ -31,7 +31,7 @@ class ClaimProof:
     """
 
     claim: str
-    outcome: Outcome
+    outcome: SolverOutcome
     lemmas: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     defences: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class ClaimProof:
     @property
     def proved(self) -> bool:
         """Whether the claim is proved."""
-        return self.outcome is Outcome.PROVED
+        return self.outcome is SolverOutcome.PROVED
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ProofResult:
 
     system: System
     obligations: Mapping[str, Obligation]
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, SolverAnswer]
     seconds: float
     solver: str = field(default_factory=solver_version)
 
@@ -66,9 +66,9 @@ class ProofResult:
         return self.system.threat
 
     @property
-    def failed(self) -> tuple[Answer, ...]:
+    def failed(self) -> tuple[SolverAnswer, ...]:
         """What was refuted or is unknown, in the order of the obligations."""
-        return tuple(answer for answer in self.answers.values() if answer.outcome is not Outcome.PROVED)
+        return tuple(answer for answer in self.answers.values() if answer.outcome is not SolverOutcome.PROVED)
 
     @cached_property
     def _of_invariant(self) -> Mapping[str, tuple[Obligation, ...]]:
@@ -100,14 +100,14 @@ class ProofResult:
         if invariant not in self._of_invariant:
             where = f"threat model {self.threat.id}" if self.threat else "every threat model"
             reason = f"not claimed under {where}"
-            return ClaimProof(name, Outcome.UNKNOWN, reason=reason)
+            return ClaimProof(name, SolverOutcome.UNKNOWN, reason=reason)
         members = self.uses(invariant)
         rest_on = [each for member in members for each in self._of_invariant[member]]
         missing = tuple(each.id for each in rest_on if not self._is_proved(each))
         axioms = {axiom for each in rest_on for kind in ("axiom:", "threat:") for axiom in self._core(each, kind)}
         return ClaimProof(
             claim=name,
-            outcome=Outcome.UNKNOWN if missing else Outcome.PROVED,
+            outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
             lemmas=tuple(member for member in members if member != invariant),
             assumptions=self._assumptions(axioms),
             defences=tuple(sorted({id for each in rest_on for id in self._defences(each)})),
@@ -117,7 +117,7 @@ class ProofResult:
 
     def _is_proved(self, obligation: Obligation) -> bool:
         answer = self.answers.get(obligation.id)
-        return answer is not None and answer.outcome is Outcome.PROVED
+        return answer is not None and answer.outcome is SolverOutcome.PROVED
 
     def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
         """Return what axioms state: the assumptions they name, and by their own names those that name none."""
@@ -133,16 +133,16 @@ class ProofResult:
         return {of_defences[name] for name in used if name in of_defences}
 
 
-def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, Answer]:
+def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, SolverAnswer]:
     """Return the answers of ``baselines`` that are proofs of the obligations listed here, word for word.
 
     An answer is taken over if the goal and every hypothesis in its core are the same formulas here.
     """
-    found: dict[str, Answer] = {}
+    found: dict[str, SolverAnswer] = {}
     for baseline in baselines:
         for id, answer in baseline.answers.items():
             here, there = listed.get(id), baseline.obligations[id]
-            if here is None or id in found or answer.outcome is not Outcome.PROVED:
+            if here is None or id in found or answer.outcome is not SolverOutcome.PROVED:
                 continue
             if here.goal == there.goal and _same_hypotheses(answer.core, here, there):
                 found[id] = answer

@@ -17,7 +17,7 @@ DEFAULT_RLIMIT = 50_000_000
 """Units of Z3's resource counter; a typical obligation takes some 10,000."""
 
 
-class Outcome(StrEnum):
+class SolverOutcome(StrEnum):
     """What the solver said of one obligation. Only ``proved`` is a proof; ``unknown`` never is."""
 
     PROVED = "proved"
@@ -56,7 +56,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolverAnswer:
     """What came of one question.
 
     Attributes:
@@ -66,32 +66,32 @@ class Answer:
     """
 
     id: str
-    outcome: Outcome
+    outcome: SolverOutcome
     core: tuple[str, ...] = ()
     seconds: float = 0.0
     attempt: int = -1
     reason: str = ""
 
 
-def solve(batch: Batch) -> list[Answer]:
+def solve(batch: Batch) -> list[SolverAnswer]:
     """Answer the questions of ``batch`` in order."""
     return [_answer(batch, question) for question in batch.questions]
 
 
-def _answer(batch: Batch, question: Question) -> Answer:
+def _answer(batch: Batch, question: Question) -> SolverAnswer:
     started = time.perf_counter()
-    outcome, reason, attempt = Outcome.UNKNOWN, "nothing was tried", -1
+    outcome, reason, attempt = SolverOutcome.UNKNOWN, "nothing was tried", -1
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
         outcome, core, reason = _attempt(batch, question, names)
-        if outcome is Outcome.PROVED:
+        if outcome is SolverOutcome.PROVED:
             break
-    if batch.minimise and outcome is Outcome.PROVED:
+    if batch.minimise and outcome is SolverOutcome.PROVED:
         core = _without_the_avoidable(batch, question, core)
-    return Answer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
+    return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
 
 
-def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> tuple[Outcome, tuple[str, ...], str]:
+def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> tuple[SolverOutcome, tuple[str, ...], str]:
     own = {said.name: said for said in question.own}
     statements = (*(own.get(name) or batch.hypotheses[name] for name in names), question.goal)
     return ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
@@ -104,12 +104,12 @@ def _without_the_avoidable(batch: Batch, question: Question, core: tuple[str, ..
         if name in core:
             fewer = tuple(other for other in every if other != name)
             outcome, found, _ = _attempt(batch, question, fewer)
-            if outcome is Outcome.PROVED:
+            if outcome is SolverOutcome.PROVED:
                 core, every = found, fewer
     return core
 
 
-def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tuple[Outcome, tuple[str, ...], str]:
+def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tuple[SolverOutcome, tuple[str, ...], str]:
     """Ask Z3 whether the assertions of ``text`` contradict one another.
 
     Returns:
@@ -126,10 +126,10 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tupl
     result = solver.check()
     if result == z3.unsat:
         core = tuple(sorted(str(name.decl().name()) for name in solver.unsat_core()))
-        return Outcome.PROVED, tuple(name for name in core if name != "goal"), ""
+        return SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
     if result == z3.sat:
-        return Outcome.REFUTED, (), ""
-    return Outcome.UNKNOWN, (), str(solver.reason_unknown())
+        return SolverOutcome.REFUTED, (), ""
+    return SolverOutcome.UNKNOWN, (), str(solver.reason_unknown())
 
 
 def solver_version() -> str:

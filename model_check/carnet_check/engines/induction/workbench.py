@@ -17,7 +17,7 @@ from carnet_check.engines.induction.counterexample import counterexample
 from carnet_check.engines.induction.hints import hints_from, place_of, save_hints
 from carnet_check.engines.induction.induction import fewest_axioms_first, prove
 from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Answer, Outcome
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, SolverAnswer, SolverOutcome
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.loading.families import load
 from carnet_spec.language import Protocol, Threat
@@ -97,7 +97,7 @@ def _report(result: ProofResult, options: argparse.Namespace) -> None:
         _say(f"  {answer.seconds:7.3f} s  {answer.id} (attempt {answer.attempt})")
     for answer in result.failed[: options.cti]:
         found = None
-        if answer.outcome is Outcome.REFUTED:
+        if answer.outcome is SolverOutcome.REFUTED:
             found = counterexample(result.obligations[answer.id])
         _say("")
         _say(found.text() if found else f"{answer.id}: {answer.outcome}, no state found")
@@ -116,12 +116,12 @@ def _summary(result: ProofResult) -> None:
         _matrix(result.failed)
 
 
-def _matrix(failed: Sequence[Answer]) -> None:
+def _matrix(failed: Sequence[SolverAnswer]) -> None:
     """Print the failing steps of each invariant on one line."""
     of: dict[str, list[str]] = {}
     for answer in failed:
         *step, invariant = answer.id.split("/")
-        mark = "" if answer.outcome is Outcome.REFUTED else f" ({answer.outcome}: {answer.reason})"
+        mark = "" if answer.outcome is SolverOutcome.REFUTED else f" ({answer.outcome}: {answer.reason})"
         of.setdefault(invariant, []).append(step[-1] + mark)
     width = max(len(invariant) for invariant in of)
     for invariant, steps in of.items():
@@ -141,7 +141,7 @@ def _claims(result: ProofResult) -> None:
                 _say(f"  {what}: {', '.join(listed)}")
 
 
-def _progress(done: int, total: int, _answer: Answer) -> None:
+def _progress(done: int, total: int, _answer: SolverAnswer) -> None:
     sys.stderr.write(f"\r{done}/{total} " if done < total else "\r" + " " * 20 + "\r")
     sys.stderr.flush()
 

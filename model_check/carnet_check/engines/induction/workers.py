@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from carnet_check.engines.induction.solving import Answer, Batch, Outcome, solve
+from carnet_check.engines.induction.solving import Batch, SolverAnswer, SolverOutcome, solve
 from carnet_command.interrupts import held_back
 from carnet_command.processes import isolated_spawn
 
@@ -25,7 +25,7 @@ PATIENCE = 120.0
 """Seconds after which a worker counts as stuck."""
 
 
-Solver = Callable[[Batch], list[Answer]]
+Solver = Callable[[Batch], list[SolverAnswer]]
 """What a worker runs; a function that a fresh process can import."""
 
 
@@ -58,7 +58,7 @@ class Workers:
         self._pool.join()
         self._pool = None
 
-    def answers(self, batch: Batch) -> Iterator[Answer]:
+    def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
         """Yield the answers to the questions of ``batch``, as they come."""
         if self.jobs == 1:
             for question in batch.questions:
@@ -75,16 +75,16 @@ class Workers:
             for single, future in self._scheduled(_split(part, 1)):
                 (question,) = single.questions
                 reason = f"the solver did not come back within {self._patience:g} s"
-                yield from _result(future) or [Answer(question.id, Outcome.UNKNOWN, reason=reason)]
+                yield from _result(future) or [SolverAnswer(question.id, SolverOutcome.UNKNOWN, reason=reason)]
 
     def _batch_size(self, batch: Batch) -> int:
         """Give every worker several tasks, so that a slow one does not keep the others waiting for long."""
         return max(1, min(BATCH, len(batch.questions) // (4 * self.jobs)))
 
-    def _scheduled(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Future[list[Answer]]]]:
+    def _scheduled(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Future[list[SolverAnswer]]]]:
         pool = self._started()
         with held_back():
-            tasks: dict[Future[list[Answer]], Batch] = {
+            tasks: dict[Future[list[SolverAnswer]], Batch] = {
                 pool.schedule(self._solve, args=(batch,), timeout=self._patience): batch for batch in batches
             }
         for future in as_completed(tasks):
@@ -103,7 +103,7 @@ def _split(batch: Batch, size: int) -> list[Batch]:
     return [replace(batch, questions=questions[start : start + size]) for start in range(0, len(questions), size)]
 
 
-def _result(future: Future[list[Answer]]) -> list[Answer] | None:
+def _result(future: Future[list[SolverAnswer]]) -> list[SolverAnswer] | None:
     """Return the answers, or nothing if the worker was killed or died."""
     from pebble import ProcessExpired
 

@@ -200,6 +200,7 @@ def test_other_packages_find_the_checker_by_its_entry_point(tmp_path: Path) -> N
         "conforms": True,
         "events": len(STEPS),
         "first_divergence": None,
+        "ignored": 0,
         "protocol": "gpu-travelling",
         "variant": "engine-per-holder",
         "without": [],

@@ -79,7 +79,6 @@ def _say(text: str, on_standard_error: bool) -> None:
 
 
 def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> None:
-    verdicts = {True: "yes", False: "no", None: "not judged: no checker is installed"}
     loss = fields["loss"]
     where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
     say(f"hand-offs    {fields['handoffs']:,} in {where}")
@@ -89,5 +88,13 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
     say(f"model        SHA-384 {fields['model'][:32]}…")
     say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
-    say(f"conforms     {verdicts[fields['conforms']]}")
+    say(f"conforms     {_verdict(fields)}")
     say(f"rerun        {rerun}")
+
+
+def _verdict(fields: dict[str, Any]) -> str:
+    """Say whether the run conforms, under which threat model, and what that threat model leaves unchecked."""
+    if fields["conforms"] is None:
+        return "not judged: no checker is installed"
+    ignored = f"; {counted(fields['ignored'], 'event')} of corrupt parties ignored" if fields["ignored"] else ""
+    return f"{'yes' if fields['conforms'] else 'no'}, under {fields['threat']}{ignored}"

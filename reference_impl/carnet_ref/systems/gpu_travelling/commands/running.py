@@ -8,7 +8,7 @@ import secrets
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -102,10 +102,10 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a run; ``conforms`` is ``None`` where nobody is installed to judge its steps."""
+    """The outcome of a run; ``judged`` is what the checker says of its trace, nothing where none is installed."""
 
     plan: RunRequest
-    conforms: bool | None
+    judged: Mapping[str, Any]
     lines: list[str]
     losses: tuple[float, ...]
     provisioned: int
@@ -121,7 +121,9 @@ class Result:
             "rounds": self.plan.rounds,
             "bytes_provisioned": self.provisioned,
             "trace": str(self.plan.trace) if self.plan.trace else None,
-            "conforms": self.conforms,
+            "conforms": self.judged.get("conforms"),
+            "threat": self.judged.get("threat"),
+            "ignored": self.judged.get("ignored"),
             "loss": list(self.losses),
             "model": self.model,
             "events": len(self.lines),
@@ -165,9 +167,9 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
         write_trace(folder / "trace", header, lines)
-        conforms = _conforms(folder / "trace")
+        judged = _judged(folder / "trace")
         losses = tuple(outcome["losses"])
-        return Result(plan, conforms, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
+        return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
 
 
 @contextlib.contextmanager
@@ -187,11 +189,12 @@ def _stoppable(plan: RunRequest) -> Iterator[None]:
         raise InterruptedRunError(f"interrupted: {left}") from None
 
 
-def _conforms(trace: Path) -> bool | None:
-    """Return whether the trace is a run of the specification, or ``None`` where nobody is installed to say."""
+def _judged(trace: Path) -> Mapping[str, Any]:
+    """Return whether the trace is a run of the specification, and under which threat model, if a checker is there."""
     for entry in entry_points(group=CONFORM):
-        return bool(entry.load()(trace)["conforms"])
-    return None
+        judged: Mapping[str, Any] = entry.load()(trace)
+        return judged
+    return {}
 
 
 def _check_files(plan: RunRequest, deployment: Deployment) -> None:

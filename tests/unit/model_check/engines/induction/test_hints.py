@@ -8,22 +8,24 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.induction import hints
-from carnet_check.engines.induction.solving import Answer, Outcome
+from carnet_check.engines.induction.solving import SolverAnswer, SolverOutcome
 from tests.unit.model_check.engines.induction.lessons import draft
 
 KNOWN = {"step/a/x": ("inv:x", "guard:g"), "init/x": (), "step/b/x": ("inv:x",)}
 
 
-def _answer(id: str, core: tuple[str, ...], attempt: int = 0, outcome: Outcome = Outcome.PROVED) -> Answer:
-    return Answer(id, outcome, core, attempt=attempt)
+def _answer(
+    id: str, core: tuple[str, ...], attempt: int = 0, outcome: SolverOutcome = SolverOutcome.PROVED
+) -> SolverAnswer:
+    return SolverAnswer(id, outcome, core, attempt=attempt)
 
 
 def test_only_proofs_by_the_solver_are_remembered_and_the_first_of_each() -> None:
     answers = [
         _answer("one", ("inv:x",)),
         _answer("one", ("inv:y",)),
-        _answer("refuted", (), outcome=Outcome.REFUTED),
-        _answer("unknown", (), outcome=Outcome.UNKNOWN),
+        _answer("refuted", (), outcome=SolverOutcome.REFUTED),
+        _answer("unknown", (), outcome=SolverOutcome.UNKNOWN),
         _answer("on sight", (), attempt=-1),
     ]
     assert hints.hints_from(answers) == {"one": ("inv:x",)}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import Outcome, ProofResult, Workers, hints, houdini, prove, prove_claims
+from carnet_check.engines.induction import ProofResult, SolverOutcome, Workers, hints, houdini, prove, prove_claims
 from carnet_check.engines.induction.induction import answers_to
-from carnet_check.engines.induction.solving import Answer, Batch, solve
+from carnet_check.engines.induction.solving import Batch, SolverAnswer, solve
 from carnet_check.engines.induction.workers import Solver
 from carnet_spec.language import Claim, Invariant, Protocol
 from carnet_spec.language.terms import FALSE
@@ -40,9 +40,9 @@ def test_an_update_that_a_proof_needs_makes_its_defence_needed(general: ProofRes
 
 def test_a_wrong_claim_is_refuted_and_spoils_no_other(general: ProofResult) -> None:
     wrong = general.claim("wrong")
-    assert wrong.outcome is Outcome.UNKNOWN, "a failed induction refutes no claim"
+    assert wrong.outcome is SolverOutcome.UNKNOWN, "a failed induction refutes no claim"
     assert wrong.missing == ("step/learn/wrong",)
-    assert [answer.outcome for answer in general.failed] == [Outcome.REFUTED]
+    assert [answer.outcome for answer in general.failed] == [SolverOutcome.REFUTED]
     assert general.claim("secrecy").proved
 
 
@@ -62,7 +62,7 @@ def test_an_exhausted_budget_is_unknown_and_never_a_proof() -> None:
     result = prove(LESSON, jobs=1, rlimit=1)
     asked = [answer for answer in result.answers.values() if answer.attempt >= 0]
     assert asked
-    assert {answer.outcome for answer in asked} == {Outcome.UNKNOWN}
+    assert {answer.outcome for answer in asked} == {SolverOutcome.UNKNOWN}
     assert not any(result.claim(claim.name).proved for claim in LESSON.claims if claim.name != "no-blame")
 
 
@@ -76,13 +76,13 @@ def test_worker_processes_give_the_same_answers(general: ProofResult) -> None:
     assert _without_times(result) == _without_times(general)
 
 
-def _stuck_at_one(batch: Batch) -> list[Answer]:
+def _stuck_at_one(batch: Batch) -> list[SolverAnswer]:
     while any(question.id == "step/learn/secrecy" for question in batch.questions):
         time.sleep(1)
     return solve(batch)
 
 
-def _dead_at_one(batch: Batch) -> list[Answer]:
+def _dead_at_one(batch: Batch) -> list[SolverAnswer]:
     if any(question.id == "step/learn/secrecy" for question in batch.questions):
         os._exit(1)
     return solve(batch)
@@ -96,7 +96,7 @@ def test_a_lost_worker_leaves_its_one_obligation_unknown(
     with Workers(2, patience=1.5, solver=misbehaving) as workers:
         result = prove(LESSON, workers=workers)
     lost = result.answers["step/learn/secrecy"]
-    assert lost.outcome is Outcome.UNKNOWN
+    assert lost.outcome is SolverOutcome.UNKNOWN
     assert "did not come back" in lost.reason
     assert not result.claim("secrecy").proved
     others = [id for id in general.answers if id != lost.id]
@@ -134,7 +134,7 @@ def test_nothing_is_taken_over_from_a_proof_about_other_formulas(general: ProofR
 
 
 def test_the_general_proof_says_nothing_about_a_claim_limited_to_a_threat_model(general: ProofResult) -> None:
-    assert general.claim("no-blame").outcome is Outcome.UNKNOWN
+    assert general.claim("no-blame").outcome is SolverOutcome.UNKNOWN
     assert "every threat model" in general.claim("no-blame").reason
 
 
@@ -177,7 +177,7 @@ def test_the_search_stops_when_the_wanted_claims_have_fallen() -> None:
 
 def test_a_claim_under_another_threat_model_is_not_proved_by_looking_away() -> None:
     found = houdini(LESSON, LESSON.threat("anyone"), jobs=1, claims=["no-blame"])
-    assert found.claim("no-blame").outcome is Outcome.UNKNOWN
+    assert found.claim("no-blame").outcome is SolverOutcome.UNKNOWN
 
 
 def test_what_survives_is_a_proof_by_itself(general: ProofResult) -> None:
@@ -222,7 +222,7 @@ def test_a_protocol_without_hints_has_none() -> None:
     assert hints.load_hints(LESSON) == {}
 
 
-def _without_times(result: ProofResult) -> dict[str, Answer]:
+def _without_times(result: ProofResult) -> dict[str, SolverAnswer]:
     return {id: replace(answer, seconds=0.0) for id, answer in result.answers.items()}
 
 
@@ -232,4 +232,4 @@ def test_hypotheses_come_from_the_system_that_is_asked_about(general: ProofResul
     (secrecy,) = [each for each in general.obligations.values() if each.id == "step/learn/secrecy"]
     with Workers(1) as workers:
         (answer,) = answers_to([secrecy], bare, {}, 1_000_000, workers)
-    assert answer.outcome is Outcome.REFUTED
+    assert answer.outcome is SolverOutcome.REFUTED

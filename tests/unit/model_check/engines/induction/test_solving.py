@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.engines.induction.solving import Batch, Outcome, Question, ask, solve, solver_version
+from carnet_check.engines.induction.solving import Batch, Question, SolverOutcome, ask, solve, solver_version
 from carnet_check.exports.smtlib import Declarations, Statement, statement
 from carnet_spec.language import Formula
 from tests.unit.model_check.small import first, second, third
@@ -31,28 +31,28 @@ EVERY = ("inv:one", "inv:both")
 
 def test_a_contradiction_is_a_proof_and_names_what_it_used() -> None:
     (answer,) = solve(_batch(second, EVERY))
-    assert (answer.outcome, answer.core, answer.attempt) == (Outcome.PROVED, ("inv:both",), 0)
+    assert (answer.outcome, answer.core, answer.attempt) == (SolverOutcome.PROVED, ("inv:both",), 0)
 
 
 def test_a_model_is_a_refutation_and_has_no_core() -> None:
     (answer,) = solve(_batch(third, EVERY))
-    assert (answer.outcome, answer.core) == (Outcome.REFUTED, ())
+    assert (answer.outcome, answer.core) == (SolverOutcome.REFUTED, ())
 
 
 def test_too_few_hypotheses_refute_nothing_as_long_as_an_attempt_is_left() -> None:
     (answer,) = solve(_batch(second, ("inv:one",), (), EVERY))
-    assert (answer.outcome, answer.attempt) == (Outcome.PROVED, 2)
+    assert (answer.outcome, answer.attempt) == (SolverOutcome.PROVED, 2)
 
 
 def test_a_proof_from_few_hypotheses_is_a_proof_and_no_more_are_tried() -> None:
     (answer,) = solve(_batch(first, ("inv:one",), ("no such hypothesis",)))
-    assert (answer.outcome, answer.attempt, answer.core) == (Outcome.PROVED, 0, ("inv:one",))
+    assert (answer.outcome, answer.attempt, answer.core) == (SolverOutcome.PROVED, 0, ("inv:one",))
 
 
 def test_an_obligations_own_hypotheses_take_part_where_they_are_named() -> None:
     assert [solve(_batch(~third, names))[0].outcome for names in (("guard:own",), EVERY)] == [
-        Outcome.PROVED,
-        Outcome.REFUTED,
+        SolverOutcome.PROVED,
+        SolverOutcome.REFUTED,
     ]
 
 
@@ -60,12 +60,12 @@ def test_a_core_does_without_what_is_to_be_avoided_if_that_is_possible() -> None
     (avoided,) = solve(_batch(first, EVERY, avoid=("inv:both",), minimise=True))
     assert avoided.core == ("inv:one",)
     (needed,) = solve(_batch(second, EVERY, avoid=("inv:both",), minimise=True))
-    assert (needed.outcome, needed.core) == (Outcome.PROVED, ("inv:both",))
+    assert (needed.outcome, needed.core) == (SolverOutcome.PROVED, ("inv:both",))
 
 
 def test_without_an_attempt_nothing_is_known() -> None:
     (answer,) = solve(_batch(first))
-    assert (answer.outcome, answer.reason) == (Outcome.UNKNOWN, "nothing was tried")
+    assert (answer.outcome, answer.reason) == (SolverOutcome.UNKNOWN, "nothing was tried")
 
 
 def test_questions_are_answered_in_order_and_know_nothing_of_each_other() -> None:
@@ -73,15 +73,15 @@ def test_questions_are_answered_in_order_and_know_nothing_of_each_other() -> Non
     harmless = Question("other", _said("goal", first), (), ((),))
     answers = solve(Batch(DECLARED, {}, (contradictory, harmless, contradictory)))
     assert [(answer.id, answer.outcome) for answer in answers] == [
-        ("one", Outcome.PROVED),
-        ("other", Outcome.REFUTED),
-        ("one", Outcome.PROVED),
+        ("one", SolverOutcome.PROVED),
+        ("other", SolverOutcome.REFUTED),
+        ("one", SolverOutcome.PROVED),
     ]
 
 
 def test_the_goal_is_in_no_core() -> None:
     outcome, core, _ = ask("(declare-fun p () Bool)\n(assert (! p :named goal))\n(assert (! (not p) :named |h|))")
-    assert (outcome, core) == (Outcome.PROVED, ("h",))
+    assert (outcome, core) == (SolverOutcome.PROVED, ("h",))
 
 
 def test_the_solver_says_which_one_it_is() -> None:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from carnet_check.engines.induction.solving import Answer, Batch, Outcome, Question
+from carnet_check.engines.induction.solving import Batch, Question, SolverAnswer, SolverOutcome
 from carnet_check.engines.induction.workers import BATCH, Workers
 from carnet_check.exports.smtlib import Declarations, statement
 from tests.unit.model_check.small import first
@@ -18,10 +18,10 @@ def _batch(count: int) -> Batch:
     return Batch(Declarations(), {}, tuple(Question(f"q{number}", GOAL, (), ()) for number in range(count)))
 
 
-def _told(batch: Batch) -> list[Answer]:
+def _told(batch: Batch) -> list[SolverAnswer]:
     """Answer each question with the process that was asked and how many were asked at once."""
     reason = f"{os.getpid()} {len(batch.questions)}"
-    return [Answer(question.id, Outcome.UNKNOWN, reason=reason) for question in batch.questions]
+    return [SolverAnswer(question.id, SolverOutcome.UNKNOWN, reason=reason) for question in batch.questions]
 
 
 def test_one_job_stays_in_this_process_and_asks_one_by_one() -> None:
