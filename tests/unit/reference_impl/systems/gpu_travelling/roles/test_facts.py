@@ -193,6 +193,15 @@ def test_an_acknowledgement_has_to_say_the_right_thing(epoch: int, live: int) ->
         facts.rotated(ours, new.seal(encode(Rotated(epoch, live))), CHECKS)
 
 
+@pytest.mark.parametrize("reply", [Fenced(), Scrubbed(0)], ids=["a fence", "a scrub"])
+def test_another_reply_under_the_new_key_acknowledges_no_rotation(reply: Reply) -> None:
+    ours, gpu = link()
+    new = device(gpu.follow(ours.draw("alice", draws("order"))))
+    with pytest.raises(ProtocolError, match=rf"expected Rotated, found {type(reply).__name__} \(REQ-KEY-05\)"):
+        facts.rotated(ours, new.seal(encode(reply)), CHECKS)
+    assert ours.keys.epoch == 0, "the link keeps its key"
+
+
 def test_scrub_and_fence_are_not_each_other() -> None:
     ours, gpu = link()
     with pytest.raises(ProtocolError, match=r"expected Scrubbed, found Fenced \(REQ-SCRUB-03\)"):
