@@ -28,12 +28,14 @@ from carnet_check.loading.importing import (
     module_at,
     module_named,
 )
+from carnet_check.loading.sizes import Watched, named_sizes
 from carnet_spec.language import (
     Draft,
     Family,
     Instance,
     Profile,
     Protocol,
+    Scale,
     SpecificationError,
     Variant,
 )
@@ -112,10 +114,10 @@ class Source:
         """Build the instance of a profile, with the profile's adversary budget.
 
         Raises:
-            UsageError: the sizes make no instance.
+            UsageError: the sizes make no instance, or the family has no size of that name.
         """
         try:
-            instance = self.family.instance(protocol, threat, profile.scale)
+            instance = self._built(protocol, threat, profile.scale)
             instance.check(protocol)
             self._require_known(instance, protocol)
         except SpecificationError as error:
@@ -127,6 +129,19 @@ class Source:
         except Exception as error:
             raise broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
+
+    def _built(self, protocol: Protocol, threat: str, scale: Scale) -> Instance:
+        """Call the family's own function, which may refuse a size; then refuse one that it never looks up."""
+        named = named_sizes(self.family)
+        if named.keys() >= scale.keys():
+            return self.family.instance(protocol, threat, scale)
+        watched = Watched(scale)
+        instance = self.family.instance(protocol, threat, watched)
+        known = named | watched.looked_up
+        for name in scale:
+            if name not in known:
+                raise UsageError(unknown("size", name, self.family.id, known))
+        return instance
 
     def _require_known(self, instance: Instance, protocol: Protocol) -> None:
         """Refuse facts about what no variant speaks of: a misspelt relation would hold nowhere without a word."""
