@@ -128,3 +128,10 @@ def test_two_packages_cannot_register_one_id(tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(str(_register(tmp_path, "gpu-travelling", ADDRESS)))
     with pytest.raises(SpecificationError, match="protocol 'gpu-travelling' is registered twice, as carnet_spec"):
         registered()
+
+
+def test_an_id_that_the_family_does_not_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(_register(tmp_path, "open-letter", ADDRESS)))
+    said = rf"^protocol 'open-letter' \({ADDRESS}\) is a family whose id is '{TOY}': register it as '{TOY}'$"
+    with pytest.raises(InvalidSpecificationError, match=said):
+        load("open-letter")

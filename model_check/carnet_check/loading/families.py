@@ -215,10 +215,7 @@ def load(reference: str) -> Source:
     """
     known = known_protocols()
     if reference in known:
-        module, _, attribute = known[reference].partition(":")
-        with importing(reference):
-            imported = importlib.import_module(module)
-        return Source(reference, _family_in(imported, attribute, reference), reference)
+        return Source(reference, _registered(reference, known[reference]), reference)
     path, _, name = reference.partition(":")
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
@@ -235,6 +232,19 @@ def load(reference: str) -> Source:
 def registered_families() -> list[Family]:
     """Return every registered family."""
     return [load(reference).family for reference in known_protocols()]
+
+
+def _registered(id: str, target: str) -> Family:
+    """Import the family that is registered under an id, and refuse one that has another."""
+    module, _, attribute = target.partition(":")
+    with importing(id):
+        imported = importlib.import_module(module)
+    family = _family_in(imported, attribute, id)
+    if family.id != id:
+        raise InvalidSpecificationError(
+            f"protocol '{id}' ({target}) is a family whose id is '{family.id}': register it as '{family.id}'"
+        )
+    return family
 
 
 # -- what a module may name -----------------------------------------------------------------------
