@@ -6,6 +6,7 @@ returns one, so that a first file can be checked before anything is registered.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -230,21 +231,34 @@ def load(reference: str) -> Source:
 
 
 def registered_families() -> list[Family]:
-    """Return every registered family."""
-    return [load(reference).family for reference in known_protocols()]
+    """Return every registered family that can be loaded: a command about one needs none of the others."""
+    found = []
+    for reference in known_protocols():
+        with contextlib.suppress(CarnetError):  # a command about this one says what is wrong with it
+            found.append(load(reference).family)
+    return found
 
 
 def _registered(id: str, target: str) -> Family:
     """Import the family that is registered under an id, and refuse one that has another."""
     module, _, attribute = target.partition(":")
-    with importing(id):
-        imported = importlib.import_module(module)
-    family = _family_in(imported, attribute, id)
+    try:
+        family = _family_in(_installed(module, id), attribute, id)
+    except CarnetError as error:
+        raise InvalidSpecificationError(f"protocol '{id}' ({target}) cannot be imported: {error}") from error
     if family.id != id:
         raise InvalidSpecificationError(
             f"protocol '{id}' ({target}) is a family whose id is '{family.id}': register it as '{family.id}'"
         )
     return family
+
+
+def _installed(module: str, id: str) -> ModuleType:
+    with importing(id):
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise InvalidSpecificationError(str(error)) from error
 
 
 # -- what a module may name -----------------------------------------------------------------------
