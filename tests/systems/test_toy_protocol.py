@@ -19,6 +19,7 @@ from carnet_spec.protocols.registry import ENTRY_POINTS, OWN, registered
 from docs._ext.carnet_pages import is_implemented, registered_families, specification
 from docs._ext.carnet_pages.assurance import assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, read
+from tests.unit.model_check import command
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -145,3 +146,61 @@ def test_two_packages_cannot_register_one_id(tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(str(_register(tmp_path, "gpu-travelling", ADDRESS)))
     with pytest.raises(SpecificationError, match="protocol 'gpu-travelling' is registered twice, as carnet_spec"):
         registered()
+
+
+def test_an_id_that_the_family_does_not_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(_register(tmp_path, "open-letter", ADDRESS)))
+    said = rf"^protocol 'open-letter' \({ADDRESS}\) is a family whose id is '{TOY}': register it as '{TOY}'$"
+    with pytest.raises(InvalidSpecificationError, match=said):
+        load("open-letter")
+
+
+MISSING = "no_such_package.letters:FAMILY"
+BROKEN = {
+    "a module that does not exist": (MISSING, "No module named 'no_such_package'"),
+    "a module that raises an error": ("raises_an_error:FAMILY", "raises_an_error.py:1: ZeroDivisionError"),
+    "a name that does not exist": ("tests.systems.toy_protocol:NOTHING", "the module has no 'NOTHING'"),
+}
+
+
+@pytest.fixture
+def broken(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Register a protocol that cannot be imported, and return what an error says of it first."""
+    address = getattr(request, "param", MISSING)
+    (tmp_path / "raises_an_error.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(_register(tmp_path, "broken", address)))
+    return f"protocol 'broken' ({address}) cannot be imported: "
+
+
+@pytest.mark.parametrize(("broken", "why"), BROKEN.values(), ids=BROKEN, indirect=["broken"])
+def test_a_broken_registration_is_named_with_its_target(broken: str, why: str) -> None:
+    with pytest.raises(InvalidSpecificationError) as refused:
+        load("broken")
+    assert str(refused.value).startswith(broken)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["explain", "fence"], ["explore", "broken"], ["verify", "broken"]])
+def test_a_command_that_needs_a_broken_protocol_says_so_in_one_line(broken: str, arguments: list[str]) -> None:
+    ran = command.carnet(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"carnet: {broken}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list", "gpu-travelling"],
+        ["explain", "fence", "--protocol", "gpu-travelling"],
+        ["explore", "--help"],
+        ["explore", command.TOY],
+        ["explore", "gpu-travelling", "--holders", "1", "--max-states", "10"],
+    ],
+    ids=["list", "explain", "help", "explore a file", "explore by id"],
+)
+def test_a_broken_protocol_is_in_nobody_elses_way(broken: str, arguments: list[str]) -> None:
+    ran = command.carnet(*arguments)
+    assert ran.code == (3 if "--max-states" in arguments else 0)
+    assert ran.out
+    assert broken not in ran.err

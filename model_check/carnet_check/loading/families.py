@@ -6,6 +6,7 @@ returns one, so that a first file can be checked before anything is registered.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -28,12 +29,14 @@ from carnet_check.loading.importing import (
     module_at,
     module_named,
 )
+from carnet_check.loading.sizes import Watched, named_sizes
 from carnet_spec.language import (
     Draft,
     Family,
     Instance,
     Profile,
     Protocol,
+    Scale,
     SpecificationError,
     Variant,
 )
@@ -112,10 +115,10 @@ class Source:
         """Build the instance of a profile, with the profile's adversary budget.
 
         Raises:
-            UsageError: the sizes make no instance.
+            UsageError: the sizes make no instance, or the family has no size of that name.
         """
         try:
-            instance = self.family.instance(protocol, threat, profile.scale)
+            instance = self._built(protocol, threat, profile.scale)
             instance.check(protocol)
             self._require_known(instance, protocol)
         except SpecificationError as error:
@@ -127,6 +130,19 @@ class Source:
         except Exception as error:
             raise broken(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
+
+    def _built(self, protocol: Protocol, threat: str, scale: Scale) -> Instance:
+        """Call the family's own function, which may refuse a size; then refuse one that it never looks up."""
+        named = named_sizes(self.family)
+        if named.keys() >= scale.keys():
+            return self.family.instance(protocol, threat, scale)
+        watched = Watched(scale)
+        instance = self.family.instance(protocol, threat, watched)
+        known = named | watched.looked_up
+        for name in scale:
+            if name not in known:
+                raise UsageError(unknown("size", name, self.family.id, known))
+        return instance
 
     def _require_known(self, instance: Instance, protocol: Protocol) -> None:
         """Refuse facts about what no variant speaks of: a misspelt relation would hold nowhere without a word."""
@@ -200,10 +216,7 @@ def load(reference: str) -> Source:
     """
     known = known_protocols()
     if reference in known:
-        module, _, attribute = known[reference].partition(":")
-        with importing(reference):
-            imported = importlib.import_module(module)
-        return Source(reference, _family_in(imported, attribute, reference), reference)
+        return Source(reference, _registered(reference, known[reference]), reference)
     path, _, name = reference.partition(":")
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
@@ -218,8 +231,34 @@ def load(reference: str) -> Source:
 
 
 def registered_families() -> list[Family]:
-    """Return every registered family."""
-    return [load(reference).family for reference in known_protocols()]
+    """Return every registered family that can be loaded: a command about one needs none of the others."""
+    found = []
+    for reference in known_protocols():
+        with contextlib.suppress(CarnetError):  # a command about this one says what is wrong with it
+            found.append(load(reference).family)
+    return found
+
+
+def _registered(id: str, target: str) -> Family:
+    """Import the family that is registered under an id, and refuse one that has another."""
+    module, _, attribute = target.partition(":")
+    try:
+        family = _family_in(_installed(module, id), attribute, id)
+    except CarnetError as error:
+        raise InvalidSpecificationError(f"protocol '{id}' ({target}) cannot be imported: {error}") from error
+    if family.id != id:
+        raise InvalidSpecificationError(
+            f"protocol '{id}' ({target}) is a family whose id is '{family.id}': register it as '{family.id}'"
+        )
+    return family
+
+
+def _installed(module: str, id: str) -> ModuleType:
+    with importing(id):
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise InvalidSpecificationError(str(error)) from error
 
 
 # -- what a module may name -----------------------------------------------------------------------

@@ -39,3 +39,28 @@ def test_one_instance_serves_designs_without_a_symbol(variant: str) -> None:
         if defence.id not in source.protocol(variant).without:
             protocol = source.protocol(variant, (defence.id,))
             assert source.instance(protocol, "collusion", source.profile("tiny")).elements
+
+
+def test_a_size_that_only_the_function_knows_is_taken() -> None:
+    """A size with a default need not stand in any profile: the family's own function looks it up."""
+    source = load(TOY)
+
+    def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+        made = source.family.instance(protocol, threat, scale)
+        return replace(made, describes=f"{scale.get('spare', 1)} spare")
+
+    sized = replace(source, family=replace(source.family, instance=instance))
+    profile = sized.profile("tiny")
+    wider = replace(profile, scale={**profile.scale, "spare": 4})
+    assert sized.instance(sized.protocol(), "none", wider).describes == "4 spare"
+    stray = replace(profile, scale={**profile.scale, "spart": 4})
+    with pytest.raises(UsageError, match=r"^no size 'spart' in toy; did .* \(known: borrowers, spare\)$"):
+        sized.instance(sized.protocol(), "none", stray)
+
+
+def test_sizes_of_gpu_travelling_need_no_profile() -> None:
+    source = load("gpu-travelling")
+    profile = source.profile("tiny")
+    assert "slots" not in profile.scale
+    slots = source.instance(source.protocol(), "collusion", replace(profile, scale={**profile.scale, "slots": 7}))
+    assert len(slots.elements["Slot"]) == 7

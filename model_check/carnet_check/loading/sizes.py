@@ -1,0 +1,31 @@
+"""Which sizes a family knows: a size that none of its instances depends on would change nothing, without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from carnet_spec.language import Family, Scale
+
+
+class Watched(Mapping[str, int]):
+    """A scale that keeps the names of the sizes that were looked up in it."""
+
+    def __init__(self, scale: Scale) -> None:
+        self._scale = scale
+        self.looked_up: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> int:
+        self.looked_up[name] = None
+        return self._scale[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scale)
+
+    def __len__(self) -> int:
+        return len(self._scale)
+
+
+def named_sizes(family: Family) -> dict[str, None]:
+    """Return the sizes that the profiles, the hunts and the options of a family name, in order."""
+    profiles = (*family.profiles.values(), *family.hunts)
+    return dict.fromkeys((*(name for profile in profiles for name in profile.scale), *family.options))
