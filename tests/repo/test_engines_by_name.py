@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from carnet_check.cli import BUILT_IN, main
 from carnet_check.engines.registry import ENGINES
 
 CHECKER = Path(__file__).parents[2] / "model_check" / "carnet_check"
@@ -41,6 +43,15 @@ def _is_engine(module: str) -> bool:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(CHECKER).as_posix())
 def test_no_engine_is_known_by_name(file: Path) -> None:
     assert list(naming(file.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_no_command_describes_itself_by_an_engine(name: str) -> None:
+    """The options of a command list the engines that are registered; a sentence would list those of today."""
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert command.help
+    assert not NAMED.findall(command.help.lower())
 
 
 @pytest.mark.parametrize(

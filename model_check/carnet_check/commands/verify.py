@@ -104,8 +104,8 @@ def verify(
 ) -> int:
     """Establish or refute every claim of PROTOCOL, under every threat model it names.
 
-    Induction proves claims for any number of parties, keys and rounds; the explicit engine visits every state of small
-    instances, and shows the attack where a claim is expected to fall.
+    An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
+    Where a claim is expected to fall, an engine looks for the attack.
     """
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed

@@ -1,4 +1,4 @@
-"""The engines there are; adding one is one line here.
+"""The engines that Carnet runs; adding one is one line here.
 
 An engine is imported when it is asked for, so that ``carnet --help`` answers at once. The order is that of columns and
 rows in everything that is reported.
