@@ -8,7 +8,7 @@ reviewer's eye and refuse nothing; those of :data:`SOUNDNESS` mean that no engin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -121,8 +121,10 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
 
     A defence may be idle in some variants, but not in all.
     """
-    found = [Complaint("family", where, message) for where, message in _family(family)]
-    variants = {name: lint_draft(family.draft(name)) for name in family.variants}
+    drafts = {name: family.draft(name) for name in family.variants}
+    wholes = {name: draft.whole() for name, draft in drafts.items()}
+    found = [Complaint("family", where, message) for where, message in _family(family, wholes)]
+    variants = {name: lint_draft(draft) for name, draft in drafts.items()}
     seen: set[Complaint] = set()
     for name, complaints in variants.items():
         for complaint in complaints:
@@ -183,7 +185,7 @@ def _stratified(protocol: Protocol) -> Findings:
         )
 
 
-def _family(family: Family) -> Findings:
+def _family(family: Family, wholes: Mapping[str, Protocol]) -> Findings:
     for name in family.main:
         if name not in family.variants:
             yield family.id, f"main variant '{name}' is not declared: {one_of(family.variants)}"
@@ -191,8 +193,10 @@ def _family(family: Family) -> Findings:
         if variant.name != name:
             yield f"variant {name}", f"calls itself '{variant.name}': use one name"
     for finding in family.findings:
-        yield from _finding(family, finding.variant, finding.without, f"finding {finding.id}")
-        protocol = family.draft(finding.variant or family.main[0]).whole()
+        yield from _finding(family, wholes, finding.variant, finding.without, f"finding {finding.id}")
+        protocol = wholes.get(finding.variant or family.main[0])
+        if protocol is None:
+            continue
         for what, name, known in (
             ("threat model", finding.threat, {threat.id for threat in protocol.threats}),
             ("claim", finding.claim, {claim.name for claim in protocol.claims}),
@@ -200,19 +204,21 @@ def _family(family: Family) -> Findings:
             if name not in known:
                 yield f"finding {finding.id}", f"no {what} '{name}': {one_of(known)}"
     for name, variant in family.variants.items():
-        yield from _finding(family, name, variant.without, f"variant {name}")
-        for defence in family.draft(name).whole().defences:
+        yield from _finding(family, wholes, name, variant.without, f"variant {name}")
+        for defence in wholes[name].defences:
             if defence.base and defence.base not in family.variants:
                 why = f"no base variant '{defence.base}': {one_of(family.variants)}"
                 yield f"defence {defence.id}", why
 
 
-def _finding(family: Family, variant: str, without: tuple[str, ...], where: str) -> Findings:
+def _finding(
+    family: Family, wholes: Mapping[str, Protocol], variant: str, without: tuple[str, ...], where: str
+) -> Findings:
     name = variant or family.main[0]
     if name not in family.variants:
         yield where, f"no variant '{name}': {one_of(family.variants)}"
         return
-    known = {defence.id for defence in family.draft(name).whole().defences}
+    known = {defence.id for defence in wholes[name].defences}
     for id in without:
         if id not in known:
             yield where, f"no removable defence '{id}': {one_of(known)}"
