@@ -166,7 +166,8 @@ class AwaitKeyUpdateAck(_Asked):
         version, tag = self.layout.version, self.random(1)[0]
         verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
         state = becoming(AwaitNewKeyAck, self, session=self.session, request=verifying)
-        return replace(state, sending=self.sending.updated()).sealed(SPDM, verifying.encode())  # type: ignore[no-any-return]
+        moved: SessionStep = replace(state, sending=self.sending.updated()).sealed(SPDM, verifying.encode())
+        return moved
 
 
 @dataclass(frozen=True, slots=True)

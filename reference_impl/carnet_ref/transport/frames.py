@@ -39,7 +39,7 @@ class FrameKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message on its way; ``clock`` is the logical clock of whoever sent it."""
+    """One message on its way; ``clock`` is the sender's logical clock."""
 
     source: str
     target: str
@@ -89,7 +89,7 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Tell whoever watches what happened, in one line."""
+    """Tell the user what happened, in one line."""
 
     text: str
 
@@ -105,4 +105,4 @@ RoleEffect = Send | Note | Persist | Remark | Ended | Proceed
 
 
 class ProtocolError(Exception):
-    """A peer did not do what the protocol says; whoever sees it stops."""
+    """A peer did not do what the protocol says; the party that sees it stops."""

@@ -116,7 +116,7 @@ class Supervisor:
             return
 
     def poll(self) -> dict[str, Any] | None:
-        """Start again whoever died, and return the leader's last words once it has spoken them.
+        """Restart every process that died, and return the leader's last words once it has spoken them.
 
         Raises:
             ProcessError: somebody gave up, or died too often.
@@ -222,7 +222,7 @@ def _words(child: _Child) -> dict[str, Any]:
 def _hear(process: subprocess.Popen[str], said: queue.Queue[dict[str, Any]]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
-        with contextlib.suppress(json.JSONDecodeError):  # whoever is killed may leave half a line
+        with contextlib.suppress(json.JSONDecodeError):  # a process that is killed may leave half a line
             said.put(json.loads(line))
     said.put({})
 

@@ -6,7 +6,7 @@ from typing import Final
 
 ORCHESTRATOR: Final = "orchestrator"
 HOLDER: Final = "holder"
-"""How traces call whoever holds the GPU; on the wire, every holder has its own name."""
+"""What traces call the holder that has the GPU; on the wire, every holder has its own name."""
 GPU: Final = "gpu"
 FOR_JOURNEY: Final = b"before a journey"
 """The body of a request to reset the GPU because the key schedule asks for a new session before it travels."""

@@ -56,7 +56,7 @@ class Cases:
         self.tracked = tracked
 
     def of(self, action: Action) -> Iterator[Case]:
-        """Let each argument in turn be the fixed one; where phases change, let several be it."""
+        """Fix each argument in turn; where phases change, fix several at once."""
         if not self.domain:
             yield self._case(action, frozenset([()]))
             return

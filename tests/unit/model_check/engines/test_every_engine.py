@@ -159,7 +159,7 @@ def test_equal_tasks_have_equal_outcomes(engine: Engine) -> None:
     task = asked(TOY, engine).task
     first, heard = engine.run(task, Heard()), Heard()
     assert timeless(engine.run(task, heard)) == timeless(first)
-    assert heard.told, "whoever waits is told what goes on"
+    assert heard.told, "a listener is told what goes on"
 
 
 # -- budgets --------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def learn(step: Step, a: Party) -> None:
 
 
 def _judge() -> Interpreter:
-    """One corrupt party knows something from the start; whoever is seen is known."""
+    """One corrupt party knows something from the start; each party that is seen is known."""
     instance = Instance({"Party": ("p1", "p2")}, {"corrupt": frozenset({("p2",)})})
     return Interpreter(drafted(see, use, rules=(begin, learn)).protocol(), instance)
 

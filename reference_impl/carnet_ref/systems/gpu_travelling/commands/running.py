@@ -32,7 +32,7 @@ from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
 
 CONFORM = "carnet.conform"
-"""The entry-point group of whoever judges traces."""
+"""The entry-point group of packages that judge traces."""
 MOST_PROCESSES = 64
 """Holders at most that are processes of their own: each takes some 60 MB."""
 Say = Callable[[str], None]

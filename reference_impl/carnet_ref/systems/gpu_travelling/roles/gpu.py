@@ -1,4 +1,4 @@
-"""The GPU: one session at a time, obedient to whoever has the link; anything that does not verify is its end."""
+"""The GPU: one session at a time, obedient to any party that has the link; anything that does not verify is its end."""
 
 from __future__ import annotations
 

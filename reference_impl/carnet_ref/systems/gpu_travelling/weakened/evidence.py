@@ -13,7 +13,7 @@ from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 
 
 class TrustsAnyChain(GpuVerifier):
-    """A report and a session are taken from whoever has a chain, wherever it ends."""
+    """A report and a session are taken from any device with a chain, whatever root it ends in."""
 
     __slots__ = ()
 

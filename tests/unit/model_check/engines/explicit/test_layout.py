@@ -1,4 +1,4 @@
-"""Layout: the first state is 0, a place gets bits when it first changes, and whoever reads it is told."""
+"""Layout: the first state is 0, a place gets bits when it first changes, and its readers are told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU is taken back from whoever it was lent to, for the epoch that was lent, and from nobody else."""
+"""The GPU is taken back from the holder it was lent to, for the epoch that was lent, and from nobody else."""
 
 from __future__ import annotations
 
