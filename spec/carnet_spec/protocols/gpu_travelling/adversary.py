@@ -8,6 +8,8 @@ and GPUs are as real as anybody's.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.orders import stream
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     Agent,
@@ -15,7 +17,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Gpu,
     Key,
     Mode,
-    Phase,
     Session,
     Slot,
     answered,
@@ -28,7 +29,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     dataset,
     elsewhere,
     ends_at,
+    foreign,
+    forges_h2d,
     genuine,
+    heard,
     holds_model,
     in_session,
     in_slot,
@@ -45,16 +49,19 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     occupied,
     offer,
     owner,
-    phase,
     planted,
     platform,
     received,
     report,
+    resident,
     responder,
+    sealed,
     stale,
     stash,
     tampered,
+    traffic,
     transmitted,
+    uploaded,
     workspace,
 )
 
@@ -68,6 +75,7 @@ def specify_adversary(draft: Draft, *, confined: bool = False) -> None:
     if not confined:
         _moves_on_whole_gpu(draft)
     _moves_on_buffer(draft)
+    _moves_of_foreign_code(draft)
     _impersonation(draft)
     _shortcut_moves(draft)
 
@@ -78,7 +86,7 @@ def wipe(step: Step, gpu: Gpu) -> None:
     step.remove(in_session(gpu, step.each(Session)))
     for keys in (live_h2d, live_d2h, stale):
         step.remove(keys(gpu, step.each(Key)))
-    for counter in (received, transmitted):
+    for counter in (received, transmitted, heard):
         step.remove(counter(gpu, step.each(Key), step.each(Slot)))
     for memory in (buffer, workspace, stash):
         step.remove(memory(gpu, step.each(Data)))
@@ -87,8 +95,9 @@ def wipe(step: Step, gpu: Gpu) -> None:
 
 
 def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
-    """Whether corrupt ``x`` reaches the GPU's memory: it knows the live key and the bus leads there."""
-    return interferes & corrupt(x) & knows_h2d(x, key) & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
+    """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there."""
+    makes = knows_h2d(x, key) | forges_h2d(x, key)
+    return interferes & corrupt(x) & makes & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
 
 
 def _holds_gpu(gpu: Gpu) -> Formula:
@@ -118,9 +127,8 @@ def _platform_moves(draft: Draft) -> None:
         cost=1,
     )
     def rewire(step: Step, g: Gpu) -> None:
-        """Before a session any GPU can be put there; rerouting a live session only breaks it."""
+        """Any GPU can be put there, at any time."""
         step.given("power over it", interferes & corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
-        step.given("before a session", phase == Phase.SETUP, defence="fail-stop-on-reset")
         step.remove(in_slot(step.each(Gpu)), name="unplug")
         step.insert(in_slot(g), name="plug in")
 
@@ -234,6 +242,89 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         step.insert(planted(g))
 
 
+def _moves_of_foreign_code(draft: Draft) -> None:
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code on {g} alters the model.",
+        message="{g} -> {g}: code that is not the orchestrator's alters the model",
+        source=WHOLE_GPU,
+        cost=1,
+    )
+    def code_tampers(step: Step, g: Gpu) -> None:
+        """All of device memory is within reach of whatever runs on the device."""
+        step.given("runs", foreign(g))
+        step.insert(tampered(g))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code on {g} leaves {m} in buffer and workspace.",
+        message="{g} -> {g}: code that is not the orchestrator's writes {m}",
+        source=WHOLE_GPU,
+        cost=1,
+    )
+    def code_writes(step: Step, g: Gpu, m: Data) -> None:
+        """It leaves what it finds on the device, or what it was sent with, wherever it likes."""
+        step.given("runs", foreign(g))
+        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | resident(g, m) | stash(g, m)))
+        step.insert(buffer(g, m))
+        step.insert(workspace(g, m))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code on {g} overwrites {m} in the buffer.",
+        message="{g} -> {g}: code that is not the orchestrator's overwrites {m}",
+        source=WHOLE_GPU,
+        cost=1,
+    )
+    def code_erases(step: Step, g: Gpu, m: Data) -> None:
+        """What can be written can be overwritten."""
+        step.given("runs", foreign(g) & buffer(g, m))
+        step.remove(buffer(g, m))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code has {g} decrypt {m}, which {a} sent under {k}, to where no scrub looks.",
+        message="platform -> {g}: {m} sealed under {k}, elsewhere than to the buffer",
+        source="Carnet (a kernel uses the copy engines): no key is needed to use an engine, and none is read (A3)",
+        cost=1,
+    )
+    def code_diverts(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """A copy engine decrypts for whoever submits the copy."""
+        step.given("runs", foreign(g) & live_h2d(g, k))
+        step.given("carried", sealed(a, k, v, m) & (corrupt(platform) | (mux == a)))
+        step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
+        step.insert(received(g, k, v))
+        step.insert(stash(g, m))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code has {g} decrypt the upload of IV {v} under {k} to nowhere.",
+        message="orchestrator -> {g}: code under {k}, elsewhere than to code memory",
+        source="Carnet (a kernel uses the copy engines)",
+        cost=1,
+    )
+    def code_diverts_upload(step: Step, g: Gpu, k: Key, v: Slot) -> None:
+        """The counter passes the upload, and code memory stays as it was."""
+        step.given("runs", foreign(g) & live_h2d(g, k))
+        step.given("sent", uploaded(k, v))
+        step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
+        step.insert(received(g, k, v))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code has {g} send {m} home under {k}, IV {w}.",
+        message="{g} -> platform: {m}, under {k}, IV {w}",
+        source="Carnet (a kernel uses the copy engines)",
+        cost=1,
+    )
+    def code_sends(step: Step, g: Gpu, k: Key, w: Slot, m: Data) -> None:
+        """A copy engine encrypts for whoever submits the copy."""
+        step.given("runs", foreign(g))
+        step.given("has it", dataset(m) & (resident(g, m) | stash(g, m)))
+        stream(step, g, k, w)
+        step.insert(traffic(k, m))
+
+
 def _moves_on_buffer(draft: Draft) -> None:
     @draft.action(
         by=ADVERSARY,
@@ -247,6 +338,20 @@ def _moves_on_buffer(draft: Draft) -> None:
         step.given("access", reaches(x, g, k))
         step.given("its own data", dataset(m) & corrupt(data_owner(m)))
         step.insert(buffer(g, m))
+        step.insert(made_by(k, x))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="{x} overwrites {m} in the buffer of {g}, under {k}.",
+        message="{x} -> {g}: something over {m}, under {k}",
+        source="deck, How it works: Data Provisioning, by a corrupt holder",
+        cost=1,
+    )
+    def erase_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
+        """What can be written can be overwritten."""
+        step.given("access", reaches(x, g, k))
+        step.given("there", buffer(g, m))
+        step.remove(buffer(g, m))
         step.insert(made_by(k, x))
 
 

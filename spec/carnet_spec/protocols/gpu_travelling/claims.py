@@ -56,6 +56,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     planted,
     protected,
+    repeated,
     replayed,
     replied,
     resident,
@@ -65,6 +66,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     taken,
     tampered,
     the_model,
+    uploaded,
 )
 from carnet_spec.requirements import requirements
 
@@ -207,14 +209,15 @@ def _freshness(draft: Draft, made: Scope) -> None:
             lambda a, b, k, v, m, n: implies(sealed(a, k, v, m) & sealed(b, k, v, n), (a == b) & (m == n)),
             *(Agent, Agent, Key, Slot, Data, Data),
         )
+        both = forall(lambda a, k, v, m: ~(sealed(a, k, v, m) & uploaded(k, v)), *(Agent, Key, Slot, Data))
+        home = forall(lambda k, v: ~repeated(k, v), Key, Slot)
         orders = forall(
             lambda k, v, o, q: implies(ordered(k, v, o) & ordered(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        both = forall(lambda a, k, v, m, o: ~(sealed(a, k, v, m) & ordered(k, v, o)), *(Agent, Key, Slot, Data, Order))
-        replies = forall(
+        reports = forall(
             lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        return chunks & orders & both & replies
+        return chunks & both & home & orders & reports
 
     @draft.claim(
         name="no-replay",
@@ -337,9 +340,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
             *(Gpu, Key, Key),
         )
         made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
-        exclusive = forall(
-            lambda k, v, o, a, w: ~(ordered(k, v, o) & granted(a, k, w)), *(Key, Slot, Order, Agent, Slot)
-        )
+        exclusive = forall(lambda k, v, a, w: ~(uploaded(k, v) & granted(a, k, w)), *(Key, Slot, Agent, Slot))
         owned = forall(
             lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
         )

@@ -56,7 +56,9 @@ MAIN = ("engine-per-holder", "sealed-under-master")
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant("engine-per-holder", "each holder has a copy engine of its own, retired at return"),
+        Variant(
+            "engine-per-holder", "each holder has a copy engine of its own, retired at return", label="needs firmware"
+        ),
         Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
         Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
         Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
@@ -78,6 +80,16 @@ VARIANTS = {
             without=("report-in-session", "signer-is-responder"),
         ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
+        Variant(
+            "kernel-answers",
+            "the firmware's reports travel on the link, where code on the GPU can make them",
+            without=("session-acknowledgements",),
+        ),
+        Variant(
+            "kernel-orders",
+            "orders travel on the link, where code on the GPU can submit them",
+            without=("session-orders",),
+        ),
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
@@ -134,7 +146,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
 
 
@@ -162,13 +174,18 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     draft.axiom(
         "datasets are holders'", forall(lambda m: implies(dataset(m), enrolled(data_owner(m))), Data), assumption="A10"
     )
-    draft.axiom("counters do not loop", forall(lambda u: ~before(u, u), Slot))
+    draft.axiom("counters do not loop", forall(lambda u: ~before(u, u), Slot), assumption="A12")
     draft.axiom(
         "counters are ordered",
         forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Slot, Slot, Slot),
+        assumption="A12",
     )
-    draft.axiom("counters are in line", forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Slot, Slot))
-    draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot))
+    draft.axiom(
+        "counters are in line",
+        forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Slot, Slot),
+        assumption="A12",
+    )
+    draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot), assumption="A12")
 
 
 def _threats(draft: Draft, *, recording: bool) -> None:
@@ -232,11 +249,14 @@ def _defences(draft: Draft) -> None:
         ("fence-ack", "the orchestrator waits for the acknowledgement of the fence"),
         ("scrub-buffer", "the scrub clears the dataset buffer"),
         ("scrub-workspace", "the scrub clears what training derived"),
-        ("scrub-ack", "the scrub's acknowledgement has to verify under the link key"),
+        ("scrub-ack", "the scrub has to be acknowledged by the firmware"),
         ("code-reupload", "the code is uploaded again at return"),
-        ("code-read-back", "the code is read back and compared"),
-        ("model-read-back", "the model is read back and compared"),
+        ("code-read-back", "the firmware's digest of the code is compared"),
+        ("model-read-back", "the firmware's digest of the model is compared"),
         ("received-count", "the GPU's receive counter is compared with the returned count"),
+        ("session-orders", "orders travel inside the session, out of reach of code on the GPU"),
+        ("session-acknowledgements", "the firmware acknowledges inside the session, where no code on the GPU can"),
+        ("session-sequence", "the firmware carries out the orders of an epoch in their order, each once"),
         ("gpu-implicit-iv", "the GPU decrypts at its own next counter value only"),
         ("sender-iv-monotonic", "senders never use a counter value twice"),
         ("count-handover", "counter values used by the other side are handed over"),

@@ -15,7 +15,7 @@ DEFAULTS = {
     "elsewhere": 0,
     "instances": 0,
     "chunks": 1,
-    "slots": 5,
+    "slots": 6,
     "corrupt_chunks": 0,
     "rounds": 1,
     "sessions": 1,
@@ -281,6 +281,14 @@ FINDINGS = (
         "finding-10-manifest", "a genuine instance with other inputs", "collusion", _PLAIN, without=("manifest-check",)
     ),
     Finding("finding-11", "an engine per holder, not retired", "collusion", _PLAIN, without=("engine-retirement",)),
+    Finding("finding-13", "reports on the link: the kernel left behind answers", "collusion", _PLAIN, "kernel-answers"),
+    Finding(
+        "finding-14",
+        "orders on the link: the kernel left behind gives them first",
+        "collusion",
+        "trains-verified",
+        "kernel-orders",
+    ),
     Finding("finding-12", "half a rotation: counters restart", "collusion", "iv-unique", without=("atomic-rotation",)),
 )
 """What Carnet found in the published design and its neighbours; each comes out of ``carnet attack``."""

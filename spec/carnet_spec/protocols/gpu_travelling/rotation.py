@@ -26,6 +26,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     enrolled,
     first,
     genuine,
+    heard,
     in_session,
     issued,
     key_session,
@@ -39,6 +40,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     next_holder,
     older,
     orchestrator,
+    ordered,
     owner,
     pending,
     phase,
@@ -50,6 +52,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stale,
     tenant,
     tenanted,
+    told,
     transmitted,
     workspace,
 )
@@ -82,11 +85,13 @@ def _issue(step: Step, key: Key, schedule: Schedule, who: Agent) -> None:
     step.insert(knows_h2d(orchestrator, key), name="orchestrator h2d")
     step.insert(knows_d2h(orchestrator, key), name="orchestrator d2h")
     step.set(pending, key)
+    step.insert(told(key, first), name="number of the rotation")
+    step.insert(ordered(key, first, Order.ROTATE))
     schedule.issue(step, key)
 
 
 def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | None, d2h: str | None) -> None:
-    """Make the GPU take a key: the old one dies, counters start again, the acknowledgement goes out under the new."""
+    """Make the GPU take a key: the old one dies, counters start again, the firmware reports it inside the session."""
     step.remove(live_h2d(gpu, step.each(Key)), name="retire h2d", defence=schedule.retirement or h2d)
     step.insert(live_h2d(gpu, key), name="install h2d", defence=h2d)
     step.remove(live_d2h(gpu, step.each(Key)), name="retire d2h", defence=d2h)
@@ -96,7 +101,8 @@ def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | N
     step.insert(stale(gpu, passed), when=older(passed, key), name="epochs increase", defence="epochs-increase")
     step.remove(received(gpu, key, step.each(Slot)), name="restart receive counter")
     step.remove(transmitted(gpu, key, step.each(Slot)), name="restart send counter")
-    step.insert(transmitted(gpu, key, first), name="count the acknowledgement")
+    step.remove(heard(gpu, key, step.each(Slot)), name="restart orders")
+    step.insert(heard(gpu, key, first), name="count the rotation")
     step.insert(replied(key, first, Order.ROTATE))
     step.insert(acknowledged(key, Order.ROTATE))
     step.insert(done(key, Order.ROTATE))
@@ -140,8 +146,8 @@ def _order_rotation_out(draft: Draft, schedule: Schedule) -> None:
 def _take_key_out(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
-        says="{g} takes {k} and acknowledges under it.",
-        message="{g} -> orchestrator: rotated, under {k}",
+        says="{g} takes {k}, and its firmware acknowledges inside the session.",
+        message="{g} -> orchestrator: rotated to {k}, in the session",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02",
         enforces=("REQ-KEY-02", "REQ-KEY-04"),
     )
@@ -156,12 +162,12 @@ def _take_key_out(draft: Draft, schedule: Schedule) -> None:
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator sees the rotation acknowledged under the new key.",
+        says="The orchestrator sees the rotation acknowledged.",
         source="Carnet (omitted or repeated orders, half-done rotation)",
-        enforces="REQ-KEY-05",
+        enforces=("REQ-KEY-05", "REQ-SESSION-03"),
     )
     def rotated_out(step: Step) -> None:
-        """Only the acknowledgement under the new key says that the old one is dead."""
+        """Only the report on the new epoch says that the old key is dead."""
         step.require("phase", phase == Phase.ROTATING_OUT)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
         step.set(link_h2d, pending)
@@ -248,8 +254,8 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
 def _take_key_in(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
-        says="{g} takes {k} and acknowledges under it.",
-        message="{g} -> orchestrator: rotated, under {k}",
+        says="{g} takes {k}, and its firmware acknowledges inside the session.",
+        message="{g} -> orchestrator: rotated to {k}, in the session",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c",
         enforces=("REQ-KEY-04", "REQ-KEY-06"),
     )
@@ -268,12 +274,12 @@ def _take_key_in(draft: Draft, schedule: Schedule) -> None:
 def _acknowledge_rotation_in(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator sees the rotation acknowledged under its own key.",
+        says="The orchestrator sees the rotation at return acknowledged.",
         source="Carnet (omitted or repeated orders)",
-        enforces=("REQ-KEY-05", "REQ-KEY-06"),
+        enforces=("REQ-KEY-05", "REQ-KEY-06", "REQ-SESSION-03"),
     )
     def rotated_in(step: Step) -> None:
-        """Wait for the acknowledgement under the new key before touching anything."""
+        """Wait for the report on the new epoch before touching anything."""
         step.require("phase", phase == Phase.ROTATING_IN)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
         step.set(link_h2d, pending, defence="rotation-in-h2d")

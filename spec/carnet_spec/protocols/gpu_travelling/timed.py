@@ -34,7 +34,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Custody,
     Data,
     Key,
-    Order,
     Phase,
     Session,
     Slot,
@@ -43,11 +42,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     first,
     lent_key,
     link_h2d,
-    ordered,
     phase,
-    replied,
     sealed,
     session,
+    streamed,
+    uploaded,
 )
 from carnet_spec.requirements import requirements
 
@@ -71,7 +70,7 @@ leased_until = function("leased_until", Key, to=Instant, kind=Kind.GHOST, says="
 stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence opened a hand-over when it was too old")
 kept_late = relation("kept_late", Key, kind=Kind.GHOST, says="something was accepted under it after its lease")
 
-_COUNTERS: dict[Symbol, int] = {sealed.symbol: 2, ordered.symbol: 1, replied.symbol: 1}
+_COUNTERS: dict[Symbol, int] = {sealed.symbol: 2, uploaded.symbol: 1, streamed.symbol: 1}
 """Where in a message the counter value stands that it was protected with."""
 
 
@@ -217,8 +216,7 @@ def _claim(draft: Draft, under: tuple[str, ...]) -> None:
     )
     def key_lifetime(k: Key, v: Slot) -> Formula:
         chunks = forall(lambda a, m: implies(sealed(a, k, v, m), before(v, limit)), Agent, Data)
-        orders = forall(lambda o: implies(ordered(k, v, o) | replied(k, v, o), before(v, limit)), Order)
-        return chunks & orders
+        return chunks & implies(uploaded(k, v) | streamed(k, v), before(v, limit))
 
     @draft.claim(
         name="fresh-attestation",
@@ -268,8 +266,8 @@ def _goals(draft: Draft) -> None:
         return (phase == Phase.CLEAN) & (custody == Custody.EVICTED)
 
     @draft.goal(sentence="The last message that a key is good for is protected with it.")
-    def key_used_up(k: Key, v: Slot, o: Order) -> Formula:
-        return ordered(k, v, o) & forall(lambda u: implies(before(v, u), ~before(u, limit)), Slot)
+    def key_used_up(k: Key, v: Slot, a: Agent, m: Data) -> Formula:
+        return sealed(a, k, v, m) & forall(lambda u: implies(before(v, u), ~before(u, limit)), Slot)
 
     @draft.goal(sentence="A holder protects data with a key that has a limit.")
     def data_protected(a: Agent, k: Key, v: Slot, m: Data) -> Formula:

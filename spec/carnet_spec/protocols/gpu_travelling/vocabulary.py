@@ -65,15 +65,15 @@ class Custody(Individual):
 
 
 class Order(Individual):
-    """What the orchestrator orders under the link key, and what the GPU acknowledges."""
+    """What the orchestrator orders the firmware to do, inside the session, and what the firmware reports there."""
 
     ROTATE = member()
     FENCE = member()
-    UPLOAD = member()
     READ_BACK = member()
     CODE_GOOD = member()
     MODEL_GOOD = member()
     TRAIN = member()
+    SAVE = member()
     SCRUB = member()
 
 
@@ -92,6 +92,8 @@ class Phase(Individual):
     VERIFIED = member()
     TRAINING = member()
     TRAINED = member()
+    SAVING = member()
+    SAVED = member()
     SCRUBBING = member()
     CLEAN = member()
     ROTATING_OUT = member()
@@ -147,6 +149,9 @@ tenanted = relation("tenanted", Session, kind=Kind.STATE, of=ORCHESTRATOR, says=
 consumed = relation(
     "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
 )
+told = relation(
+    "told", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="an order about the epoch went out with that number"
+)
 issued = relation(
     "issued", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the orchestrator uses, or used, the key for the job"
 )
@@ -185,6 +190,7 @@ live_d2h = relation(
 )
 stale = relation("stale", Gpu, Key, kind=Kind.STATE, of=GPU, says="the key's epoch is not above the last accepted")
 received = relation("received", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the implicit receive counter passed it")
+heard = relation("heard", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the epoch's order of that number was heard")
 transmitted = relation("transmitted", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the send counter passed it")
 buffer = relation("buffer", Gpu, Data, kind=Kind.STATE, of=GPU, says="the dataset buffer holds the chunk")
 workspace = relation("workspace", Gpu, Data, kind=Kind.STATE, of=GPU, says="memory holds something derived from it")
@@ -220,17 +226,32 @@ rotate_in_order = relation(
     "rotate_in_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to the orchestrator's key"
 )
 older = relation("older", Key, Key, kind=Kind.MESSAGE, says="by their orders, the first key's epoch is smaller")
-ordered = relation("ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="an order under the key, with its IV")
-replied = relation("replied", Key, Slot, Order, kind=Kind.MESSAGE, says="the GPU's acknowledgement, with its IV")
-acknowledged = relation(
-    "acknowledged", Key, Order, kind=Kind.MESSAGE, says="an acknowledgement that verifies under the key exists"
+ordered = relation(
+    "ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="inside the session: an order about the epoch, with its number"
 )
+submitted = relation(
+    "submitted", Key, Order, kind=Kind.MESSAGE, says="the order, under the link key, by somebody who never had it sent"
+)
+replied = relation(
+    "replied", Key, Slot, Order, kind=Kind.MESSAGE, says="inside the session: the firmware's report on that order"
+)
+acknowledged = relation(
+    "acknowledged", Key, Order, kind=Kind.MESSAGE, says="a report on the epoch that the orchestrator would believe"
+)
+uploaded = relation("uploaded", Key, Slot, kind=Kind.MESSAGE, says="the code, sealed under the key, with its IV")
+model_uploaded = relation("model_uploaded", Key, Slot, kind=Kind.MESSAGE, says="the model was sealed together with it")
+streamed = relation("streamed", Key, Slot, kind=Kind.MESSAGE, says="the GPU protected a message home, with that IV")
+model_sent = relation("model_sent", Key, kind=Kind.MESSAGE, says="the model went home under the key")
 semaphore = relation("semaphore", Order, kind=Kind.MESSAGE, says="the plain host-visible semaphore says done")
 counter_asked = relation(
-    "counter_asked", Key, Key, kind=Kind.MESSAGE, says="a read-back under the first key asks for the second's counter"
+    "counter_asked",
+    Key,
+    Key,
+    kind=Kind.MESSAGE,
+    says="a read-back in the first key's epoch asks for the second's counter",
 )
 counted = relation(
-    "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="under the first key: the receive counter of the second"
+    "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="reported in the first key's epoch: the second's receive counter"
 )
 traffic = relation("traffic", Key, Data, kind=Kind.MESSAGE, says="training traffic derived from it, under the key")
 offer = relation("offer", Agent, Agent, Key, Slot, kind=Kind.MESSAGE, says="a grant sent by one agent to another")
@@ -242,6 +263,12 @@ returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the h
 
 knows_h2d = relation("knows_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the host-to-device half")
 knows_d2h = relation("knows_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the device-to-host half")
+forges_h2d = relation(
+    "forges_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge host-to-device messages, without knowing the key"
+)
+forges_d2h = relation(
+    "forges_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge device-to-host messages, without knowing the key"
+)
 knows_master = relation("knows_master", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the session's master secret")
 knows_launch = relation("knows_launch", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the launch key")
 learned = relation("learned", Agent, Data, kind=Kind.KNOWLEDGE, says="knows the plaintext, or what derives from it")
@@ -255,11 +282,12 @@ tenant = function("tenant", Session, to=Agent, kind=Kind.GHOST, says="the only h
 orchestrated = relation("orchestrated", Session, kind=Kind.GHOST, says="the orchestrator opened the session")
 protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a genuine GPU in confidential mode")
 attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
-asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent under the key")
-done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out under the key")
+asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent about the epoch")
+done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out in the epoch")
 taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
 taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")
 replayed = relation("replayed", Key, Slot, kind=Kind.GHOST, says="a ciphertext was taken twice")
+repeated = relation("repeated", Key, Slot, kind=Kind.GHOST, says="the GPU protected two messages home with that IV")
 stray = relation("stray", Key, kind=Kind.GHOST, says="a ciphertext was taken outside its own epoch")
 took_grant = relation("took_grant", Agent, Key, kind=Kind.GHOST, says="the holder accepted a grant of the key")
 accepted_twice = relation("accepted_twice", Agent, Key, kind=Kind.GHOST, says="a grant was accepted twice")
@@ -280,6 +308,11 @@ def honest_data(data: Data) -> Formula:
 def resident(gpu: Gpu, data: Data) -> Formula:
     """Whether the buffer or the workspace holds it, or something derived from it."""
     return buffer(gpu, data) | workspace(gpu, data)
+
+
+def foreign(gpu: Gpu) -> Formula:
+    """Whether somebody else's code is on the GPU: planted, or a kernel that still runs."""
+    return planted(gpu) | context(gpu)
 
 
 def attested_live(gpu: Gpu) -> Formula:

@@ -52,5 +52,5 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def traffic_is_carried(k: Key, m: Data) -> Formula:
-        """Training traffic goes home under the orchestrator's keys, whose epochs carried the data."""
-        return implies(traffic(k, m), schedule.carried(k, m) & issued(k) & (owner(k) == orchestrator))
+        """What derives from honest data goes home under the orchestrator's keys, whose epochs carried the data."""
+        return implies(traffic(k, m) & honest_data(m), schedule.carried(k, m) & issued(k) & (owner(k) == orchestrator))

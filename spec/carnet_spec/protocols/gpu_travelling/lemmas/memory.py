@@ -74,6 +74,7 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
         """After the check, and while that key is live, the model is not altered."""
         return implies(
             done(k, Order.MODEL_GOOD)
+            & done(k, Order.CODE_GOOD)
             & live_h2d(g, k)
             & (owner(k) == orchestrator)
             & guarded(k)
@@ -90,7 +91,7 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
             & (owner(k) == orchestrator)
             & guarded(k)
             & schedule.calm(key_session(k)),
-            ~resident(g, m),
+            ~resident(g, m) & done(k, Order.CODE_GOOD),
         )
 
 

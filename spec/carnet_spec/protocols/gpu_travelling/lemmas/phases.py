@@ -8,13 +8,16 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Custody,
     Gpu,
+    Order,
     Phase,
     Session,
     Slot,
     attested,
     consumed,
     custody,
+    done,
     enrolled,
+    first,
     granted,
     issued,
     key_exchange,
@@ -25,12 +28,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     next_holder,
     orchestrated,
     orchestrator,
+    ordered,
     owner,
     pending,
     phase,
     rotate_in_order,
     rotate_out_order,
     session,
+    told,
 )
 
 
@@ -118,6 +123,16 @@ def _pending_key_of_phase(draft: Draft) -> None:
             & ~granted(a, pending, v)
             & ~consumed(pending, v),
         )
+
+    @draft.lemma
+    def nothing_ordered_at_first(v: Slot, o: Order) -> Formula:
+        """About an epoch that was just begun, or is about to begin, nothing but the rotation was ordered or done."""
+        rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
+        new = implies(rotating, implies(told(pending, v), v == first)) & implies(
+            rotating & (o != Order.ROTATE), ~ordered(pending, v, o) & ~done(pending, o)
+        )
+        begun = during(Phase.OPENED, Phase.ROTATED_IN) & (o != Order.ROTATE)
+        return new & implies(begun, ~ordered(link_h2d, v, o) & ~done(link_h2d, o))
 
     @draft.lemma
     def pending_in(v: Slot) -> Formula:
