@@ -12,6 +12,7 @@ from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.orders import stream
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
+    Address,
     Agent,
     Data,
     Gpu,
@@ -19,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Mode,
     Session,
     Slot,
+    addressed,
     answered,
     buffer,
     channel,
@@ -49,12 +51,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     occupied,
     offer,
     owner,
+    placed,
     planted,
     platform,
     received,
     report,
     resident,
     responder,
+    rumoured,
     sealed,
     stale,
     stash,
@@ -90,6 +94,7 @@ def wipe(step: Step, gpu: Gpu) -> None:
         step.remove(counter(gpu, step.each(Key), step.each(Slot)))
     for memory in (buffer, workspace, stash):
         step.remove(memory(gpu, step.each(Data)))
+    step.remove(placed(gpu, step.each(Slot), step.each(Data)))
     for fact in (holds_model, tampered, planted, context):
         step.remove(fact(gpu))
 
@@ -257,16 +262,17 @@ def _moves_of_foreign_code(draft: Draft) -> None:
 
     @draft.action(
         by=ADVERSARY,
-        says="Somebody else's code on {g} leaves {m} in buffer and workspace.",
+        says="Somebody else's code on {g} leaves {m} in the workspace, and at {v} in the buffer.",
         message="{g} -> {g}: code that is not the orchestrator's writes {m}",
         source=WHOLE_GPU,
         cost=1,
     )
-    def code_writes(step: Step, g: Gpu, m: Data) -> None:
+    def code_writes(step: Step, g: Gpu, v: Slot, m: Data) -> None:
         """It leaves what it finds on the device, or what it was sent with, wherever it likes."""
         step.given("runs", foreign(g))
         step.given("has it", dataset(m) & (corrupt(data_owner(m)) | resident(g, m) | stash(g, m)))
         step.insert(buffer(g, m))
+        step.insert(placed(g, v, m))
         step.insert(workspace(g, m))
 
     @draft.action(
@@ -280,6 +286,7 @@ def _moves_of_foreign_code(draft: Draft) -> None:
         """What can be written can be overwritten."""
         step.given("runs", foreign(g) & buffer(g, m))
         step.remove(buffer(g, m))
+        step.remove(placed(g, step.each(Slot), m))
 
     @draft.action(
         by=ADVERSARY,
@@ -328,16 +335,17 @@ def _moves_of_foreign_code(draft: Draft) -> None:
 def _moves_on_buffer(draft: Draft) -> None:
     @draft.action(
         by=ADVERSARY,
-        says="{x} writes {m} into the buffer of {g}, under {k}.",
+        says="{x} writes {m} into the buffer of {g}, at {v}, under {k}.",
         message="{x} -> {g}: {m}, under {k}",
         source="deck, How it works: Data Provisioning, by a corrupt holder",
         cost=1,
     )
-    def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
+    def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
         """A corrupt holder provides data too."""
         step.given("access", reaches(x, g, k))
         step.given("its own data", dataset(m) & corrupt(data_owner(m)))
         step.insert(buffer(g, m))
+        step.insert(placed(g, v, m))
         step.insert(made_by(k, x))
 
     @draft.action(
@@ -352,6 +360,7 @@ def _moves_on_buffer(draft: Draft) -> None:
         step.given("access", reaches(x, g, k))
         step.given("there", buffer(g, m))
         step.remove(buffer(g, m))
+        step.remove(placed(g, step.each(Slot), m))
         step.insert(made_by(k, x))
 
 
@@ -363,11 +372,12 @@ def _impersonation(draft: Draft) -> None:
         source="Carnet (impersonated orchestrator, relay and diversion)",
         cost=1,
     )
-    def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot) -> None:
+    def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address) -> None:
         """At the end of a channel that a holder attested, anything can be offered."""
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("knows it", knows_h2d(p, k))
         step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
 
     @draft.action(
         by=ADVERSARY,
@@ -376,7 +386,7 @@ def _impersonation(draft: Draft) -> None:
         source="Carnet (impersonated orchestrator); a genuine instance with the attacker's inputs: its code leaks",
         cost=1,
     )
-    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, s: Session) -> None:
+    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
         """An instance started with hostile inputs is the adversary's, whatever its quote measures."""
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("some session", answered(s))
@@ -386,9 +396,21 @@ def _impersonation(draft: Draft) -> None:
         step.insert(knows_h2d(p, k))
         step.insert(knows_d2h(p, k))
         step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
 
 
 def _shortcut_moves(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="Somebody says that the buffer is at {b}.",
+        source="Carnet (an address that nobody vouches for)",
+        shortcut_of="address-in-grant",
+    )
+    def spread_address(step: Step, b: Address) -> None:
+        """Outside an attested channel anybody names any address."""
+        step.given("interferes", interferes)
+        step.insert(rumoured(b))
+
     @draft.action(
         by=ADVERSARY,
         says="The platform omits half of a rotation on {g}: counters restart under {k}.",

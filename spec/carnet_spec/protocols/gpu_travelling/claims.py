@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Address,
     Agent,
     Custody,
     Data,
@@ -18,8 +19,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     accepted,
     accepted_twice,
+    aims,
     attested,
     attested_live,
+    before,
+    buffer,
     confidential,
     context,
     corrupt,
@@ -34,6 +38,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     gave_back,
     genuine,
     granted,
+    granted_at,
     honest_data,
     in_session,
     issued,
@@ -47,14 +52,15 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     live_h2d,
     made_by,
     measured,
-    next_holder,
     occupied,
     orchestrator,
     ordered,
     owner,
     past_keys_leak,
     phase,
+    placed,
     planted,
+    precedes,
     protected,
     repeated,
     replayed,
@@ -63,6 +69,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     sealed,
     session,
     stray,
+    supplied,
     taken,
     tampered,
     the_model,
@@ -89,6 +96,7 @@ class Scope:
     all: tuple[str, ...] = ALL
     everywhere: tuple[str, ...] = EVERYWHERE
     past: tuple[str, ...] = ("past-keys",)
+    past_falls: tuple[str, ...] = ()
     falls: tuple[str, ...] = ()
     keys: tuple[str, ...] = ALL
     keys_fall: tuple[str, ...] = ()
@@ -98,14 +106,16 @@ class Scope:
 
 USUAL = Scope()
 CONFINED = Scope(model=("outsider", "hypervisor", "holder"), model_falls=("collusion",))
-RECORDING = Scope(("recording",), ("recording",), (), ("collusion",), (), ("recording",), (), ())
+LEAKING = Scope(everywhere=ALL, past=(), past_falls=("past-keys",))
+"""An engine's key opens every later epoch of the engine: nothing is claimed once it leaked."""
+RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("recording",), (), ())
 """What an inner key is for: the adversary records everything, and does nothing else."""
 
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     """Add the claims to ``draft``, under the threat models of ``made``."""
     _secrecy(draft, made)
-    if made.past:
+    if made.past or made.past_falls:
         _forward_secrecy(draft, schedule, made)
     if made.model:
         _model_secrecy(draft, made)
@@ -163,6 +173,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
         requirement="CLAIM-FORWARD-ISOLATION",
         source="Carnet: what rotation is for, beyond the deck",
         under=made.past,
+        fails_under=made.past_falls,
     )
     def forward_isolation() -> Formula:
         keys_kept = forall(
@@ -238,11 +249,10 @@ def _memory(draft: Draft, made: Scope) -> None:
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
         under=made.everywhere,
     )
-    def clean_handoff(g: Gpu, m: Data) -> Formula:
-        leaving = (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
-        next_ones_own = leaving & corrupt(next_holder) & corrupt(data_owner(m))
-        about_to_leave = (phase == Phase.CLEAN) | leaving
-        return implies(about_to_leave & attested_live(g) & dataset(m) & ~next_ones_own, ~resident(g, m))
+    def clean_handoff(g: Gpu, m: Data, k: Key) -> Formula:
+        leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
+        changed_hands = live_h2d(g, k) & corrupt(owner(k))
+        return implies(leaving & attested_live(g) & dataset(m) & live_h2d(g, k) & ~changed_hands, ~resident(g, m))
 
     @draft.claim(
         name="no-implant",
@@ -297,10 +307,14 @@ def _agreement(draft: Draft, made: Scope) -> None:
         source="Carnet (dropped tail, replay, injection)",
         under=made.everywhere,
     )
-    def data_agreement(g: Gpu, v: Slot, m: Data) -> Formula:
+    def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
         begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
-        sent = sealed(owner(lent_key), lent_key, v, m)
-        return implies(begun, implies(sent, taken(lent_key, v, m)) & implies(taken(lent_key, v, m), sent))
+        whose = owner(lent_key)
+        sent = sealed(whose, lent_key, v, m)
+        placed_as_sent = implies(sent, placed(g, v, m)) & implies(placed(g, v, m), sent)
+        nothing_else = implies(buffer(g, m), supplied(whose, lent_key, m))
+        both_there = placed(g, u, n) & placed(g, v, m) & precedes(n, m)
+        return implies(begun, placed_as_sent & nothing_else & implies(both_there, before(u, v)))
 
     @draft.claim(
         name="handoff-agreement",
@@ -316,7 +330,10 @@ def _agreement(draft: Draft, made: Scope) -> None:
             ),
             *(Agent, Agent, Key, Slot),
         )
-        addressed = forall(
+        places = forall(
+            lambda a, k, b: implies(aims(a, k, b) & ~corrupt(a), granted_at(a, k, b)), *(Agent, Key, Address)
+        )
+        addressees = forall(
             lambda a, b, k, v, w: implies(granted(a, k, v) & granted(b, k, w), (a == b) & (v == w)),
             *(Agent, Agent, Key, Slot, Slot),
         )
@@ -325,7 +342,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
             home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
             gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
-        return grants & addressed & returns & implies(phase == Phase.TRAINING, home)
+        return grants & places & addressees & returns & implies(phase == Phase.TRAINING, home)
 
     @draft.claim(
         name="single-custody",

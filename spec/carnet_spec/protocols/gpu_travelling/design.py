@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
-from carnet_spec.protocols.gpu_travelling.claims import CONFINED, RECORDING, USUAL, state_claims
+from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
@@ -60,6 +60,11 @@ VARIANTS = {
             "engine-per-holder", "each holder has a copy engine of its own, retired at return", label="needs firmware"
         ),
         Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
+        Variant(
+            "retired-engine-leaks",
+            "an engine per holder, whose key leaks while the engine is retired",
+            label="needs firmware",
+        ),
         Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
         Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
         Variant("wrapped-under-old", "a fresh key, sent under the outgoing link key"),
@@ -72,7 +77,11 @@ VARIANTS = {
             without=("rotation-before-fence", "h2d-half-only"),
         ),
         Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
-        Variant("whole-bundle-lent", "lend both halves, keep d2h", without=("h2d-half-only", "rotation-in-d2h")),
+        Variant(
+            "whole-bundle-lent",
+            "lend both halves, keep d2h, and believe reports on the link",
+            without=("h2d-half-only", "rotation-in-d2h", "session-acknowledgements"),
+        ),
         Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),
         Variant(
             "report-not-in-session",
@@ -118,7 +127,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     if base:
         add_time(draft, USUAL.all)
         return draft
-    made = {"confined-holder": CONFINED, "inner-key": RECORDING}.get(variant, USUAL)
+    made = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING}.get(variant, USUAL)
     state_claims(draft, schedule, made)
     state_lemmas(draft, schedule)
     state_goals(draft)
@@ -263,6 +272,7 @@ def _defences(draft: Draft) -> None:
         ("h2d-half-only", "a holder is lent the host-to-device half only"),
         ("launch-key-kept", "the launch key is never lent"),
         ("grant-addressee", "a grant goes to the holder whose key it is"),
+        ("address-in-grant", "the buffer's address is stated in the grant"),
         ("grant-once", "a holder accepts a grant once"),
         ("return-authenticated", "a return has to come from the holder"),
         ("fail-stop-on-reset", "a failed session is never continued"),

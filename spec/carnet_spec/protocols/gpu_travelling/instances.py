@@ -56,6 +56,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Key": keys,
             "Data": (*cast.datasets, "the model"),
             "Slot": slots,
+            "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
         relations=_relations(cast, slots, threat) | {"earlier": _in_line(instants)},
@@ -63,6 +64,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
             "the_model": {(): "the model"},
+            "the_buffer": {(): "the buffer"},
             "first": {(): slots[0]},
             "limit": {(): slots[size["limit"]]},
             "power_on": {(): instants[0]},
@@ -248,11 +250,11 @@ PROFILES = {
 }
 
 HUNTS = (
-    Profile("one round", {"rounds": 1}, budget=1),
+    Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
     Profile("setup", {"rounds": 1, "gpus": 1, "fakes": 1, "instances": 1, "own_keys": 1, "own_sessions": 1}, budget=3),
-    Profile("two rounds", {"rounds": 2, "chunks": 2}, budget=1),
+    Profile("two rounds", {"rounds": 2, "chunks": 2, "corrupt_chunks": 1}, budget=1),
     Profile("two sessions", {"rounds": 1, "sessions": 2}, budget=2),
-    Profile("three rounds", {"rounds": 3}, budget=1),
+    Profile("three rounds", {"rounds": 3, "corrupt_chunks": 1}, budget=1),
 )
 """The sizes a search for an attack goes through; most attacks need one round and one move, some wait for the next."""
 

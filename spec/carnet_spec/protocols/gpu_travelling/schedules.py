@@ -228,6 +228,31 @@ class EnginePerHolder(Schedule):
         step.insert(exposed(data), when=late, name="carried under a leaked key")
 
 
+class RetiredEngineLeaks(EnginePerHolder):
+    """An engine per holder, whose key leaks already while its engine is retired: the GPU will take it again."""
+
+    name = "retired-engine-leaks"
+
+    def reveal(self, draft: Draft) -> None:
+        """Each epoch's key leaks once the GPU no longer accepts it, as if every epoch had a key of its own."""
+        Schedule.reveal(self, draft)
+
+    def lemmas(self, draft: Draft) -> None:
+        """Add nothing: what the same bytes open later cannot be kept."""
+
+    def leaked(self, key: Key) -> Formula:
+        """Whether the key was given to the adversary after its epoch."""
+        return revealed(key)
+
+    def carried(self, key: Key, data: Data) -> Formula:
+        """Whether the data was sent under the key or resident during its epoch."""
+        return carried(key, data)
+
+    def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
+        """Record that the epoch of ``key`` carries ``data``."""
+        Schedule.carries(self, step, key, data, when)
+
+
 class Ratchet(Schedule):
     """The public driver's rotation: the next key is a public function of the last one."""
 
@@ -368,6 +393,6 @@ class WrappedUnderOld(Schedule):
 
 
 SCHEDULES: dict[str, type[Schedule]] = {
-    kind.name: kind for kind in (EnginePerHolder, Schedule, Ratchet, ResetOut, WrappedUnderOld)
+    kind.name: kind for kind in (EnginePerHolder, RetiredEngineLeaks, Schedule, Ratchet, ResetOut, WrappedUnderOld)
 }
 """Key schedules by name; ``none`` is a schedule with both rotations removed."""

@@ -8,6 +8,7 @@ arrives in and to a nonce, the quote to the channel it arrives on, the enrolment
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
+from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     GPU,
@@ -72,6 +73,7 @@ def specify_setup(draft: Draft) -> None:
     """Add the setup steps to ``draft``."""
     _open_session(draft)
     _answer_session(draft)
+    _lose_power(draft)
     _attest_gpu(draft)
     _attest_orchestrator(draft)
     _enrol(draft)
@@ -163,6 +165,20 @@ def _answer_session(draft: Draft) -> None:
         step.insert(answered(s))
         step.insert(responder(s, g))
         step.set(ends_at(s), g)
+
+
+def _lose_power(draft: Draft) -> None:
+    @draft.action(
+        by=GPU,
+        says="{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.",
+        source="open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)",
+        enforces="REQ-STOP-02",
+    )
+    def lose_session(step: Step, g: Gpu) -> None:
+        """Nobody needs to be corrupt for a GPU to lose its session: what was in it is gone, and so are its keys."""
+        step.actor(g, genuine(g))
+        step.require("has one to lose", occupied(g))
+        wipe(step, g)
 
 
 def _attest_gpu(draft: Draft) -> None:

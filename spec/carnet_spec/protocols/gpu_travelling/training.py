@@ -25,6 +25,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     link_h2d,
     model_sent,
     phase,
+    placed,
     planted,
     semaphore,
     traffic,
@@ -155,6 +156,7 @@ def _scrub(draft: Draft) -> None:
         """Clear everything but model and code: what training derived is as secret as the data."""
         carry_out(step, g, k, v, Order.SCRUB)
         step.remove(buffer(g, step.each(Data)), defence="scrub-buffer")
+        step.remove(placed(g, step.each(Slot), step.each(Data)), name="empty places", defence="scrub-buffer")
         step.remove(workspace(g, step.each(Data)), defence="scrub-workspace")
         step.insert(semaphore(Order.SCRUB))
         step.insert(done(k, Order.SCRUB))

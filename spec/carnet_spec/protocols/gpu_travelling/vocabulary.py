@@ -49,6 +49,10 @@ class Slot(Individual):
     """A position in a message counter, from which the IV is made."""
 
 
+class Address(Individual):
+    """A place in device memory that a copy can go to."""
+
+
 class Mode(Individual):
     """What a GPU's report says of its mode."""
 
@@ -128,6 +132,7 @@ dataset = rigid_relation("dataset", Data, says="the data is a chunk of a holder'
 data_owner = rigid_function("data_owner", Data, to=Agent, says="whose data it is")
 precedes = rigid_relation("precedes", Data, Data, says="the first chunk comes before the second in its dataset")
 the_model = constant("the_model", Data, says="the model being trained")
+the_buffer = constant("the_buffer", Address, says="where the dataset buffer is")
 before = rigid_relation("before", Slot, Slot, says="the first counter value is smaller")
 first = constant("first", Slot, says="where every message counter starts")
 some_holder_corrupt = rigid_flag("some_holder_corrupt", says="at least one enrolled holder is corrupt")
@@ -162,6 +167,10 @@ granted = relation(
     "granted", Agent, Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the key was granted to the holder, from there"
 )
 
+granted_at = relation(
+    "granted_at", Agent, Key, Address, kind=Kind.STATE, of=ORCHESTRATOR, says="the grant of the key states that address"
+)
+
 # -- the holders' state ------------------------------------------------------------------------------------------------
 
 channel = relation(
@@ -175,6 +184,7 @@ supplied = relation("supplied", Agent, Key, Data, kind=Kind.STATE, of=HOLDER, sa
 gave_back = relation(
     "gave_back", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back with the count"
 )
+aims = relation("aims", Agent, Key, Address, kind=Kind.STATE, of=HOLDER, says="the holder's copies go to that address")
 finished = relation("finished", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back")
 
 # -- the GPU's state ---------------------------------------------------------------------------------------------------
@@ -193,6 +203,7 @@ received = relation("received", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="t
 heard = relation("heard", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the epoch's order of that number was heard")
 transmitted = relation("transmitted", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the send counter passed it")
 buffer = relation("buffer", Gpu, Data, kind=Kind.STATE, of=GPU, says="the dataset buffer holds the chunk")
+placed = relation("placed", Gpu, Slot, Data, kind=Kind.STATE, of=GPU, says="the chunk is at that place of the buffer")
 workspace = relation("workspace", Gpu, Data, kind=Kind.STATE, of=GPU, says="memory holds something derived from it")
 stash = relation("stash", Gpu, Data, kind=Kind.STATE, of=GPU, says="planted code put a copy where no scrub looks")
 holds_model = relation("holds_model", Gpu, kind=Kind.STATE, of=GPU, says="the model is in memory")
@@ -255,6 +266,16 @@ counted = relation(
 )
 traffic = relation("traffic", Key, Data, kind=Kind.MESSAGE, says="training traffic derived from it, under the key")
 offer = relation("offer", Agent, Agent, Key, Slot, kind=Kind.MESSAGE, says="a grant sent by one agent to another")
+addressed = relation(
+    "addressed",
+    Agent,
+    Agent,
+    Key,
+    Address,
+    kind=Kind.MESSAGE,
+    says="the grant from one agent to another states the address",
+)
+rumoured = relation("rumoured", Address, kind=Kind.MESSAGE, says="somebody says that the buffer is there")
 mux_request = relation("mux_request", Agent, kind=Kind.MESSAGE, says="the orchestrator asked for the route")
 sealed = relation("sealed", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder's ciphertext, with its IV")
 returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the holder's return, with its count")

@@ -10,10 +10,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Key,
     Slot,
     corrupt,
+    dataset,
     exposed,
     honest_data,
     issued,
     learned,
+    model_sent,
     orchestrator,
     owner,
     past_keys_leak,
@@ -49,6 +51,11 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
     def sent_is_carried(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         """What was sent under a key, its epoch carried."""
         return implies(sealed(a, k, v, m), schedule.carried(k, m))
+
+    @draft.lemma
+    def the_model_goes_home(k: Key, m: Data) -> Formula:
+        """The model went home under keys of the orchestrator's only, and no traffic derives from it."""
+        return implies(model_sent(k), issued(k) & (owner(k) == orchestrator)) & implies(traffic(k, m), dataset(m))
 
     @draft.lemma
     def traffic_is_carried(k: Key, m: Data) -> Formula:

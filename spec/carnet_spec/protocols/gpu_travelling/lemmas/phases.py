@@ -71,7 +71,8 @@ def _session_of_phase(draft: Draft) -> None:
             & (owner(link_h2d) == orchestrator)
             & ~attested(session)
             & ~consumed(link_h2d, u)
-            & (custody == Custody.NONE),
+            & (custody == Custody.NONE)
+            & (lent_key == link_h2d),
         )
 
     @draft.lemma
@@ -107,6 +108,12 @@ def _link_key_of_phase(draft: Draft) -> None:
             active() & (custody != Custody.NONE) & (phase != Phase.AWAY),
             issued(lent_key) & (key_session(lent_key) == session) & enrolled(owner(lent_key)),
         )
+
+    @draft.lemma
+    def nothing_lent_at_first() -> Formula:
+        """Before the session's first custody, what stands for the lent key is the orchestrator's own."""
+        at_first = active() & (custody == Custody.NONE) & (phase != Phase.AWAY)
+        return implies(at_first, used(lent_key) & (owner(lent_key) == orchestrator))
 
 
 def _pending_key_of_phase(draft: Draft) -> None:
