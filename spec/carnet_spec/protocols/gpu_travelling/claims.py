@@ -69,6 +69,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     sealed,
     session,
     stray,
+    streamed,
     supplied,
     taken,
     tampered,
@@ -119,7 +120,7 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
         _forward_secrecy(draft, schedule, made)
     if made.model:
         _model_secrecy(draft, made)
-    _freshness(draft, made)
+    _freshness(draft, schedule, made)
     _memory(draft, made)
     _agreement(draft, made)
     _authenticity(draft, made)
@@ -207,7 +208,7 @@ def _model_secrecy(draft: Draft, made: Scope) -> None:
         return implies(learned(x, the_model) & ~past_keys_leak, (x == orchestrator) | (enrolled(x) & ~corrupt(x)))
 
 
-def _freshness(draft: Draft, made: Scope) -> None:
+def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="iv-unique",
         sentence=said("CLAIM-IV-UNIQUE"),
@@ -217,18 +218,31 @@ def _freshness(draft: Draft, made: Scope) -> None:
     )
     def iv_unique() -> Formula:
         chunks = forall(
-            lambda a, b, k, v, m, n: implies(sealed(a, k, v, m) & sealed(b, k, v, n), (a == b) & (m == n)),
-            *(Agent, Agent, Key, Slot, Data, Data),
+            lambda a, b, j, k, v, m, n: implies(
+                sealed(a, j, v, m) & sealed(b, k, v, n) & schedule.same_ivs(j, k), (a == b) & (j == k) & (m == n)
+            ),
+            *(Agent, Agent, Key, Key, Slot, Data, Data),
         )
-        both = forall(lambda a, k, v, m: ~(sealed(a, k, v, m) & uploaded(k, v)), *(Agent, Key, Slot, Data))
-        home = forall(lambda k, v: ~repeated(k, v), Key, Slot)
+        both = forall(
+            lambda a, j, k, v, m: ~(sealed(a, j, v, m) & uploaded(k, v) & schedule.same_ivs(j, k)),
+            *(Agent, Key, Key, Slot, Data),
+        )
+        uploads = forall(
+            lambda j, k, v: implies(uploaded(j, v) & uploaded(k, v) & schedule.same_ivs(j, k), j == k), Key, Key, Slot
+        )
+        home = forall(
+            lambda j, k, v: (
+                ~repeated(k, v) & implies(streamed(j, v) & streamed(k, v) & schedule.same_ivs(j, k), j == k)
+            ),
+            *(Key, Key, Slot),
+        )
         orders = forall(
             lambda k, v, o, q: implies(ordered(k, v, o) & ordered(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
         reports = forall(
             lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        return chunks & both & home & orders & reports
+        return chunks & both & uploads & home & orders & reports
 
     @draft.claim(
         name="no-replay",

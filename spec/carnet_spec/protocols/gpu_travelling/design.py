@@ -143,7 +143,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     _threats(draft, recording=inner_key)
     _defences(draft)
     _start(draft)
-    specify_setup(draft)
+    specify_setup(draft, schedule)
     specify_rotation_out(draft, schedule)
     specify_handover(draft, schedule)
     specify_rotation_in(draft, schedule)
@@ -266,6 +266,7 @@ def _defences(draft: Draft) -> None:
         ("session-orders", "orders travel inside the session, out of reach of code on the GPU"),
         ("session-acknowledgements", "the firmware acknowledges inside the session, where no code on the GPU can"),
         ("session-sequence", "the firmware carries out the orders of an epoch in their order, each once"),
+        ("channel-counter", "each epoch on an engine has a channel counter of its own", "engine-per-holder"),
         ("gpu-implicit-iv", "the GPU decrypts at its own next counter value only"),
         ("sender-iv-monotonic", "senders never use a counter value twice"),
         ("count-handover", "counter values used by the other side are handed over"),

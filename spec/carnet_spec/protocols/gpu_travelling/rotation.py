@@ -74,8 +74,8 @@ def specify_rotation_in(draft: Draft, schedule: Schedule) -> None:
     _acknowledge_rotation_in(draft)
 
 
-def _issue(step: Step, key: Key, schedule: Schedule, who: Agent) -> None:
-    """Draw a key for the agent's epoch, in the orchestrator's session."""
+def _issue(step: Step, key: Key, channel: Slot, schedule: Schedule, who: Agent) -> None:
+    """Draw a key for the agent's epoch, in the orchestrator's session, and open a channel for it."""
     step.fresh(key, defence="fresh-key")
     step.set(owner(key), who)
     step.set(key_session(key), session)
@@ -88,6 +88,7 @@ def _issue(step: Step, key: Key, schedule: Schedule, who: Agent) -> None:
     step.insert(told(key, first), name="number of the rotation")
     step.insert(ordered(key, first, Order.ROTATE))
     schedule.issue(step, key)
+    schedule.open_channel(step, session, who, key, channel)
 
 
 def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | None, d2h: str | None) -> None:
@@ -114,15 +115,15 @@ def _order_rotation_out(draft: Draft, schedule: Schedule) -> None:
         says="The orchestrator orders {k} for holder {a}'s epoch.",
         message="orchestrator -> gpu: rotate to {k}, in the session",
         source=_EPILOGUE,
-        enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03"),
+        enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03", "REQ-IV-04"),
     )
-    def rotate_out(step: Step, a: Agent, k: Key) -> None:
+    def rotate_out(step: Step, a: Agent, k: Key, c: Slot) -> None:
         """Give the link a key of its own before the GPU leaves."""
         step.require("phase", phase == Phase.CLEAN)
         step.require("enrolled", enrolled(a))
         if schedule.one_tenant:
             step.require("one holder per session", ~tenanted(session))
-        _issue(step, k, schedule, a)
+        _issue(step, k, c, schedule, a)
         step.set(tenant(session), a)
         step.insert(tenanted(session))
         step.insert(rotate_out_order(session, k))
@@ -175,9 +176,9 @@ def _take_key_out(draft: Draft, schedule: Schedule) -> None:
         step.set(phase, Phase.GRANTING)
 
 
-def _order_home_key(step: Step, key: Key, schedule: Schedule) -> None:
+def _order_home_key(step: Step, key: Key, channel: Slot, schedule: Schedule) -> None:
     """Order a key of the orchestrator's own, and ask for the route back."""
-    _issue(step, key, schedule, orchestrator)
+    _issue(step, key, channel, schedule, orchestrator)
     step.insert(rotate_in_order(session, key))
     step.remove(mux_request(step.each(Agent)), name="withdraw route")
     step.insert(mux_request(orchestrator), name="ask for route")
@@ -189,12 +190,12 @@ def _order_rotation_in(draft: Draft, schedule: Schedule) -> None:
         says="The orchestrator orders {k}, a key of its own, at return.",
         message="orchestrator -> gpu: rotate to {k}, in the session",
         source="Carnet (late write after a check; the deck rotates before travelling only)",
-        enforces=("REQ-KEY-06", "REQ-KEY-01"),
+        enforces=("REQ-KEY-06", "REQ-KEY-01", "REQ-IV-04"),
     )
-    def rotate_in(step: Step, k: Key) -> None:
+    def rotate_in(step: Step, k: Key, c: Slot) -> None:
         """Rotate at return, before anything is fenced, re-uploaded or checked."""
         step.require("phase", phase == Phase.BACK)
-        _order_home_key(step, k, schedule)
+        _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
     @draft.action(
@@ -231,10 +232,10 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
         source="Carnet (check, then use)",
         shortcut_of="rotation-before-check",
     )
-    def rotate_late(step: Step, k: Key) -> None:
+    def rotate_late(step: Step, k: Key, c: Slot) -> None:
         """The rotation that comes too late."""
         step.require("phase", phase == Phase.CHECKED)
-        _order_home_key(step, k, schedule)
+        _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_LATE)
 
     @draft.action(
@@ -244,10 +245,10 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
         source="Carnet: fencing before rotating",
         shortcut_of="rotation-before-fence",
     )
-    def rotate_after_fence(step: Step, k: Key) -> None:
+    def rotate_after_fence(step: Step, k: Key, c: Slot) -> None:
         """The rotation, when the fence came first."""
         step.require("phase", phase == Phase.FENCED_EARLY)
-        _order_home_key(step, k, schedule)
+        _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
 

@@ -6,17 +6,20 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Expression, Formula, Kind, Step, implies, relation, true, used
+from carnet_spec.language import Draft, Expression, Formula, Kind, Step, function, implies, relation, true, used
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
+from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     GPU,
+    ORCHESTRATOR,
     Agent,
     Data,
     Gpu,
     Key,
     Phase,
     Session,
+    Slot,
     answered,
     attested,
     buffer,
@@ -27,24 +30,36 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ends_at,
     enrolled,
     exposed,
+    first,
+    forges_d2h,
+    forges_h2d,
     genuine,
     in_session,
     issued,
+    key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
+    learned,
     link_h2d,
     live_d2h,
     live_h2d,
+    mux,
+    orchestrated,
     orchestrator,
     owner,
     past_keys_leak,
     phase,
+    placed,
     platform,
+    received,
     revealed,
     rotate_in_order,
+    sealed,
     session,
     stale,
+    stray,
+    streamed,
     tenant,
     tenanted,
     traffic,
@@ -56,6 +71,12 @@ follows = relation(
 )
 wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
 session_revealed = relation("session_revealed", Session, kind=Kind.TRUTH, says="the session's keys leaked, late")
+channel_of = function(
+    "channel_of", Key, to=Slot, kind=Kind.TRUTH, says="the channel counter that the epoch's IVs hold, on its engine"
+)
+channels = relation(
+    "channels", Session, Agent, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the engine's channel counter passed it"
+)
 session_carried = relation(
     "session_carried", Session, Data, kind=Kind.GHOST, says="the data was sent under, or resident during, its epochs"
 )
@@ -72,6 +93,10 @@ class Schedule:
 
     def issue(self, step: Step, key: Key) -> None:
         """Record what ordering a rotation to ``key`` puts on the wire."""
+
+    def open_channel(self, step: Step, home: Session, whose: Agent, key: Key, number: Slot) -> None:
+        """Give the epoch the channel counter ``number``: under a key of its own, the first."""
+        step.require("first channel", number == first)
 
     def gpu_rotates(self, step: Step, gpu: Gpu, key: Key) -> None:
         """Add what the GPU needs before it can take ``key``."""
@@ -119,6 +144,10 @@ class Schedule:
         """Whether nobody who is corrupt can follow the keys of the session; where keys are independent, always."""
         return true
 
+    def same_ivs(self, left: Key, right: Key) -> Formula:
+        """Whether messages of both epochs with the same counter value share AES key and IV: each epoch has a key."""
+        return left == right
+
     def carried(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent under the key or resident during its epoch."""
         return carried(key, data)
@@ -165,7 +194,62 @@ class EnginePerHolder(Schedule):
             step.given("same engine", self._same_engine(j, k))
             step.insert(knows_d2h(x, k))
 
+        self._repeat_ivs(draft)
         self.reveal(draft)
+
+    def open_channel(self, step: Step, home: Session, whose: Agent, key: Key, number: Slot) -> None:
+        """Give the epoch a channel of its own on its engine: the channel counter is what keeps epochs apart."""
+        free = next_free(lambda u: channels(home, whose, u), number)
+        step.require("next channel", free, defence="channel-counter")
+        step.insert(channels(home, whose, number))
+        step.set(channel_of(key), number)
+
+    def _repeat_ivs(self, draft: Draft) -> None:
+        """Add what follows when two epochs of one engine have the same channel counter."""
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.",
+            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+        )
+        def engine_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data, n: Data) -> None:
+            """The key bytes are the engine's, whatever the epoch."""
+            step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & sealed(a, k, v, n) & (m != n))
+            step.given("same IV", self.same_ivs(j, k))
+            step.insert(learned(platform, m), name="learn m")
+            step.insert(learned(platform, n), name="learn n")
+            step.insert(forges_h2d(platform, k))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
+            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+        )
+        def engine_reply_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
+            """The same in the other direction."""
+            step.given("recorded", corrupt(platform) & streamed(j, v) & streamed(k, v) & (j != k))
+            step.given("same IV", self.same_ivs(j, k))
+            step.insert(forges_d2h(platform, k))
+
+        @draft.action(
+            by=GPU,
+            says="{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.",
+            message="platform -> gpu: {m} sealed under {j}",
+            source="Carnet (counter reuse under one engine)",
+            shortcut_of="channel-counter",
+        )
+        def gpu_receive_again(step: Step, g: Gpu, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
+            """Same key bytes, same channel counter, same message counter: the GPU cannot tell the epochs apart."""
+            step.actor(g, genuine(g))
+            step.require("live key", live_h2d(g, k))
+            step.require("verifies", sealed(a, j, v, m))
+            step.given("same bytes and IV", (j != k) & self.same_ivs(j, k))
+            step.given("carried", corrupt(platform) | (mux == a))
+            step.require("implicit IV", next_free(lambda u: received(g, k, u), v))
+            step.insert(received(g, k, v))
+            step.insert(buffer(g, m))
+            step.insert(placed(g, v, m))
+            step.insert(stray(j))
 
     def reveal(self, draft: Draft) -> None:
         """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
@@ -197,6 +281,7 @@ class EnginePerHolder(Schedule):
 
     def lemmas(self, draft: Draft) -> None:
         """Add what a revealed session means."""
+        self._channel_lemmas(draft)
 
         @draft.lemma
         def revealed_sessions_are_dead(s: Session, g: Gpu, m: Data) -> Formula:
@@ -209,6 +294,31 @@ class EnginePerHolder(Schedule):
         def drawn_sessions_carry(s: Session, m: Data) -> Formula:
             """Only sessions that were drawn carry anything."""
             return implies(session_carried(s, m), used(s))
+
+    def _channel_lemmas(self, draft: Draft) -> None:
+        @draft.lemma
+        def channels_are_counted(s: Session, a: Agent, k: Key, c: Slot) -> Formula:
+            """Each epoch's channel is counted on its engine."""
+            ours = issued(k) | key_exchange(key_session(k), k)
+            return implies(ours, channels(key_session(k), owner(k), channel_of(k))) & implies(
+                channels(s, a, c), used(s)
+            )
+
+        @draft.lemma
+        def epochs_have_channels_of_their_own(j: Key, k: Key) -> Formula:
+            """No two epochs of an engine have the same channel."""
+            first_or_issued = (issued(j) | key_exchange(key_session(j), j)) & (
+                issued(k) | key_exchange(key_session(k), k)
+            )
+            return implies(first_or_issued & self._one_engine(j, k) & (channel_of(j) == channel_of(k)), j == k)
+
+    def same_ivs(self, left: Key, right: Key) -> Formula:
+        """Whether both epochs are on one engine, whose key bytes never change, with the same channel counter."""
+        engine = self._one_engine(left, right) & orchestrated(key_session(left))
+        return engine & (channel_of(left) == channel_of(right))
+
+    def _one_engine(self, left: Key, right: Key) -> Formula:
+        return (owner(left) == owner(right)) & (key_session(left) == key_session(right))
 
     def _same_engine(self, left: Key, right: Key) -> Formula:
         return issued(left) & issued(right) & (owner(left) == owner(right)) & (key_session(left) == key_session(right))
@@ -238,7 +348,8 @@ class RetiredEngineLeaks(EnginePerHolder):
         Schedule.reveal(self, draft)
 
     def lemmas(self, draft: Draft) -> None:
-        """Add nothing: what the same bytes open later cannot be kept."""
+        """Add what keeps epochs apart; what the same bytes open later cannot be kept."""
+        self._channel_lemmas(draft)
 
     def leaked(self, key: Key) -> Formula:
         """Whether the key was given to the adversary after its epoch."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     GPU,
@@ -22,6 +23,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Mode,
     Phase,
     Session,
+    Slot,
     admitted,
     answered,
     attested,
@@ -69,9 +71,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 _DECK = "deck, How it works: Setup"
 
 
-def specify_setup(draft: Draft) -> None:
+def specify_setup(draft: Draft, schedule: Schedule) -> None:
     """Add the setup steps to ``draft``."""
-    _open_session(draft)
+    _open_session(draft, schedule)
     _answer_session(draft)
     _lose_power(draft)
     _attest_gpu(draft)
@@ -80,7 +82,7 @@ def specify_setup(draft: Draft) -> None:
     _route(draft)
 
 
-def _ask(step: Step, s: Session, k: Key) -> None:
+def _ask(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule) -> None:
     """Ask for a session and draw its first link key."""
     step.fresh(s)
     step.fresh(k)
@@ -94,19 +96,20 @@ def _ask(step: Step, s: Session, k: Key) -> None:
     step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
     step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
     step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
+    schedule.open_channel(step, s, orchestrator, k, c)
 
 
-def _open_session(draft: Draft) -> None:
+def _open_session(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
         message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
         source=f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
-        enforces=("REQ-STOP-01", "REQ-SETUP-01"),
+        enforces=("REQ-STOP-01", "REQ-SETUP-01", "REQ-IV-04"),
     )
-    def open_session(step: Step, s: Session, k: Key) -> None:
+    def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
         """Fail-stop is starting again from nothing: a session that failed is never continued."""
-        _ask(step, s, k)
+        _ask(step, s, k, c, schedule)
         step.set(lent_key, k)
         step.set(custody, Custody.NONE)
         step.set(phase, Phase.OPENED)
@@ -118,10 +121,10 @@ def _open_session(draft: Draft) -> None:
         source="Carnet (attest, reset, re-attach without attestation)",
         shortcut_of="fail-stop-on-reset",
     )
-    def reattach(step: Step, s: Session, k: Key) -> None:
+    def reattach(step: Step, s: Session, k: Key, c: Slot) -> None:
         """What a driver does that reconnects by itself."""
         step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
-        _ask(step, s, k)
+        _ask(step, s, k, c, schedule)
         step.insert(issued(k))
 
 

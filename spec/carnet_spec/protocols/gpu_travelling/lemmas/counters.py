@@ -17,10 +17,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     heard,
     in_session,
     issued,
+    key_exchange,
     key_session,
     live_d2h,
     live_h2d,
     model_uploaded,
+    orchestrated,
     orchestrator,
     ordered,
     owner,
@@ -90,6 +92,7 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
             streamed(k, v),
             used(k)
             & answered(key_session(k))
+            & implies(orchestrated(key_session(k)), issued(k) | key_exchange(key_session(k), k))
             & implies(live_d2h(g, k), transmitted(g, k, v))
             & implies(in_session(g, key_session(k)), stale(g, k)),
         )
