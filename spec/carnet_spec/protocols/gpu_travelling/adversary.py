@@ -29,6 +29,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     corrupt,
     data_owner,
     dataset,
+    debugging,
     elsewhere,
     ends_at,
     foreign,
@@ -50,6 +51,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     mux,
     occupied,
     offer,
+    outdated,
     owner,
     placed,
     planted,
@@ -60,6 +62,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     responder,
     rumoured,
     sealed,
+    shows,
     stale,
     stash,
     tampered,
@@ -118,10 +121,13 @@ def _platform_moves(draft: Draft) -> None:
         cost=1,
     )
     def reset(step: Step, g: Gpu, mode: Mode) -> None:
-        """Reset a GPU and boot it in or out of confidential mode."""
+        """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
         step.given("power over it", genuine(g) & _holds_gpu(g))
         wipe(step, g)
-        step.remove(confidential(g), when=mode == Mode.OPEN)
+        step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
+        for flaw, shown in ((debugging, Mode.DEBUG), (outdated, Mode.OUTDATED)):
+            step.remove(flaw(g), when=mode != shown)
+            step.insert(flaw(g), when=mode == shown)
         step.insert(confidential(g), when=mode == Mode.CONFIDENTIAL)
 
     @draft.action(
@@ -176,9 +182,7 @@ def _moves_with_gpus(draft: Draft) -> None:
     def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
         """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered."""
         step.given("power over it", genuine(g) & _holds_gpu(g) & answered(n))
-        step.given(
-            "true mode", ((mode == Mode.CONFIDENTIAL) & confidential(g)) | ((mode == Mode.OPEN) & ~confidential(g))
-        )
+        step.given("true mode", shows(g, mode))
         step.insert(report(g, n, mode))
 
     @draft.action(

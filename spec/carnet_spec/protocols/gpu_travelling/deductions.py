@@ -39,6 +39,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_master,
+    leaked,
     learned,
     live_d2h,
     live_h2d,
@@ -105,11 +106,13 @@ def _pooling(draft: Draft) -> None:
 
 def _forgery(draft: Draft) -> None:
     @draft.rule(
-        by=ADVERSARY, says="A fake {q} signs what it likes.", source="deck, Security Analysis: fake or malicious GPU"
+        by=ADVERSARY,
+        says="A report of {q}, which is a fake or whose device key leaked, says what the adversary likes.",
+        source="deck, Security Analysis: fake or malicious GPU",
     )
     def fake_reports(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
-        """A fake GPU has no certified key, but signs any report."""
-        step.given("fake", ~genuine(q))
+        """A fake GPU has no certified key but signs any report; whoever has a device key signs any of its GPU's."""
+        step.given("fake", ~genuine(q) | leaked(q))
         step.insert(report(q, n, mode))
 
     @draft.rule(

@@ -38,12 +38,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     installed,
     interferes,
     job_manifest,
+    leaked,
     measured,
     mux,
     orchestrator,
     past_keys_leak,
     phase,
     platform,
+    revoked,
     some_holder_corrupt,
     the_model,
 )
@@ -88,6 +90,11 @@ VARIANTS = {
             "take a report from outside the session",
             without=("report-in-session", "signer-is-responder"),
         ),
+        Variant(
+            "leaked-device",
+            "a device key has leaked, and nobody asks whether it is revoked",
+            without=("revocation-check",),
+        ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
         Variant(
             "kernel-answers",
@@ -125,7 +132,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     schedule = SCHEDULES[_SCHEDULE_OF.get(base or variant, "sealed-under-master")]()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
-        add_time(draft, USUAL.all)
+        add_time(draft, schedule, USUAL.all)
         return draft
     made = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING}.get(variant, USUAL)
     state_claims(draft, schedule, made)
@@ -179,6 +186,7 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
+    draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
     draft.axiom(
         "datasets are holders'", forall(lambda m: implies(dataset(m), enrolled(data_owner(m))), Data), assumption="A10"
@@ -237,6 +245,9 @@ def _defences(draft: Draft) -> None:
         ("report-in-session", "the report has to arrive inside the session"),
         ("signer-is-responder", "the report's signer has to be the session's responder"),
         ("mode-check", "the report has to say confidential mode"),
+        ("debug-check", "the report has to say that the debug flag is off"),
+        ("reference-values", "the report's measurements have to be the reference values of current firmware"),
+        ("revocation-check", "the signer's certificate must not be revoked"),
         ("orchestrator-quote", "the holder checks the orchestrator's measurement"),
         ("quote-bound-to-channel", "the quote has to be bound to the channel, after the handshake"),
         ("manifest-check", "the holder checks the job manifest in the quote"),

@@ -12,6 +12,7 @@ DEFAULTS = {
     "corrupt": 1,
     "gpus": 1,
     "fakes": 0,
+    "leaks": 0,
     "elsewhere": 0,
     "instances": 0,
     "chunks": 1,
@@ -22,7 +23,7 @@ DEFAULTS = {
     "own_sessions": 0,
     "own_keys": 0,
     "instants": 3,
-    "limit": 4,
+    "limit": 2,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
 
@@ -34,7 +35,8 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes under one threat model.
 
     ``holders`` are honest and ``corrupt`` are corrupt enrolled holders (under ``outsider`` and ``hypervisor`` the
-    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``elsewhere`` genuine ones that
+    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``leaks`` genuine ones that are
+    nowhere and whose device keys leaked, and were revoked since; ``elsewhere`` genuine ones that
     outsiders own (one at least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator
     instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``slots`` counter values
     under a key, at least one more than chunks; ``rounds`` hand-overs; ``sessions`` the orchestrator may open;
@@ -51,7 +53,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     return Instance(
         elements={
             "Agent": cast.agents,
-            "Gpu": (*cast.genuine, *cast.outside, *cast.fakes),
+            "Gpu": (*cast.genuine, *cast.outside, *cast.fakes, *cast.leaked),
             "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
             "Key": keys,
             "Data": (*cast.datasets, "the model"),
@@ -101,6 +103,7 @@ class _Cast:
     genuine: Row
     outside: Row
     fakes: Row
+    leaked: Row
     chunks: Mapping[str, Row]
 
     @classmethod
@@ -122,6 +125,7 @@ class _Cast:
             genuine=_numbered("gpu", 1, size["gpus"]),
             outside=_numbered("gpu", 1 + size["gpus"], size["elsewhere"]),
             fakes=_numbered("fake", 1, size["fakes"]),
+            leaked=_numbered("sold", 1, size["leaks"]),
             chunks=chunks,
         )
 
@@ -142,8 +146,10 @@ def _relations(cast: _Cast, slots: Row, threat: str) -> dict[str, frozenset[Row]
         "enrolled": _unary(cast.enrolled),
         "measured": _unary(("orchestrator", *cast.strays)),
         "job_manifest": _unary(("orchestrator",)),
-        "genuine": _unary((*cast.genuine, *cast.outside)),
-        "certified": _unary((*cast.genuine, *cast.outside)),
+        "genuine": _unary((*cast.genuine, *cast.outside, *cast.leaked)),
+        "certified": _unary((*cast.genuine, *cast.outside, *cast.leaked)),
+        "leaked": _unary(cast.leaked),
+        "revoked": _unary(cast.leaked),
         "elsewhere": _unary(cast.outside),
         "installed": _unary(cast.genuine[:1]),
         "dataset": _unary(cast.datasets),
@@ -207,6 +213,7 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> s
         (size["gpus"], "GPU"),
         (size["elsewhere"], "outsiders' GPU"),
         (size["fakes"], "fake GPU"),
+        (size["leaks"], "leaked device key"),
         (size["instances"], "stray orchestrator instance"),
         (size["chunks"], "chunk"),
         (size["rounds"], "round"),
@@ -251,7 +258,11 @@ PROFILES = {
 
 HUNTS = (
     Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
-    Profile("setup", {"rounds": 1, "gpus": 1, "fakes": 1, "instances": 1, "own_keys": 1, "own_sessions": 1}, budget=3),
+    Profile(
+        "setup",
+        {"rounds": 1, "gpus": 1, "fakes": 1, "leaks": 1, "instances": 1, "own_keys": 1, "own_sessions": 1},
+        budget=3,
+    ),
     Profile("two rounds", {"rounds": 2, "chunks": 2, "corrupt_chunks": 1}, budget=1),
     Profile("two sessions", {"rounds": 1, "sessions": 2}, budget=2),
     Profile("three rounds", {"rounds": 3, "corrupt_chunks": 1}, budget=1),

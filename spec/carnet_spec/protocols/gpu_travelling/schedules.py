@@ -6,7 +6,7 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Expression, Formula, Kind, Step, function, implies, relation, true, used
+from carnet_spec.language import Draft, Expression, Formula, Kind, Step, forall, function, implies, relation, true, used
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -22,6 +22,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     answered,
     attested,
+    before,
     buffer,
     carried,
     corrupt,
@@ -76,6 +77,26 @@ channel_of = function(
 )
 channels = relation(
     "channels", Session, Agent, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the engine's channel counter passed it"
+)
+protected_out = relation(
+    "protected_out", Key, Slot, kind=Kind.TRUTH, says="the key protected that many messages to the GPU"
+)
+protected_home = relation(
+    "protected_home", Key, Slot, kind=Kind.TRUTH, says="the key protected that many messages of the GPU's"
+)
+engine_out = relation(
+    "engine_out", Session, Agent, Slot, kind=Kind.TRUTH, says="the engine's key protected that many messages to the GPU"
+)
+engine_home = relation(
+    "engine_home", Session, Agent, Slot, kind=Kind.TRUTH, says="the engine's key protected that many of the GPU's"
+)
+use_out = relation("use_out", Key, Slot, Slot, kind=Kind.GHOST, says="the message's number under the key's bytes")
+use_home = relation("use_home", Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's")
+engine_use_out = relation(
+    "engine_use_out", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="the message's number on the engine"
+)
+engine_use_home = relation(
+    "engine_use_home", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's"
 )
 session_carried = relation(
     "session_carried", Session, Data, kind=Kind.GHOST, says="the data was sent under, or resident during, its epochs"
@@ -143,6 +164,27 @@ class Schedule:
     def calm(self, of: Session) -> Formula:
         """Whether nobody who is corrupt can follow the keys of the session; where keys are independent, always."""
         return true
+
+    def protects(self, key: Key, number: Slot, *, home: bool) -> Formula:
+        """Say that the key's bytes protected a message of that number, in one direction: each epoch has its own."""
+        return (protected_home if home else protected_out)(key, number)
+
+    def protects_as(self, key: Key, value: Slot, number: Slot, *, home: bool) -> Formula:
+        """Say that the message with that counter value was the number-th under the key's bytes."""
+        return (use_home if home else use_out)(key, value, number)
+
+    def within(self, limit: Slot, *, home: bool) -> Formula:
+        """Whether all messages under the same key bytes have numbers of their own below the limit."""
+        use = use_home if home else use_out
+        return forall(
+            lambda k, v, w, u: implies(use(k, v, u), before(u, limit)) & implies(use(k, v, u) & use(k, w, u), v == w),
+            *(Key, Slot, Slot, Slot),
+        )
+
+    def counts_uses(self, *, home: bool) -> Formula:
+        """Whether each use of a key's bytes is counted."""
+        use, times = (use_home, protected_home) if home else (use_out, protected_out)
+        return forall(lambda k, v, u: implies(use(k, v, u), times(k, u)), Key, Slot, Slot)
 
     def same_ivs(self, left: Key, right: Key) -> Formula:
         """Whether messages of both epochs with the same counter value share AES key and IV: each epoch has a key."""
@@ -311,6 +353,33 @@ class EnginePerHolder(Schedule):
                 issued(k) | key_exchange(key_session(k), k)
             )
             return implies(first_or_issued & self._one_engine(j, k) & (channel_of(j) == channel_of(k)), j == k)
+
+    def protects(self, key: Key, number: Slot, *, home: bool) -> Formula:
+        """Say that the engine's key bytes protected a message of that number, in one direction, in whatever epoch."""
+        return (engine_home if home else engine_out)(key_session(key), owner(key), number)
+
+    def protects_as(self, key: Key, value: Slot, number: Slot, *, home: bool) -> Formula:
+        """Say that the message of that epoch and counter value was the number-th under the engine's key bytes."""
+        return (engine_use_home if home else engine_use_out)(key_session(key), owner(key), key, value, number)
+
+    def within(self, limit: Slot, *, home: bool) -> Formula:
+        """Whether all messages of an engine, whatever their epochs, have numbers of their own below the limit."""
+        use = engine_use_home if home else engine_use_out
+        below = forall(
+            lambda s, a, k, v, u: implies(use(s, a, k, v, u), before(u, limit)), *(Session, Agent, Key, Slot, Slot)
+        )
+        apart = forall(
+            lambda s, a, j, k, v, w, u: implies(use(s, a, j, v, u) & use(s, a, k, w, u), (j == k) & (v == w)),
+            *(Session, Agent, Key, Key, Slot, Slot, Slot),
+        )
+        return below & apart
+
+    def counts_uses(self, *, home: bool) -> Formula:
+        """Whether each use of an engine's key bytes is counted."""
+        use, times = (engine_use_home, engine_home) if home else (engine_use_out, engine_out)
+        return forall(
+            lambda s, a, k, v, u: implies(use(s, a, k, v, u), times(s, a, u)), *(Session, Agent, Key, Slot, Slot)
+        )
 
     def same_ivs(self, left: Key, right: Key) -> Formula:
         """Whether both epochs are on one engine, whose key bytes never change, with the same channel counter."""

@@ -46,6 +46,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_launch,
+    leaked,
     lent_key,
     link_d2h,
     link_h2d,
@@ -64,7 +65,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     report,
     report_inside,
     responder,
+    revoked,
     session,
+    shows,
     stale,
 )
 
@@ -155,18 +158,19 @@ def _answer_session(draft: Draft) -> None:
 
     @draft.action(
         by=ADVERSARY,
-        says="The fake {g} answers the key exchange of {s}.",
+        says="The fake {g} answers the key exchange of {s}, signed with the key of {q}.",
         message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
         source="deck, Security Analysis: fake or malicious GPU",
         cost=1,
     )
-    def fake_answers(step: Step, g: Gpu, s: Session, k: Key) -> None:
-        """A fake in the slot completes the exchange under its own name."""
+    def fake_answers(step: Step, g: Gpu, s: Session, k: Key, q: Gpu) -> None:
+        """A fake in the slot completes the exchange under its own name, or with a device key that leaked."""
         step.given("fake in the slot", interferes & ~genuine(g) & in_slot(g))
         step.given("one end", ~answered(s))
         step.given("asked", key_exchange(s, k))
+        step.given("has the key", (q == g) | leaked(q))
         step.insert(answered(s))
-        step.insert(responder(s, g))
+        step.insert(responder(s, q))
         step.set(ends_at(s), g)
 
 
@@ -197,9 +201,7 @@ def _attest_gpu(draft: Draft) -> None:
         step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("asked", responder(s, g))
-        step.require(
-            "true mode", ((mode == Mode.CONFIDENTIAL) & confidential(g)) | ((mode == Mode.OPEN) & ~confidential(g))
-        )
+        step.require("true mode", shows(g, mode))
         step.insert(report(g, s, mode))
         step.insert(report_inside(s, g, s, mode))
 
@@ -207,16 +209,28 @@ def _attest_gpu(draft: Draft) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.",
         source="nvtrust local_gpu_verifier, cc_admin.py; deck, Introducing Confidential GPUs",
-        enforces=("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-SETUP-07"),
+        enforces=(
+            "REQ-SETUP-03",
+            "REQ-SETUP-04",
+            "REQ-SETUP-05",
+            "REQ-SETUP-06",
+            "REQ-SETUP-07",
+            "REQ-SETUP-14",
+            "REQ-SETUP-15",
+            "REQ-SETUP-16",
+        ),
     )
     def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
-        """Appraise evidence: certificate, nonce, mode, arrival inside the session, and the responder as its signer."""
+        """Appraise evidence: certificate and revocation, nonce, flags, measurements, how it came, and its signer."""
         step.require("phase", phase == Phase.OPENED)
         step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
         step.require("report anywhere", report(q, n, mode), unless="report-in-session")
         step.require("certificate", certified(q), defence="gpu-certificate")
         step.require("nonce", n == session, defence="report-nonce")
-        step.require("mode", mode == Mode.CONFIDENTIAL, defence="mode-check")
+        step.require("not revoked", ~revoked(q), defence="revocation-check")
+        step.require("mode", mode != Mode.OPEN, defence="mode-check")
+        step.require("debug flag", mode != Mode.DEBUG, defence="debug-check")
+        step.require("reference values", mode != Mode.OUTDATED, defence="reference-values")
         step.require("signer is responder", responder(session, q), defence="signer-is-responder")
         step.insert(attested(session))
         step.insert(issued(link_h2d))

@@ -54,10 +54,15 @@ class Address(Individual):
 
 
 class Mode(Individual):
-    """What a GPU's report says of its mode."""
+    """What a GPU's report says of it: the mode flags, the debug flag, and whether its measurements are the reference's.
+
+    A report of several flaws is refused for any of them, so the first that is found stands for all.
+    """
 
     CONFIDENTIAL = member()
     OPEN = member()
+    DEBUG = member()
+    OUTDATED = member()
 
 
 class Custody(Individual):
@@ -126,6 +131,8 @@ measured = rigid_relation("measured", Agent, says="the agent's quote shows the o
 job_manifest = rigid_relation("job_manifest", Agent, says="the agent's quote binds the manifest of this job")
 genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
 certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
+leaked = rigid_relation("leaked", Gpu, kind=Kind.TRUTH, says="the adversary has the GPU's device key")
+revoked = rigid_relation("revoked", Gpu, says="the vendor says that the GPU's certificate is revoked")
 elsewhere = rigid_relation("elsewhere", Gpu, kind=Kind.TRUTH, says="an outsider owns the GPU, on another machine")
 installed = rigid_relation("installed", Gpu, kind=Kind.TRUTH, says="the GPU is in the slot at first")
 dataset = rigid_relation("dataset", Data, says="the data is a chunk of a holder's dataset")
@@ -189,7 +196,15 @@ finished = relation("finished", Agent, Key, kind=Kind.STATE, of=HOLDER, says="th
 
 # -- the GPU's state ---------------------------------------------------------------------------------------------------
 
-confidential = relation("confidential", Gpu, kind=Kind.STATE, of=GPU, says="confidential mode is on")
+confidential = relation(
+    "confidential",
+    Gpu,
+    kind=Kind.STATE,
+    of=GPU,
+    says="confidential mode is on, no debug flag, firmware as it should be",
+)
+debugging = relation("debugging", Gpu, kind=Kind.STATE, of=GPU, says="it was booted with its debug flag set")
+outdated = relation("outdated", Gpu, kind=Kind.STATE, of=GPU, says="it was booted with firmware that has a known hole")
 occupied = relation("occupied", Gpu, kind=Kind.STATE, of=GPU, says="the GPU has a session")
 in_session = relation("in_session", Gpu, Session, kind=Kind.STATE, of=GPU, says="the GPU's session")
 live_h2d = relation(
@@ -334,6 +349,14 @@ def resident(gpu: Gpu, data: Data) -> Formula:
 def foreign(gpu: Gpu) -> Formula:
     """Whether somebody else's code is on the GPU: planted, or a kernel that still runs."""
     return planted(gpu) | context(gpu)
+
+
+def shows(gpu: Gpu, mode: Mode) -> Formula:
+    """Whether that is what a truthful report says of the GPU."""
+    sound = (mode == Mode.CONFIDENTIAL) & confidential(gpu)
+    debug = (mode == Mode.DEBUG) & ~confidential(gpu) & debugging(gpu)
+    old = (mode == Mode.OUTDATED) & ~confidential(gpu) & outdated(gpu) & ~debugging(gpu)
+    return sound | debug | old | ((mode == Mode.OPEN) & ~confidential(gpu) & ~debugging(gpu) & ~outdated(gpu))
 
 
 def attested_live(gpu: Gpu) -> Formula:
