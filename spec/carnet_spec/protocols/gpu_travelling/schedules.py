@@ -214,6 +214,11 @@ class EnginePerHolder(Schedule):
     def rules(self, draft: Draft) -> None:
         """Add the deduction that epochs of one engine share their key bytes."""
 
+        def at_first(k: Key) -> Slot:
+            return first
+
+        draft.initially(channel_of, at_first)
+
         @draft.rule(
             by=ADVERSARY,
             says="{x}, who knows {j}, knows {k} of the same engine.",
