@@ -20,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Mode,
     Session,
     Slot,
+    Version,
     addressed,
     answered,
     buffer,
@@ -32,6 +33,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     debugging,
     elsewhere,
     ends_at,
+    first_version,
     foreign,
     forges_h2d,
     genuine,
@@ -47,7 +49,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_launch,
     live_d2h,
     live_h2d,
+    made,
     made_by,
+    memory_version,
     mux,
     occupied,
     offer,
@@ -60,12 +64,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     report,
     resident,
     responder,
+    rubble,
     rumoured,
     sealed,
     shows,
     stale,
     stash,
-    tampered,
     traffic,
     transmitted,
     uploaded,
@@ -98,14 +102,21 @@ def wipe(step: Step, gpu: Gpu) -> None:
     for memory in (buffer, workspace, stash):
         step.remove(memory(gpu, step.each(Data)))
     step.remove(placed(gpu, step.each(Slot), step.each(Data)))
-    for fact in (holds_model, tampered, planted, context):
+    for fact in (holds_model, planted, context):
         step.remove(fact(gpu))
+    step.set(memory_version(gpu), rubble)
 
 
 def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
     """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there."""
     makes = knows_h2d(x, key) | forges_h2d(x, key)
     return interferes & corrupt(x) & makes & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
+
+
+def _another(gpu: Gpu, version: Version) -> Formula:
+    """Whether that is another version that exists, or rubble."""
+    exists = made(version) | (version == first_version) | (version == rubble)
+    return exists & (version != memory_version(gpu))
 
 
 def _holds_gpu(gpu: Gpu) -> Formula:
@@ -227,15 +238,16 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
 
     @draft.action(
         by=ADVERSARY,
-        says="{x} alters the model on {g} through the link, under {k}.",
+        says="{x} puts {n} in the model's place on {g} through the link, under {k}.",
         message="{x} -> {g}: altered model, under {k}",
         source=f"{WHOLE_GPU} (altered model)",
         cost=1,
     )
-    def tamper(step: Step, x: Agent, g: Gpu, k: Key) -> None:
-        """Whoever has the link key writes model memory."""
+    def tamper(step: Step, x: Agent, g: Gpu, k: Key, n: Version) -> None:
+        """Whoever has the link key writes model memory: an older version, or anything else."""
         step.given("access", reaches(x, g, k))
-        step.insert(tampered(g))
+        step.given("another", _another(g, n))
+        step.set(memory_version(g), n)
         step.insert(made_by(k, x))
 
     @draft.action(
@@ -254,15 +266,16 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
 def _moves_of_foreign_code(draft: Draft) -> None:
     @draft.action(
         by=ADVERSARY,
-        says="Somebody else's code on {g} alters the model.",
-        message="{g} -> {g}: code that is not the orchestrator's alters the model",
+        says="Somebody else's code on {g} puts {n} in the model's place.",
+        message="{g} -> {g}: code that is not the orchestrator's puts {n} in the model's place",
         source=WHOLE_GPU,
         cost=1,
     )
-    def code_tampers(step: Step, g: Gpu) -> None:
+    def code_tampers(step: Step, g: Gpu, n: Version) -> None:
         """All of device memory is within reach of whatever runs on the device."""
         step.given("runs", foreign(g))
-        step.insert(tampered(g))
+        step.given("another", _another(g, n))
+        step.set(memory_version(g), n)
 
     @draft.action(
         by=ADVERSARY,

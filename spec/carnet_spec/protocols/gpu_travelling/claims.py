@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from carnet_spec.language import Draft, Formula, forall, implies
+from carnet_spec.language import Draft, Formula, any_of, forall, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Address,
@@ -17,6 +17,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     Slot,
+    Version,
     accepted,
     accepted_twice,
     aims,
@@ -24,6 +25,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     attested_live,
     before,
     buffer,
+    chained,
     confidential,
     context,
     corrupt,
@@ -31,6 +33,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     custody,
     data_owner,
     dataset,
+    derives,
     ends_at,
     enrolled,
     exposed,
@@ -43,16 +46,21 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     in_session,
     issued,
     job_manifest,
+    kept,
     key_session,
     knows_d2h,
     knows_h2d,
+    latest,
     learned,
+    ledger,
     lent_key,
     live_d2h,
     live_h2d,
+    lost,
     made_by,
     measured,
     occupied,
+    off_chain,
     orchestrator,
     ordered,
     owner,
@@ -72,9 +80,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     streamed,
     supplied,
     taken,
-    tampered,
+    taken_back,
     the_model,
+    trained_on,
     uploaded,
+    within,
 )
 from carnet_spec.requirements import requirements
 
@@ -123,6 +133,7 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     _freshness(draft, schedule, made)
     _memory(draft, made)
     _agreement(draft, made)
+    _models(draft, made)
     _authenticity(draft, made)
 
 
@@ -285,8 +296,9 @@ def _memory(draft: Draft, made: Scope) -> None:
         source="deck, System Architecture: verification of the integrity of code and model",
         under=made.everywhere,
     )
-    def trains_verified(g: Gpu) -> Formula:
-        return implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g) & ~tampered(g))
+    def trains_verified(g: Gpu, n: Version) -> Formula:
+        running = implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g))
+        return running & ~off_chain(n)
 
     @draft.claim(
         name="gpu-genuine",
@@ -376,6 +388,44 @@ def _agreement(draft: Draft, made: Scope) -> None:
             lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
         )
         return one & made & exclusive & owned
+
+
+def _models(draft: Draft, made: Scope) -> None:
+    @draft.claim(
+        name="model-integrity",
+        sentence=said("CLAIM-MODEL-INTEGRITY"),
+        requirement="CLAIM-MODEL-INTEGRITY",
+        source="deck, System Architecture: verification of the integrity of code and model",
+        under=made.everywhere,
+    )
+    def model_integrity() -> Formula:
+        return chained(latest) & chained(kept)
+
+    @draft.claim(
+        name="provenance",
+        sentence=said("CLAIM-PROVENANCE"),
+        requirement="CLAIM-PROVENANCE",
+        source="VerifiableFL (arXiv 2412.10537): proofs that link inputs and outputs of training",
+        under=made.everywhere,
+    )
+    def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
+        whose = owner(k)
+        made_of = implies(trained_on(n, m), supplied(whose, k, m)) & implies(sealed(whose, k, v, m), trained_on(n, m))
+        return implies(ledger(n, p, k), derives(n, p) & implies(~corrupt(whose), made_of))
+
+    @draft.claim(
+        name="participation",
+        sentence=said("CLAIM-PARTICIPATION"),
+        requirement="CLAIM-PARTICIPATION",
+        source="Carnet (a rolled-back model, a skipped holder)",
+        under=made.everywhere,
+    )
+    def participation(k: Key, v: Slot, m: Data) -> Formula:
+        home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
+        later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
+        under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
+        accounted = taken_back(k) & ~lost(k) & ~under_way & ~corrupt(owner(k))
+        return implies(accounted & sealed(owner(k), k, v, m), within(latest, m))
 
 
 def _authenticity(draft: Draft, made: Scope) -> None:

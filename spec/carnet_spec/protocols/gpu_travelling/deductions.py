@@ -18,6 +18,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Session,
     Slot,
+    Version,
     acknowledged,
     answered,
     buffer,
@@ -25,6 +26,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     context,
     corrupt,
     counted,
+    digested,
     ends_at,
     foreign,
     forges_d2h,
@@ -51,10 +53,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     report_inside,
     sealed,
     semaphore,
+    sent_as,
     stash,
     submitted,
     the_model,
     traffic,
+    trained_to,
     uploaded,
     workspace,
 )
@@ -151,6 +155,18 @@ def _forgery(draft: Draft) -> None:
 
     @draft.rule(
         by=ADVERSARY,
+        says="{x} forges the digest of {n} in the epoch of {k}, inside {s}.",
+        source="AEAD: whoever knows the key makes valid messages",
+    )
+    def forge_digest(step: Step, x: Agent, s: Session, k: Key, n: Version) -> None:
+        """So with digests."""
+        step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
+        step.given("key of the session", _key_of(s, k))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
         says="The platform sets the plain semaphore {o}.",
         source="DEMY (arXiv 2507.02770): the completion semaphore is in unprotected memory",
     )
@@ -187,6 +203,31 @@ def _messages_on_the_link(draft: Draft) -> None:
         step.given("runs", context(g) & live_d2h(g, j) & live_h2d(g, k))
         step.insert(acknowledged(k, o))
         step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} reports the digest of {n} with the copy engine of {j}, in the epoch of {k}.",
+        message="{g} -> orchestrator: digest of {n}, under {j}",
+        source="Carnet (a kernel uses the copy engines)",
+        shortcut_of="session-acknowledgements",
+    )
+    def code_reports(step: Step, g: Gpu, j: Key, k: Key, n: Version) -> None:
+        """So with digests."""
+        step.given("runs", context(g) & live_d2h(g, j) & live_h2d(g, k))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the digest of {n} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-acknowledgements",
+    )
+    def forge_digest_under_link(step: Step, x: Agent, k: Key, n: Version) -> None:
+        """So with digests, by whoever has the d2h half."""
+        step.given("has the half", interferes & corrupt(x) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
 
     @draft.rule(
         by=ADVERSARY,

@@ -21,10 +21,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Custody,
     Data,
     Gpu,
+    Key,
     Phase,
     Slot,
+    Version,
     before,
     certified,
+    chained,
     confidential,
     corrupt,
     custody,
@@ -33,21 +36,27 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     elsewhere,
     enrolled,
     first,
+    first_version,
     genuine,
     in_slot,
     installed,
     interferes,
     job_manifest,
+    kept,
+    latest,
     leaked,
     measured,
+    memory_version,
     mux,
     orchestrator,
     past_keys_leak,
     phase,
     platform,
     revoked,
+    rubble,
     some_holder_corrupt,
     the_model,
+    upload_version,
 )
 from carnet_spec.requirements import Level, requirements
 
@@ -187,6 +196,7 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
     draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
+    draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
     draft.axiom(
         "datasets are holders'", forall(lambda m: implies(dataset(m), enrolled(data_owner(m))), Data), assumption="A10"
@@ -273,6 +283,10 @@ def _defences(draft: Draft) -> None:
         ("code-reupload", "the code is uploaded again at return"),
         ("code-read-back", "the firmware's digest of the code is compared"),
         ("model-read-back", "the firmware's digest of the model is compared"),
+        (
+            "saved-digest",
+            "the model that comes home is compared, by the firmware's digest, with the version last produced",
+        ),
         ("received-count", "the GPU's receive counter is compared with the returned count"),
         ("session-orders", "orders travel inside the session, out of reach of code on the GPU"),
         ("session-acknowledgements", "the firmware acknowledges inside the session, where no code on the GPU can"),
@@ -311,3 +325,18 @@ def _start(draft: Draft) -> None:
     draft.initially(in_slot, slot_at_first)
     draft.initially(confidential, mode_at_first)
     draft.initially(mux, orchestrator)
+    draft.initially(latest, first_version)
+    draft.initially(kept, first_version)
+
+    def nothing_there(g: Gpu) -> Version:
+        return rubble
+
+    def nothing_uploaded(k: Key) -> Version:
+        return rubble
+
+    def chain_at_first(n: Version) -> Formula:
+        return n == first_version
+
+    draft.initially(memory_version, nothing_there)
+    draft.initially(upload_version, nothing_uploaded)
+    draft.initially(chained, chain_at_first)

@@ -51,6 +51,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     lent_key,
     link_h2d,
     live_h2d,
+    memory_version,
     mux,
     mux_request,
     next_holder,
@@ -63,6 +64,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     received,
     replayed,
     returned,
+    rubble,
     rumoured,
     sealed,
     session,
@@ -70,8 +72,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stray,
     supplied,
     taken,
+    taken_back,
     taken_slot,
-    tampered,
     the_buffer,
     took_grant,
 )
@@ -217,7 +219,7 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.insert(received(g, k, v))
         step.insert(buffer(g, m), when=b == the_buffer)
         step.insert(placed(g, v, m), when=b == the_buffer)
-        step.insert(tampered(g), when=b != the_buffer, name="over something else")
+        step.set(memory_version(g), rubble, when=b != the_buffer, name="over something else")
         step.insert(replayed(k, v), when=taken_slot(k, v))
         step.insert(taken_slot(k, v))
         step.insert(taken(k, v, m))
@@ -270,6 +272,7 @@ def _take_back(draft: Draft) -> None:
         step.require("returned", returned(a, lent_key, n), defence="return-authenticated")
         step.set(count, n)
         step.set(custody, Custody.RETURNED)
+        step.insert(taken_back(lent_key))
         gone = step.each(Slot)
         step.insert(consumed(link_h2d, gone), when=before(gone, n), name="count handed back", defence="count-handover")
         step.set(phase, Phase.BACK)

@@ -49,6 +49,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     keys, pools = _keys(size)
     slots = tuple(f"{n}" for n in range(max(size["slots"], size["chunks"] + 1, size["limit"] + 1)))
     instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
+    versions = ("version 0", *(f"version {n}" for n in range(1, 1 + size["rounds"])), "rubble")
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in cast.chunks.items() for chunk in owned}
     return Instance(
         elements={
@@ -58,6 +59,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Key": keys,
             "Data": (*cast.datasets, "the model"),
             "Slot": slots,
+            "Version": versions,
             "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
@@ -67,6 +69,8 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "platform": {(): "platform"},
             "the_model": {(): "the model"},
             "the_buffer": {(): "the buffer"},
+            "first_version": {(): versions[0]},
+            "rubble": {(): versions[-1]},
             "first": {(): slots[0]},
             "limit": {(): slots[size["limit"]]},
             "power_on": {(): instants[0]},

@@ -25,20 +25,23 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     counted,
     counter_asked,
     custody,
+    digested,
     done,
     genuine,
     holds_model,
+    latest,
     lent_key,
     link_h2d,
     live_d2h,
     live_h2d,
+    memory_version,
     model_sent,
     model_uploaded,
     phase,
     planted,
     received,
     semaphore,
-    tampered,
+    upload_version,
     uploaded,
 )
 
@@ -159,6 +162,7 @@ def _upload(draft: Draft) -> None:
         seal(step, v)
         step.insert(uploaded(link_h2d, v))
         step.insert(model_uploaded(link_h2d, v), when=custody == Custody.NONE)
+        step.set(upload_version(link_h2d), latest)
         step.set(phase, Phase.UPLOADED)
 
     @draft.action(
@@ -177,6 +181,7 @@ def _upload(draft: Draft) -> None:
         step.insert(received(g, k, v))
         step.remove(planted(g), defence="code-reupload")
         step.insert(holds_model(g), when=model_uploaded(k, v))
+        step.set(memory_version(g), upload_version(k), when=model_uploaded(k, v))
 
 
 def _read_back(draft: Draft) -> None:
@@ -207,10 +212,9 @@ def _read_back(draft: Draft) -> None:
         step.require("counter asked for", counter_asked(k, c))
         step.require("counter", next_free(lambda u: received(g, c, u), n))
         step.insert(acknowledged(k, Order.CODE_GOOD), when=~planted(g), name="code digest")
-        step.insert(acknowledged(k, Order.MODEL_GOOD), when=~tampered(g), name="model digest")
+        step.insert(digested(k, memory_version(g)), when=holds_model(g))
         step.insert(counted(k, c, n))
         step.insert(done(k, Order.CODE_GOOD), when=~planted(g), name="code was good")
-        step.insert(done(k, Order.MODEL_GOOD), when=~tampered(g), name="model was good")
         home = step.each(Key)
         step.insert(model_sent(home), when=live_d2h(g, home), unless="session-acknowledgements")
 
@@ -224,7 +228,7 @@ def _read_back(draft: Draft) -> None:
         """Compare both digests, and the GPU's counter with the count that the holder returned."""
         step.require("phase", phase == Phase.CHECKING)
         step.require("code digest", acknowledged(link_h2d, Order.CODE_GOOD), defence="code-read-back")
-        step.require("model digest", acknowledged(link_h2d, Order.MODEL_GOOD), defence="model-read-back")
+        step.require("model digest", digested(link_h2d, latest), defence="model-read-back")
         step.require(
             "count",
             counted(link_h2d, lent_key, count) | (custody != Custody.RETURNED),

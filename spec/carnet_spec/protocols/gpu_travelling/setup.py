@@ -41,17 +41,20 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     interferes,
     issued,
     job_manifest,
+    kept,
     key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
     knows_launch,
+    latest,
     leaked,
     lent_key,
     link_d2h,
     link_h2d,
     live_d2h,
     live_h2d,
+    lost,
     measured,
     mux,
     mux_request,
@@ -66,9 +69,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     report_inside,
     responder,
     revoked,
+    secured,
     session,
     shows,
     stale,
+    taken_back,
 )
 
 _DECK = "deck, How it works: Setup"
@@ -108,11 +113,14 @@ def _open_session(draft: Draft, schedule: Schedule) -> None:
         says="The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
         message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
         source=f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
-        enforces=("REQ-STOP-01", "REQ-SETUP-01", "REQ-IV-04"),
+        enforces=("REQ-STOP-01", "REQ-SETUP-01", "REQ-IV-04", "REQ-MODEL-04"),
     )
     def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
-        """Fail-stop is starting again from nothing: a session that failed is never continued."""
+        """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
         _ask(step, s, k, c, schedule)
+        step.set(latest, kept)
+        gone = step.each(Key)
+        step.insert(lost(gone), when=taken_back(gone) & ~secured(gone))
         step.set(lent_key, k)
         step.set(custody, Custody.NONE)
         step.set(phase, Phase.OPENED)

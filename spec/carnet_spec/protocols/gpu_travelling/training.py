@@ -15,20 +15,43 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Phase,
     Slot,
+    Version,
     acknowledged,
     buffer,
+    chained,
     context,
     custody,
     dataset,
+    derives,
     done,
+    first_version,
+    foreign,
     holds_model,
+    issued,
+    kept,
+    key_session,
+    latest,
+    ledger,
+    lent_key,
     link_h2d,
+    lost,
+    made,
+    memory_version,
     model_sent,
+    off_chain,
     phase,
     placed,
     planted,
+    rubble,
+    secured,
     semaphore,
+    sent_as,
+    session,
+    taken_back,
     traffic,
+    trained_on,
+    trained_to,
+    within,
     workspace,
 )
 
@@ -59,12 +82,12 @@ def _train(draft: Draft, schedule: Schedule) -> None:
 
     @draft.action(
         by=GPU,
-        says="{g} trains on what is in the buffer.",
-        message="{g} -> orchestrator: losses and logs, under {j}, IV {w}",
+        says="{g} trains on what is in the buffer, and the model becomes {n}.",
+        message="{g} -> orchestrator: losses and logs, under {j}, IV {w}; digest of {n}, in the session",
         source=_TRAINING,
         enforces="REQ-TRAIN-02",
     )
-    def exec_train(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot) -> None:
+    def exec_train(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot, n: Version) -> None:
         """Training is the one declassifier, from data to model; all else that it leaves behind is as secret as data."""
         carry_out(step, g, k, v, Order.TRAIN)
         stream(step, g, j, w)
@@ -73,19 +96,40 @@ def _train(draft: Draft, schedule: Schedule) -> None:
         step.insert(traffic(j, derived), when=buffer(g, derived) & dataset(derived))
         schedule.carries(step, j, derived, when=buffer(g, derived) & dataset(derived))
         step.insert(context(g), when=planted(g), name="what was planted runs")
+        _make_version(step, g, k, n)
         step.insert(done(k, Order.TRAIN))
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator sees that training is over.",
+        says="The orchestrator sees that training is over, and that {n} came of it.",
         source=_TRAINING,
-        enforces="REQ-TRAIN-02",
+        enforces=("REQ-TRAIN-02", "REQ-MODEL-01", "REQ-MODEL-02", "REQ-SESSION-03"),
     )
-    def trained(step: Step) -> None:
+    def trained(step: Step, n: Version) -> None:
         """Believe the firmware's report; what training sent home decides nothing."""
         step.require("phase", phase == Phase.TRAINING)
         step.require("acknowledged", acknowledged(link_h2d, Order.TRAIN))
+        step.require("digest", trained_to(link_h2d, n))
+        step.insert(ledger(n, latest, lent_key))
+        step.set(latest, n)
         step.set(phase, Phase.TRAINED)
+
+
+def _make_version(step: Step, gpu: Gpu, key: Key, version: Version) -> None:
+    """Put a version of its own in the model's place, report its digest, and record what it was made of."""
+    step.given("another version", ~made(version) & (version != first_version) & (version != rubble))
+    step.insert(made(version))
+    parent = memory_version(gpu)
+    step.set(parent, version)
+    step.insert(trained_to(key, version))
+    sound = ~foreign(gpu) & (parent == latest) & chained(parent)
+    step.insert(chained(version), when=sound)
+    attested_epoch = issued(key) & (key_session(key) == session)
+    step.insert(off_chain(version), when=attested_epoch & (foreign(gpu) | (parent != latest)))
+    step.insert(derives(version, parent))
+    used_now, used_before = step.each(Data), step.each(Data)
+    step.insert(trained_on(version, used_now), when=buffer(gpu, used_now) & dataset(used_now))
+    step.insert(within(version, used_before), when=buffer(gpu, used_before) | within(parent, used_before))
 
 
 def _save(draft: Draft) -> None:
@@ -115,18 +159,23 @@ def _save(draft: Draft) -> None:
         stream(step, g, j, w)
         step.require("there is one", holds_model(g))
         step.insert(model_sent(j))
+        step.insert(sent_as(k, memory_version(g)))
         step.insert(done(k, Order.SAVE))
 
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator has the model home.",
         source="deck, How it works: Epilogue",
-        enforces="REQ-TRAIN-03",
+        enforces=("REQ-TRAIN-03", "REQ-MODEL-03"),
     )
     def saved(step: Step) -> None:
-        """Believe the firmware's report that this is what is in memory."""
+        """Keep and publish only what the firmware says is the version last produced."""
         step.require("phase", phase == Phase.SAVING)
         step.require("acknowledged", acknowledged(link_h2d, Order.SAVE))
+        step.require("digest", sent_as(link_h2d, latest), defence="saved-digest")
+        step.set(kept, latest)
+        since = step.each(Key)
+        step.insert(secured(since), when=taken_back(since) & ~lost(since))
         step.set(phase, Phase.SAVED)
 
 

@@ -45,6 +45,10 @@ class Data(Individual):
     """A chunk of somebody's dataset, or the model."""
 
 
+class Version(Individual):
+    """A version of the model: weights and optimiser state, as their digest tells them apart."""
+
+
 class Slot(Individual):
     """A position in a message counter, from which the IV is made."""
 
@@ -80,7 +84,6 @@ class Order(Individual):
     FENCE = member()
     READ_BACK = member()
     CODE_GOOD = member()
-    MODEL_GOOD = member()
     TRAIN = member()
     SAVE = member()
     SCRUB = member()
@@ -140,6 +143,8 @@ data_owner = rigid_function("data_owner", Data, to=Agent, says="whose data it is
 precedes = rigid_relation("precedes", Data, Data, says="the first chunk comes before the second in its dataset")
 the_model = constant("the_model", Data, says="the model being trained")
 the_buffer = constant("the_buffer", Address, says="where the dataset buffer is")
+first_version = constant("first_version", Version, says="the version that the manifest names")
+rubble = constant("rubble", Version, says="what is left of a model that was overwritten, or was never there")
 before = rigid_relation("before", Slot, Slot, says="the first counter value is smaller")
 first = constant("first", Slot, says="where every message counter starts")
 some_holder_corrupt = rigid_flag("some_holder_corrupt", says="at least one enrolled holder is corrupt")
@@ -157,6 +162,14 @@ pending = variable("pending", Key, of=ORCHESTRATOR, says="the key a rotation is 
 lent_key = variable("lent_key", Key, of=ORCHESTRATOR, says="the key last granted to a holder")
 next_holder = variable("next_holder", Agent, of=ORCHESTRATOR, says="the holder the GPU goes to")
 count = variable("count", Slot, of=ORCHESTRATOR, says="the message count that the holder returned")
+latest = variable("latest", Version, of=ORCHESTRATOR, says="the version last produced")
+kept = variable("kept", Version, of=ORCHESTRATOR, says="the version last brought home, which is what is published")
+ledger = relation(
+    "ledger", Version, Version, Key, kind=Kind.STATE, of=ORCHESTRATOR, says="made from the second, on that epoch's data"
+)
+taken_back = relation("taken_back", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="a return of the epoch was accepted")
+secured = relation("secured", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="a version made since it came home")
+lost = relation("lost", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the epoch is recorded as lost with its session")
 tenanted = relation("tenanted", Session, kind=Kind.STATE, of=ORCHESTRATOR, says="the session's GPU was lent already")
 consumed = relation(
     "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
@@ -222,7 +235,9 @@ placed = relation("placed", Gpu, Slot, Data, kind=Kind.STATE, of=GPU, says="the 
 workspace = relation("workspace", Gpu, Data, kind=Kind.STATE, of=GPU, says="memory holds something derived from it")
 stash = relation("stash", Gpu, Data, kind=Kind.STATE, of=GPU, says="planted code put a copy where no scrub looks")
 holds_model = relation("holds_model", Gpu, kind=Kind.STATE, of=GPU, says="the model is in memory")
-tampered = relation("tampered", Gpu, kind=Kind.STATE, of=GPU, says="the model in memory was altered")
+memory_version = function(
+    "memory_version", Gpu, to=Version, kind=Kind.STATE, of=GPU, says="the version of the model in memory"
+)
 planted = relation("planted", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's code is in code memory")
 context = relation("context", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's kernel is still running")
 
@@ -266,7 +281,19 @@ acknowledged = relation(
 )
 uploaded = relation("uploaded", Key, Slot, kind=Kind.MESSAGE, says="the code, sealed under the key, with its IV")
 model_uploaded = relation("model_uploaded", Key, Slot, kind=Kind.MESSAGE, says="the model was sealed together with it")
+digested = relation(
+    "digested", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: the digest of the model is that version's"
+)
+trained_to = relation(
+    "trained_to", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: training ended with that version"
+)
+sent_as = relation(
+    "sent_as", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: the model that went home is that version"
+)
 streamed = relation("streamed", Key, Slot, kind=Kind.MESSAGE, says="the GPU protected a message home, with that IV")
+upload_version = function(
+    "upload_version", Key, to=Version, kind=Kind.MESSAGE, says="the version of the model that was sealed under the key"
+)
 model_sent = relation("model_sent", Key, kind=Kind.MESSAGE, says="the model went home under the key")
 semaphore = relation("semaphore", Order, kind=Kind.MESSAGE, says="the plain host-visible semaphore says done")
 counter_asked = relation(
@@ -320,6 +347,14 @@ protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a 
 attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
 asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent about the epoch")
 done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out in the epoch")
+chained = relation(
+    "chained", Version, kind=Kind.GHOST, says="trained by verified code from the latest version, back to the first"
+)
+off_chain = relation("off_chain", Version, kind=Kind.GHOST, says="trained otherwise, in the session that was attested")
+made = relation("made", Version, kind=Kind.TRUTH, says="training made the version")
+derives = relation("derives", Version, Version, kind=Kind.GHOST, says="the first was trained from the second")
+trained_on = relation("trained_on", Version, Data, kind=Kind.GHOST, says="the chunk was in the buffer when it was made")
+within = relation("within", Version, Data, kind=Kind.GHOST, says="the chunk went into it, or into one it was made from")
 taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
 taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")
 replayed = relation("replayed", Key, Slot, kind=Kind.GHOST, says="a ciphertext was taken twice")

@@ -11,10 +11,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Phase,
     Slot,
+    Version,
     acknowledged,
     answered,
     attested_live,
     before,
+    digested,
     done,
     heard,
     in_session,
@@ -22,7 +24,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     link_h2d,
     live_h2d,
     ordered,
+    pending,
     phase,
+    protected,
     session,
     stale,
 )
@@ -71,21 +75,19 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
         return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), done(link_h2d, Order.CODE_GOOD))
 
     @draft.lemma
-    def model_checked_at_home(g: Gpu) -> Formula:
-        """From the check on, the model was good."""
-        return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), done(link_h2d, Order.MODEL_GOOD))
-
-    @draft.lemma
     def scrubbed_at_home(g: Gpu) -> Formula:
         """Clean means that the scrub was done."""
         return implies(attested_live(g) & (phase == Phase.CLEAN) & schedule.calm(session), done(link_h2d, Order.SCRUB))
 
     @draft.lemma
-    def not_checked_yet(v: Slot) -> Formula:
-        """Until it is ordered, nothing was digested."""
+    def not_checked_yet(g: Gpu, v: Slot, n: Version) -> Formula:
+        """Until digests are ordered, there is none."""
         early = during(Phase.OPENED, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
-        undone = ~done(link_h2d, Order.CODE_GOOD) & ~done(link_h2d, Order.MODEL_GOOD)
-        return implies(early, ~ordered(link_h2d, v, Order.READ_BACK) & undone)
+        undone = ~done(link_h2d, Order.CODE_GOOD) & ~digested(link_h2d, n)
+        rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
+        return implies(early & protected(session), ~ordered(link_h2d, v, Order.READ_BACK) & undone) & implies(
+            rotating, ~digested(pending, n)
+        )
 
     @draft.lemma
     def one_check(k: Key, u: Slot, v: Slot) -> Formula:
@@ -93,10 +95,10 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
         return implies(ordered(k, u, Order.READ_BACK) & ordered(k, v, Order.READ_BACK), u == v)
 
     @draft.lemma
-    def checked_once(g: Gpu, k: Key, v: Slot) -> Formula:
+    def checked_once(g: Gpu, k: Key, v: Slot, n: Version) -> Formula:
         """Both digests are of one moment: once there is one, the order for them was carried out."""
-        digested = done(k, Order.CODE_GOOD) | done(k, Order.MODEL_GOOD)
-        return implies(digested & live_h2d(g, k) & ordered(k, v, Order.READ_BACK), heard(g, k, v))
+        reported = done(k, Order.CODE_GOOD) | (digested(k, n) & guarded(k))
+        return implies(reported & live_h2d(g, k) & ordered(k, v, Order.READ_BACK), heard(g, k, v))
 
     @draft.lemma
     def not_scrubbed_yet(v: Slot) -> Formula:

@@ -43,7 +43,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stash,
     supplied,
     taken,
-    tampered,
 )
 
 
@@ -106,19 +105,6 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
         )
 
     @draft.lemma
-    def model_stays_good(g: Gpu, k: Key) -> Formula:
-        """After the check, and while that key is live, the model is not altered."""
-        return implies(
-            done(k, Order.MODEL_GOOD)
-            & done(k, Order.CODE_GOOD)
-            & live_h2d(g, k)
-            & (owner(k) == orchestrator)
-            & guarded(k)
-            & schedule.calm(key_session(k)),
-            ~tampered(g),
-        )
-
-    @draft.lemma
     def scrub_holds(g: Gpu, k: Key, m: Data) -> Formula:
         """After the scrub, and while that key is live, buffer and workspace are empty."""
         return implies(
@@ -171,8 +157,8 @@ def _residents(draft: Draft) -> None:
 
     @draft.lemma
     def implants_need_interference(g: Gpu) -> Formula:
-        """Nothing is planted, left running or altered by those who only record."""
-        return implies(planted(g) | context(g) | tampered(g), interferes)
+        """Nothing is planted or left running by those who only record."""
+        return implies(planted(g) | context(g), interferes)
 
     @draft.lemma
     def implants_come_from_corrupt_holders(g: Gpu, s: Session) -> Formula:

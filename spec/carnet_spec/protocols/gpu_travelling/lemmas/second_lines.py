@@ -83,7 +83,7 @@ def _deeds_in_order(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def done_in_order(k: Key) -> Formula:
         """Before what was digested came the fence."""
-        return implies(done(k, Order.CODE_GOOD) | done(k, Order.MODEL_GOOD), done(k, Order.FENCE))
+        return implies(done(k, Order.CODE_GOOD), done(k, Order.FENCE))
 
 
 def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from carnet_spec.language import Formula, any_of
-from carnet_spec.protocols.gpu_travelling.vocabulary import Key, Phase, key_session, orchestrated, phase, protected
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Key,
+    Phase,
+    key_session,
+    orchestrated,
+    phase,
+    protected,
+)
 
 BEFORE_CHECK = (Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED, Phase.CHECKING)
 CHECKED = (
