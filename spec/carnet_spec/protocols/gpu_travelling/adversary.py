@@ -108,9 +108,13 @@ def wipe(step: Step, gpu: Gpu) -> None:
 
 
 def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
-    """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there."""
+    """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there.
+
+    What outsiders do to the memory of a GPU of their own, on another machine, is left out: nobody else ever uses it.
+    """
     makes = knows_h2d(x, key) | forges_h2d(x, key)
-    return interferes & corrupt(x) & makes & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
+    there = live_h2d(gpu, key) & ~elsewhere(gpu) & (corrupt(platform) | (mux == x))
+    return interferes & corrupt(x) & makes & there
 
 
 def _another(gpu: Gpu, version: Version) -> Formula:
@@ -183,12 +187,11 @@ def _moves_with_gpus(draft: Draft) -> None:
         step.insert(knows_d2h(x, k))
         step.insert(knows_launch(x, s))
 
-    @draft.action(
+    @draft.rule(
         by=ADVERSARY,
         says="The adversary obtains a report of {g}, mode {mode}, for the nonce {n}.",
         message="{g} -> adversary: MEASUREMENTS (nonce {n}, {mode})",
         source="nvtrust: the signed bytes hold no session id (cuckoo attack)",
-        cost=1,
     )
     def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
         """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered."""
@@ -205,7 +208,7 @@ def _moves_with_gpus(draft: Draft) -> None:
     )
     def plant_in_open_mode(step: Step, g: Gpu) -> None:
         """Outside confidential mode, memory is the platform's."""
-        step.given("open mode", genuine(g) & _holds_gpu(g) & ~confidential(g))
+        step.given("open mode", interferes & corrupt(platform) & genuine(g) & ~elsewhere(g) & ~confidential(g))
         step.insert(planted(g))
 
 

@@ -25,6 +25,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Slot,
     Version,
+    agreed,
     before,
     certified,
     chained,
@@ -106,6 +107,11 @@ VARIANTS = {
         ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
         Variant(
+            "forked-orchestrator",
+            "a holder takes any instance of the right code and manifest",
+            without=("one-instance",),
+        ),
+        Variant(
             "kernel-answers",
             "the firmware's reports travel on the link, where code on the GPU can make them",
             without=("session-acknowledgements",),
@@ -182,10 +188,11 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
     draft.axiom(
-        "one instance runs the job",
-        forall(lambda x: implies(measured(x) & job_manifest(x), x == orchestrator), Agent),
-        assumption="A5",
-        says="another measured instance shows another manifest",
+        "one instance is agreed on",
+        agreed(orchestrator)
+        & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
+        assumption="A14",
+        says="of the instances with this manifest the holders agreed on one",
     )
     draft.axiom("two parties", (orchestrator != platform) & ~measured(platform), assumption="A1")
     draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")
@@ -261,6 +268,7 @@ def _defences(draft: Draft) -> None:
         ("orchestrator-quote", "the holder checks the orchestrator's measurement"),
         ("quote-bound-to-channel", "the quote has to be bound to the channel, after the handshake"),
         ("manifest-check", "the holder checks the job manifest in the quote"),
+        ("one-instance", "the holder checks that the quote is the instance's that the holders agreed on"),
         ("enrolment-check", "the orchestrator checks the holder's enrolment key in the channel"),
         ("rotation-out", "the link key rotates before travelling"),
         ("rotation-in", "the link key rotates at return"),

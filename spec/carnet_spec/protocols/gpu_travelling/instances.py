@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
@@ -15,6 +15,7 @@ DEFAULTS = {
     "leaks": 0,
     "elsewhere": 0,
     "instances": 0,
+    "twins": 0,
     "chunks": 1,
     "slots": 6,
     "corrupt_chunks": 0,
@@ -36,12 +37,12 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
     ``holders`` are honest and ``corrupt`` are corrupt enrolled holders (under ``outsider`` and ``hypervisor`` the
     corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``leaks`` genuine ones that are
-    nowhere and whose device keys leaked, and were revoked since; ``elsewhere`` genuine ones that
-    outsiders own (one at least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator
-    instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``slots`` counter values
-    under a key, at least one more than chunks; ``rounds`` hand-overs; ``sessions`` the orchestrator may open;
-    ``own_sessions`` and ``own_keys`` the adversary may draw. Where there is a clock it shows ``instants``, and each key
-    protects ``limit`` messages in either direction.
+    nowhere and whose device keys leaked, and were revoked since; ``elsewhere`` genuine ones that outsiders own (one at
+    least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator instances that outsiders
+    started with inputs of their own, ``twins`` those that somebody started on the same manifest; ``chunks`` per honest
+    holder; ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's orders;
+    ``rounds`` hand-overs; ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may
+    draw. Where there is a clock it shows ``instants``, and each key protects ``limit`` messages in either direction.
     """
     size = _sizes(scale, threat)
     timed = any(sort.name == "Instant" for sort in protocol.sorts)
@@ -102,6 +103,7 @@ class _Cast:
     honest: Row
     rogue: Row
     strays: Row
+    twins: Row
     enrolled: Row
     corrupt: Row
     genuine: Row
@@ -116,6 +118,7 @@ class _Cast:
         honest = _named(_HONEST, "holder", size["holders"])
         rogue = _named(_CORRUPT, "rogue", size["corrupt"])
         strays = _numbered("instance", 2, size["instances"])
+        twins = _numbered("twin", 2, size["twins"])
         chunks = {holder: _chunks(holder, size["chunks"]) for holder in honest}
         if _rogues_enrolled(threat):
             chunks |= {each: _chunks(each, size["corrupt_chunks"]) for each in rogue}
@@ -124,6 +127,7 @@ class _Cast:
             honest=honest,
             rogue=rogue,
             strays=strays,
+            twins=twins,
             enrolled=(*honest, *(rogue if _rogues_enrolled(threat) else ())),
             corrupt=(*(("platform",) if platform_corrupt else ()), *rogue, *strays),
             genuine=_numbered("gpu", 1, size["gpus"]),
@@ -136,7 +140,7 @@ class _Cast:
     @property
     def agents(self) -> Row:
         """Every agent."""
-        return ("orchestrator", "platform", *self.honest, *self.rogue, *self.strays)
+        return ("orchestrator", "platform", *self.honest, *self.rogue, *self.strays, *self.twins)
 
     @property
     def datasets(self) -> Row:
@@ -148,8 +152,9 @@ def _relations(cast: _Cast, slots: Row, threat: str) -> dict[str, frozenset[Row]
     return {
         "corrupt": _unary(cast.corrupt),
         "enrolled": _unary(cast.enrolled),
-        "measured": _unary(("orchestrator", *cast.strays)),
-        "job_manifest": _unary(("orchestrator",)),
+        "measured": _unary(("orchestrator", *cast.strays, *cast.twins)),
+        "job_manifest": _unary(("orchestrator", *cast.twins)),
+        "agreed": _unary(each for each in cast.agents if each not in cast.twins),
         "genuine": _unary((*cast.genuine, *cast.outside, *cast.leaked)),
         "certified": _unary((*cast.genuine, *cast.outside, *cast.leaked)),
         "leaked": _unary(cast.leaked),
@@ -182,7 +187,7 @@ def _in_line(elements: Row) -> frozenset[Row]:
     return frozenset((elements[i], elements[j]) for j in range(len(elements)) for i in range(j))
 
 
-def _unary(names: Row) -> frozenset[Row]:
+def _unary(names: Iterable[str]) -> frozenset[Row]:
     return frozenset((name,) for name in names)
 
 
@@ -200,6 +205,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
         ("open_own_session", "k"): own,
         ("open_own_session", "s"): own_sessions,
         ("offer_own_key", "k"): offered,
+        ("second_instance_grants", "k"): offered,
     }
     for action in ("open_session", "reattach"):
         pools[action, "k"] = home
@@ -219,6 +225,7 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> s
         (size["fakes"], "fake GPU"),
         (size["leaks"], "leaked device key"),
         (size["instances"], "stray orchestrator instance"),
+        (size["twins"], "second orchestrator instance"),
         (size["chunks"], "chunk"),
         (size["rounds"], "round"),
         (size["sessions"], "session"),
@@ -264,7 +271,7 @@ HUNTS = (
     Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
     Profile(
         "setup",
-        {"rounds": 1, "gpus": 1, "fakes": 1, "leaks": 1, "instances": 1, "own_keys": 1, "own_sessions": 1},
+        {"rounds": 1, "gpus": 1, "fakes": 1, "leaks": 1, "instances": 1, "twins": 1, "own_keys": 1, "own_sessions": 1},
         budget=3,
     ),
     Profile("two rounds", {"rounds": 2, "chunks": 2, "corrupt_chunks": 1}, budget=1),

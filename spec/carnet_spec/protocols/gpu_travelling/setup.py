@@ -7,7 +7,7 @@ arrives in and to a nonce, the quote to the channel it arrives on, the enrolment
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Step
+from carnet_spec.language import Draft, Formula, Step
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -16,6 +16,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     HOLDER,
     ORCHESTRATOR,
     PLATFORM,
+    Address,
     Agent,
     Custody,
     Gpu,
@@ -24,7 +25,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     Slot,
+    addressed,
     admitted,
+    agreed,
     answered,
     attested,
     certified,
@@ -59,6 +62,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     mux,
     mux_request,
     occupied,
+    offer,
     orchestrated,
     orchestrator,
     owner,
@@ -86,6 +90,7 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
     _lose_power(draft)
     _attest_gpu(draft)
     _attest_orchestrator(draft)
+    _second_instance(draft)
     _enrol(draft)
     _route(draft)
 
@@ -251,17 +256,45 @@ def _attest_orchestrator(draft: Draft) -> None:
         says="Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
         message="{p} -> {a}: TD quote of {q}",
         source="deck, Threat Model; Sardar et al., Identity Crisis (post-handshake binding)",
-        enforces=("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10"),
+        enforces=("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10", "REQ-SETUP-17"),
     )
     def attest_orchestrator(step: Step, a: Agent, p: Agent, q: Agent) -> None:
-        """A quote says little by itself: it has to be of the right code, for this channel, about this job."""
+        """A quote says little by itself: of the right code, for this channel, about this job, by the one instance."""
         step.actor(a, ~corrupt(a))
-        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p))
+        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p) | twin(p))
         step.require("a holder", enrolled(a))
         step.require("measurement", measured(q), defence="orchestrator-quote")
         step.require("bound to the channel", p == q, defence="quote-bound-to-channel")
         step.require("manifest", job_manifest(q) | ~measured(q), defence="manifest-check")
+        step.require("agreed on", agreed(q), defence="one-instance")
         step.insert(channel(a, p))
+
+
+def twin(p: Agent) -> Formula:
+    """Whether it is a second instance of the same code with the same manifest, as honest as the first."""
+    return measured(p) & job_manifest(p) & (p != orchestrator)
+
+
+def _second_instance(draft: Draft) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="A second instance {p}, started on the same manifest, grants {a} the key {k} of a session of its own.",
+        message="{p} -> {a}: grant of {k}",
+        source="Carnet (a forked orchestrator): whoever owns the machine starts an image as often as it likes",
+        shortcut_of="one-instance",
+    )
+    def second_instance_grants(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
+        """It is as honest as the first; but what it is given goes into another model."""
+        step.actor(p, ~corrupt(p))
+        step.given("started on the same manifest", twin(p) & answered(s))
+        step.given("its channel", channel(a, p))
+        step.fresh(k)
+        step.set(owner(k), a)
+        step.set(key_session(k), s)
+        step.insert(knows_h2d(p, k))
+        step.insert(knows_d2h(p, k))
+        step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
 
 
 def _enrol(draft: Draft) -> None:

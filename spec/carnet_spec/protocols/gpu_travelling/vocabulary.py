@@ -132,6 +132,7 @@ corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does
 enrolled = rigid_relation("enrolled", Agent, says="the job manifest names the agent as a data holder")
 measured = rigid_relation("measured", Agent, says="the agent's quote shows the orchestrator's measurement")
 job_manifest = rigid_relation("job_manifest", Agent, says="the agent's quote binds the manifest of this job")
+agreed = rigid_relation("agreed", Agent, says="the holders agreed on this instance, by the key that its quote names")
 genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
 certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
 leaked = rigid_relation("leaked", Gpu, kind=Kind.TRUTH, says="the adversary has the GPU's device key")
