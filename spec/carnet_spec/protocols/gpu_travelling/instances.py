@@ -248,6 +248,20 @@ PROFILES = {
             title="honest parties without data, three rounds",
         ),
         Profile(
+            "hostile",
+            {
+                "fakes": 1,
+                "leaks": 1,
+                "instances": 1,
+                "twins": 1,
+                "own_sessions": 1,
+                "own_keys": 1,
+                "corrupt_chunks": 1,
+            },
+            budget=2,
+            title="one round, everything an adversary can have, two active moves",
+        ),
+        Profile(
             "ci",
             {
                 "holders": 1,

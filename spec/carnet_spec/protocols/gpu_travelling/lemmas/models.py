@@ -6,7 +6,6 @@ from carnet_spec.language import Draft, Formula, implies, used
 from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    Agent,
     Custody,
     Data,
     Gpu,
@@ -158,7 +157,7 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
 
 def _records(draft: Draft) -> None:
     @draft.lemma
-    def returns_are_final(k: Key, a: Agent) -> Formula:
+    def returns_are_final(k: Key) -> Formula:
         """What was taken back was granted, and its honest holder sends nothing more."""
         return implies(taken_back(k), granted_once(k) & implies(~corrupt(owner(k)), finished(owner(k), k))) & implies(
             secured(k) | lost(k), taken_back(k)
