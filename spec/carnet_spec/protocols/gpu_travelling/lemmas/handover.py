@@ -40,7 +40,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     issued,
     key_session,
     lent_key,
-    link_d2h,
+    link_h2d,
     live_h2d,
     made_by,
     offer,
@@ -171,7 +171,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
         """Training starts after the count was compared."""
         return implies(
             attested_live(g) & during(Phase.VERIFIED, Phase.TRAINING) & (custody == Custody.RETURNED),
-            counted(link_d2h, lent_key, count),
+            counted(link_h2d, lent_key, count),
         )
 
     @draft.lemma

@@ -19,6 +19,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     forges_h2d,
     in_session,
     issued,
+    key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
@@ -46,13 +47,20 @@ def key_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def one_live_key(g: Gpu, j: Key, k: Key) -> Formula:
-        """A GPU has one live key, the same in both directions."""
-        return implies(live_h2d(g, j) & live_h2d(g, k), j == k) & implies(live_h2d(g, k), live_d2h(g, k))
+        """A GPU has one live key; away from home it is the same in both directions."""
+        away = issued(k) & (owner(k) != orchestrator)
+        return implies(live_h2d(g, j) & live_h2d(g, k), j == k) & implies(
+            live_h2d(g, k) & live_d2h(g, j) & away, j == k
+        )
 
     @draft.lemma
     def one_live_reply_key(g: Gpu, j: Key, k: Key) -> Formula:
         """So for the device-to-host direction."""
-        return implies(live_d2h(g, j) & live_d2h(g, k), j == k) & implies(live_d2h(g, k), live_h2d(g, k))
+        ours = live_d2h(g, k) & orchestrated(key_session(k))
+        known = implies(ours, issued(k) | key_exchange(key_session(k), k)) & implies(
+            ours & attested(key_session(k)), issued(k)
+        )
+        return implies(live_d2h(g, j) & live_d2h(g, k), j == k) & known
 
     @draft.lemma
     def issued_keys(k: Key) -> Formula:

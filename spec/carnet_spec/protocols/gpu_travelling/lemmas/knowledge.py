@@ -10,6 +10,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Key,
     Slot,
     corrupt,
+    data_owner,
     dataset,
     exposed,
     honest_data,
@@ -54,10 +55,13 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def the_model_goes_home(k: Key, m: Data) -> Formula:
-        """The model went home under keys of the orchestrator's only, and no traffic derives from it."""
-        return implies(model_sent(k), issued(k) & (owner(k) == orchestrator)) & implies(traffic(k, m), dataset(m))
+        """The model went home under keys of the job, and no traffic derives from it."""
+        return implies(model_sent(k), issued(k)) & implies(traffic(k, m), dataset(m))
 
     @draft.lemma
     def traffic_is_carried(k: Key, m: Data) -> Formula:
-        """What derives from honest data goes home under the orchestrator's keys, whose epochs carried the data."""
-        return implies(traffic(k, m) & honest_data(m), schedule.carried(k, m) & issued(k) & (owner(k) == orchestrator))
+        """What derives from honest data goes home under a key of the orchestrator's or of its owner's epoch."""
+        return implies(
+            traffic(k, m) & honest_data(m),
+            schedule.carried(k, m) & issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
+        )

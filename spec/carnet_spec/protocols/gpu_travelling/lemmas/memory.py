@@ -31,6 +31,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     issued,
     key_session,
     lent_key,
+    live_d2h,
     live_h2d,
     occupied,
     orchestrator,
@@ -130,6 +131,14 @@ def _residents(draft: Draft) -> None:
         """Where honest data is resident, the live key is the orchestrator's or its owner's."""
         return implies(
             resident(g, m) & honest_data(m) & live_h2d(g, k),
+            issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
+        )
+
+    @draft.lemma
+    def resident_with_whose_reply_key(g: Gpu, k: Key, m: Data) -> Formula:
+        """So for the key that the GPU sends home under."""
+        return implies(
+            resident(g, m) & honest_data(m) & live_d2h(g, k),
             issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
         )
 

@@ -80,11 +80,7 @@ def _session_of_phase(draft: Draft) -> None:
         """An active session is attested, and its link key issued in it."""
         return implies(
             active(),
-            attested(session)
-            & used(session)
-            & issued(link_h2d)
-            & (link_h2d == link_d2h)
-            & (key_session(link_h2d) == session),
+            attested(session) & used(session) & issued(link_h2d) & (key_session(link_h2d) == session),
         )
 
 
