@@ -138,6 +138,7 @@ def _platform_moves(draft: Draft) -> None:
     def reset(step: Step, g: Gpu, mode: Mode) -> None:
         """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
         step.given("power over it", genuine(g) & _holds_gpu(g))
+        step.given("in the slot, or for a session", ~elsewhere(g) | (mode == Mode.CONFIDENTIAL))
         wipe(step, g)
         step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
         for flaw, shown in ((debugging, Mode.DEBUG), (outdated, Mode.OUTDATED)):
@@ -194,9 +195,13 @@ def _moves_with_gpus(draft: Draft) -> None:
         source="nvtrust: the signed bytes hold no session id (cuckoo attack)",
     )
     def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
-        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered."""
+        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered.
+
+        A GPU of its own, on another machine, it boots as it likes and back again, which is not told step by step.
+        """
         step.given("power over it", genuine(g) & _holds_gpu(g) & answered(n))
-        step.given("true mode", shows(g, mode))
+        own = elsewhere(g) & ~in_session(g, n)
+        step.given("true mode", shows(g, mode) | own)
         step.insert(report(g, n, mode))
 
     @draft.action(
