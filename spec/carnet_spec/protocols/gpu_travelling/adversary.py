@@ -8,16 +8,20 @@ and GPUs are as real as anybody's.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.orders import stream
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
+    Address,
     Agent,
     Data,
     Gpu,
     Key,
     Mode,
-    Phase,
     Session,
     Slot,
+    Version,
+    addressed,
     answered,
     buffer,
     channel,
@@ -26,9 +30,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     corrupt,
     data_owner,
     dataset,
+    debugging,
     elsewhere,
     ends_at,
+    first_version,
+    foreign,
+    forges_h2d,
     genuine,
+    heard,
     holds_model,
     in_session,
     in_slot,
@@ -40,21 +49,30 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_launch,
     live_d2h,
     live_h2d,
+    made,
     made_by,
+    memory_version,
     mux,
     occupied,
     offer,
+    outdated,
     owner,
-    phase,
+    placed,
     planted,
     platform,
     received,
     report,
+    resident,
     responder,
+    rubble,
+    rumoured,
+    sealed,
+    shows,
     stale,
     stash,
-    tampered,
+    traffic,
     transmitted,
+    uploaded,
     workspace,
 )
 
@@ -68,6 +86,7 @@ def specify_adversary(draft: Draft, *, confined: bool = False) -> None:
     if not confined:
         _moves_on_whole_gpu(draft)
     _moves_on_buffer(draft)
+    _moves_of_foreign_code(draft)
     _impersonation(draft)
     _shortcut_moves(draft)
 
@@ -78,17 +97,30 @@ def wipe(step: Step, gpu: Gpu) -> None:
     step.remove(in_session(gpu, step.each(Session)))
     for keys in (live_h2d, live_d2h, stale):
         step.remove(keys(gpu, step.each(Key)))
-    for counter in (received, transmitted):
+    for counter in (received, transmitted, heard):
         step.remove(counter(gpu, step.each(Key), step.each(Slot)))
     for memory in (buffer, workspace, stash):
         step.remove(memory(gpu, step.each(Data)))
-    for fact in (holds_model, tampered, planted, context):
+    step.remove(placed(gpu, step.each(Slot), step.each(Data)))
+    for fact in (holds_model, planted, context):
         step.remove(fact(gpu))
+    step.set(memory_version(gpu), rubble)
 
 
 def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
-    """Whether corrupt ``x`` reaches the GPU's memory: it knows the live key and the bus leads there."""
-    return interferes & corrupt(x) & knows_h2d(x, key) & live_h2d(gpu, key) & (corrupt(platform) | (mux == x))
+    """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there.
+
+    What outsiders do to the memory of a GPU of their own, on another machine, is left out: nobody else ever uses it.
+    """
+    makes = knows_h2d(x, key) | forges_h2d(x, key)
+    there = live_h2d(gpu, key) & ~elsewhere(gpu) & (corrupt(platform) | (mux == x))
+    return interferes & corrupt(x) & makes & there
+
+
+def _another(gpu: Gpu, version: Version) -> Formula:
+    """Whether that is another version that exists, or rubble."""
+    exists = made(version) | (version == first_version) | (version == rubble)
+    return exists & (version != memory_version(gpu))
 
 
 def _holds_gpu(gpu: Gpu) -> Formula:
@@ -104,10 +136,14 @@ def _platform_moves(draft: Draft) -> None:
         cost=1,
     )
     def reset(step: Step, g: Gpu, mode: Mode) -> None:
-        """Reset a GPU and boot it in or out of confidential mode."""
+        """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
         step.given("power over it", genuine(g) & _holds_gpu(g))
+        step.given("in the slot, or for a session", ~elsewhere(g) | (mode == Mode.CONFIDENTIAL))
         wipe(step, g)
-        step.remove(confidential(g), when=mode == Mode.OPEN)
+        step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
+        for flaw, shown in ((debugging, Mode.DEBUG), (outdated, Mode.OUTDATED)):
+            step.remove(flaw(g), when=mode != shown)
+            step.insert(flaw(g), when=mode == shown)
         step.insert(confidential(g), when=mode == Mode.CONFIDENTIAL)
 
     @draft.action(
@@ -118,9 +154,8 @@ def _platform_moves(draft: Draft) -> None:
         cost=1,
     )
     def rewire(step: Step, g: Gpu) -> None:
-        """Before a session any GPU can be put there; rerouting a live session only breaks it."""
+        """Any GPU can be put there, at any time."""
         step.given("power over it", interferes & corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
-        step.given("before a session", phase == Phase.SETUP, defence="fail-stop-on-reset")
         step.remove(in_slot(step.each(Gpu)), name="unplug")
         step.insert(in_slot(g), name="plug in")
 
@@ -153,19 +188,20 @@ def _moves_with_gpus(draft: Draft) -> None:
         step.insert(knows_d2h(x, k))
         step.insert(knows_launch(x, s))
 
-    @draft.action(
+    @draft.rule(
         by=ADVERSARY,
         says="The adversary obtains a report of {g}, mode {mode}, for the nonce {n}.",
         message="{g} -> adversary: MEASUREMENTS (nonce {n}, {mode})",
         source="nvtrust: the signed bytes hold no session id (cuckoo attack)",
-        cost=1,
     )
     def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
-        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered."""
+        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered.
+
+        A GPU of its own, on another machine, it boots as it likes and back again, which is not told step by step.
+        """
         step.given("power over it", genuine(g) & _holds_gpu(g) & answered(n))
-        step.given(
-            "true mode", ((mode == Mode.CONFIDENTIAL) & confidential(g)) | ((mode == Mode.OPEN) & ~confidential(g))
-        )
+        own = elsewhere(g) & ~in_session(g, n)
+        step.given("true mode", shows(g, mode) | own)
         step.insert(report(g, n, mode))
 
     @draft.action(
@@ -177,7 +213,7 @@ def _moves_with_gpus(draft: Draft) -> None:
     )
     def plant_in_open_mode(step: Step, g: Gpu) -> None:
         """Outside confidential mode, memory is the platform's."""
-        step.given("open mode", genuine(g) & _holds_gpu(g) & ~confidential(g))
+        step.given("open mode", interferes & corrupt(platform) & genuine(g) & ~elsewhere(g) & ~confidential(g))
         step.insert(planted(g))
 
 
@@ -210,15 +246,16 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
 
     @draft.action(
         by=ADVERSARY,
-        says="{x} alters the model on {g} through the link, under {k}.",
+        says="{x} puts {n} in the model's place on {g} through the link, under {k}.",
         message="{x} -> {g}: altered model, under {k}",
         source=f"{WHOLE_GPU} (altered model)",
         cost=1,
     )
-    def tamper(step: Step, x: Agent, g: Gpu, k: Key) -> None:
-        """Whoever has the link key writes model memory."""
+    def tamper(step: Step, x: Agent, g: Gpu, k: Key, n: Version) -> None:
+        """Whoever has the link key writes model memory: an older version, or anything else."""
         step.given("access", reaches(x, g, k))
-        step.insert(tampered(g))
+        step.given("another", _another(g, n))
+        step.set(memory_version(g), n)
         step.insert(made_by(k, x))
 
     @draft.action(
@@ -234,19 +271,121 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         step.insert(planted(g))
 
 
+def _moves_of_foreign_code(draft: Draft) -> None:
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code on {g} puts {n} in the model's place.",
+        message="{g} -> {g}: code that is not the orchestrator's puts {n} in the model's place",
+        source=WHOLE_GPU,
+        cost=1,
+    )
+    def code_tampers(step: Step, g: Gpu, n: Version) -> None:
+        """All of device memory is within reach of whatever runs on the device."""
+        step.given("runs", foreign(g))
+        step.given("another", _another(g, n))
+        step.set(memory_version(g), n)
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code on {g} leaves {m} in the workspace, and at {v} in the buffer.",
+        message="{g} -> {g}: code that is not the orchestrator's writes {m}",
+        source=WHOLE_GPU,
+        cost=1,
+    )
+    def code_writes(step: Step, g: Gpu, v: Slot, m: Data) -> None:
+        """It leaves what it finds on the device, or what it was sent with, wherever it likes."""
+        step.given("runs", foreign(g))
+        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | resident(g, m) | stash(g, m)))
+        step.insert(buffer(g, m))
+        step.insert(placed(g, v, m))
+        step.insert(workspace(g, m))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code on {g} overwrites {m} in the buffer.",
+        message="{g} -> {g}: code that is not the orchestrator's overwrites {m}",
+        source=WHOLE_GPU,
+        cost=1,
+    )
+    def code_erases(step: Step, g: Gpu, m: Data) -> None:
+        """What can be written can be overwritten."""
+        step.given("runs", foreign(g) & buffer(g, m))
+        step.remove(buffer(g, m))
+        step.remove(placed(g, step.each(Slot), m))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code has {g} decrypt {m}, which {a} sent under {k}, to where no scrub looks.",
+        message="platform -> {g}: {m} sealed under {k}, elsewhere than to the buffer",
+        source="Carnet (a kernel uses the copy engines): no key is needed to use an engine, and none is read (A3)",
+        cost=1,
+    )
+    def code_diverts(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """A copy engine decrypts for whoever submits the copy."""
+        step.given("runs", foreign(g) & live_h2d(g, k))
+        step.given("carried", sealed(a, k, v, m) & (corrupt(platform) | (mux == a)))
+        step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
+        step.insert(received(g, k, v))
+        step.insert(stash(g, m))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code has {g} decrypt the upload of IV {v} under {k} to nowhere.",
+        message="orchestrator -> {g}: code under {k}, elsewhere than to code memory",
+        source="Carnet (a kernel uses the copy engines)",
+        cost=1,
+    )
+    def code_diverts_upload(step: Step, g: Gpu, k: Key, v: Slot) -> None:
+        """The counter passes the upload, and code memory stays as it was."""
+        step.given("runs", foreign(g) & live_h2d(g, k))
+        step.given("sent", uploaded(k, v))
+        step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
+        step.insert(received(g, k, v))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="Somebody else's code has {g} send {m} home under {k}, IV {w}.",
+        message="{g} -> platform: {m}, under {k}, IV {w}",
+        source="Carnet (a kernel uses the copy engines)",
+        cost=1,
+    )
+    def code_sends(step: Step, g: Gpu, k: Key, w: Slot, m: Data) -> None:
+        """A copy engine encrypts for whoever submits the copy."""
+        step.given("runs", foreign(g))
+        step.given("has it", dataset(m) & (resident(g, m) | stash(g, m)))
+        stream(step, g, k, w)
+        step.insert(traffic(k, m))
+
+
 def _moves_on_buffer(draft: Draft) -> None:
     @draft.action(
         by=ADVERSARY,
-        says="{x} writes {m} into the buffer of {g}, under {k}.",
+        says="{x} writes {m} into the buffer of {g}, at {v}, under {k}.",
         message="{x} -> {g}: {m}, under {k}",
         source="deck, How it works: Data Provisioning, by a corrupt holder",
         cost=1,
     )
-    def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
+    def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
         """A corrupt holder provides data too."""
         step.given("access", reaches(x, g, k))
         step.given("its own data", dataset(m) & corrupt(data_owner(m)))
         step.insert(buffer(g, m))
+        step.insert(placed(g, v, m))
+        step.insert(made_by(k, x))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="{x} overwrites {m} in the buffer of {g}, under {k}.",
+        message="{x} -> {g}: something over {m}, under {k}",
+        source="deck, How it works: Data Provisioning, by a corrupt holder",
+        cost=1,
+    )
+    def erase_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
+        """What can be written can be overwritten."""
+        step.given("access", reaches(x, g, k))
+        step.given("there", buffer(g, m))
+        step.remove(buffer(g, m))
+        step.remove(placed(g, step.each(Slot), m))
         step.insert(made_by(k, x))
 
 
@@ -258,11 +397,12 @@ def _impersonation(draft: Draft) -> None:
         source="Carnet (impersonated orchestrator, relay and diversion)",
         cost=1,
     )
-    def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot) -> None:
+    def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address) -> None:
         """At the end of a channel that a holder attested, anything can be offered."""
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("knows it", knows_h2d(p, k))
         step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
 
     @draft.action(
         by=ADVERSARY,
@@ -271,7 +411,7 @@ def _impersonation(draft: Draft) -> None:
         source="Carnet (impersonated orchestrator); a genuine instance with the attacker's inputs: its code leaks",
         cost=1,
     )
-    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, s: Session) -> None:
+    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
         """An instance started with hostile inputs is the adversary's, whatever its quote measures."""
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("some session", answered(s))
@@ -281,9 +421,21 @@ def _impersonation(draft: Draft) -> None:
         step.insert(knows_h2d(p, k))
         step.insert(knows_d2h(p, k))
         step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
 
 
 def _shortcut_moves(draft: Draft) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="Somebody says that the buffer is at {b}.",
+        source="Carnet (an address that nobody vouches for)",
+        shortcut_of="address-in-grant",
+    )
+    def spread_address(step: Step, b: Address) -> None:
+        """Outside an attested channel anybody names any address."""
+        step.given("interferes", interferes)
+        step.insert(rumoured(b))
+
     @draft.action(
         by=ADVERSARY,
         says="The platform omits half of a rotation on {g}: counters restart under {k}.",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from carnet_spec.language import Draft, Formula, forall, implies
+from carnet_spec.language import Draft, Formula, any_of, forall, implies
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Address,
     Agent,
     Custody,
     Data,
@@ -17,10 +18,15 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     Slot,
+    Version,
     accepted,
     accepted_twice,
+    aims,
     attested,
     attested_live,
+    before,
+    buffer,
+    chained,
     confidential,
     context,
     corrupt,
@@ -28,6 +34,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     custody,
     data_owner,
     dataset,
+    derives,
     ends_at,
     enrolled,
     exposed,
@@ -35,37 +42,50 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     gave_back,
     genuine,
     granted,
+    granted_at,
     honest_data,
     in_session,
     issued,
     job_manifest,
+    kept,
     key_session,
     knows_d2h,
     knows_h2d,
+    latest,
     learned,
+    ledger,
     lent_key,
     live_d2h,
     live_h2d,
+    lost,
     made_by,
     measured,
-    next_holder,
     occupied,
+    off_chain,
     orchestrator,
     ordered,
     owner,
     past_keys_leak,
     phase,
+    placed,
     planted,
+    precedes,
     protected,
+    repeated,
     replayed,
     replied,
     resident,
     sealed,
     session,
     stray,
+    streamed,
+    supplied,
     taken,
-    tampered,
+    taken_back,
     the_model,
+    trained_on,
+    uploaded,
+    within,
 )
 
 ALL = ("outsider", "holder", "hypervisor", "collusion")
@@ -80,6 +100,7 @@ class Scope:
     all: tuple[str, ...] = ALL
     everywhere: tuple[str, ...] = EVERYWHERE
     past: tuple[str, ...] = ("past-keys",)
+    past_falls: tuple[str, ...] = ()
     falls: tuple[str, ...] = ()
     keys: tuple[str, ...] = ALL
     keys_fall: tuple[str, ...] = ()
@@ -89,20 +110,23 @@ class Scope:
 
 USUAL = Scope()
 CONFINED = Scope(model=("outsider", "hypervisor", "holder"), model_falls=("collusion",))
-RECORDING = Scope(("recording",), ("recording",), (), ("collusion",), (), ("recording",), (), ())
+LEAKING = Scope(everywhere=ALL, past=(), past_falls=("past-keys",))
+"""An engine's key opens every later epoch of the engine: nothing is claimed once it leaked."""
+RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("recording",), (), ())
 """What an inner key is for: the adversary records everything, and does nothing else."""
 
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     """Add the claims to ``draft``, under the threat models of ``made``."""
     _secrecy(draft, made)
-    if made.past:
+    if made.past or made.past_falls:
         _forward_secrecy(draft, schedule, made)
     if made.model:
         _model_secrecy(draft, made)
-    _freshness(draft, made)
+    _freshness(draft, schedule, made)
     _memory(draft, made)
     _agreement(draft, made)
+    _models(draft, made)
     _authenticity(draft, made)
 
 
@@ -154,6 +178,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
         requirement="CLAIM-FORWARD-ISOLATION",
         source="Carnet: what rotation is for, beyond the deck",
         under=made.past,
+        fails_under=made.past_falls,
     )
     def forward_isolation() -> Formula:
         keys_kept = forall(
@@ -187,7 +212,7 @@ def _model_secrecy(draft: Draft, made: Scope) -> None:
         return implies(learned(x, the_model) & ~past_keys_leak, (x == orchestrator) | (enrolled(x) & ~corrupt(x)))
 
 
-def _freshness(draft: Draft, made: Scope) -> None:
+def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="iv-unique",
         sentence=sentence("CLAIM-IV-UNIQUE"),
@@ -197,17 +222,31 @@ def _freshness(draft: Draft, made: Scope) -> None:
     )
     def iv_unique() -> Formula:
         chunks = forall(
-            lambda a, b, k, v, m, n: implies(sealed(a, k, v, m) & sealed(b, k, v, n), (a == b) & (m == n)),
-            *(Agent, Agent, Key, Slot, Data, Data),
+            lambda a, b, j, k, v, m, n: implies(
+                sealed(a, j, v, m) & sealed(b, k, v, n) & schedule.same_ivs(j, k), (a == b) & (j == k) & (m == n)
+            ),
+            *(Agent, Agent, Key, Key, Slot, Data, Data),
+        )
+        both = forall(
+            lambda a, j, k, v, m: ~(sealed(a, j, v, m) & uploaded(k, v) & schedule.same_ivs(j, k)),
+            *(Agent, Key, Key, Slot, Data),
+        )
+        uploads = forall(
+            lambda j, k, v: implies(uploaded(j, v) & uploaded(k, v) & schedule.same_ivs(j, k), j == k), Key, Key, Slot
+        )
+        home = forall(
+            lambda j, k, v: (
+                ~repeated(k, v) & implies(streamed(j, v) & streamed(k, v) & schedule.same_ivs(j, k), j == k)
+            ),
+            *(Key, Key, Slot),
         )
         orders = forall(
             lambda k, v, o, q: implies(ordered(k, v, o) & ordered(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        both = forall(lambda a, k, v, m, o: ~(sealed(a, k, v, m) & ordered(k, v, o)), *(Agent, Key, Slot, Data, Order))
-        replies = forall(
+        reports = forall(
             lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        return chunks & orders & both & replies
+        return chunks & both & uploads & home & orders & reports
 
     @draft.claim(
         name="no-replay",
@@ -228,11 +267,10 @@ def _memory(draft: Draft, made: Scope) -> None:
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
         under=made.everywhere,
     )
-    def clean_handoff(g: Gpu, m: Data) -> Formula:
-        leaving = (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
-        next_ones_own = leaving & corrupt(next_holder) & corrupt(data_owner(m))
-        about_to_leave = (phase == Phase.CLEAN) | leaving
-        return implies(about_to_leave & attested_live(g) & dataset(m) & ~next_ones_own, ~resident(g, m))
+    def clean_handoff(g: Gpu, m: Data, k: Key) -> Formula:
+        leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
+        changed_hands = live_h2d(g, k) & corrupt(owner(k))
+        return implies(leaving & attested_live(g) & dataset(m) & live_h2d(g, k) & ~changed_hands, ~resident(g, m))
 
     @draft.claim(
         name="no-implant",
@@ -251,8 +289,9 @@ def _memory(draft: Draft, made: Scope) -> None:
         source="deck, System Architecture: verification of the integrity of code and model",
         under=made.everywhere,
     )
-    def trains_verified(g: Gpu) -> Formula:
-        return implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g) & ~tampered(g))
+    def trains_verified(g: Gpu, n: Version) -> Formula:
+        running = implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g))
+        return running & ~off_chain(n)
 
     @draft.claim(
         name="gpu-genuine",
@@ -287,10 +326,14 @@ def _agreement(draft: Draft, made: Scope) -> None:
         source="Carnet (dropped tail, replay, injection)",
         under=made.everywhere,
     )
-    def data_agreement(g: Gpu, v: Slot, m: Data) -> Formula:
+    def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
         begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
-        sent = sealed(owner(lent_key), lent_key, v, m)
-        return implies(begun, implies(sent, taken(lent_key, v, m)) & implies(taken(lent_key, v, m), sent))
+        whose = owner(lent_key)
+        sent = sealed(whose, lent_key, v, m)
+        placed_as_sent = implies(sent, placed(g, v, m)) & implies(placed(g, v, m), sent)
+        nothing_else = implies(buffer(g, m), supplied(whose, lent_key, m))
+        both_there = placed(g, u, n) & placed(g, v, m) & precedes(n, m)
+        return implies(begun, placed_as_sent & nothing_else & implies(both_there, before(u, v)))
 
     @draft.claim(
         name="handoff-agreement",
@@ -306,7 +349,10 @@ def _agreement(draft: Draft, made: Scope) -> None:
             ),
             *(Agent, Agent, Key, Slot),
         )
-        addressed = forall(
+        places = forall(
+            lambda a, k, b: implies(aims(a, k, b) & ~corrupt(a), granted_at(a, k, b)), *(Agent, Key, Address)
+        )
+        addressees = forall(
             lambda a, b, k, v, w: implies(granted(a, k, v) & granted(b, k, w), (a == b) & (v == w)),
             *(Agent, Agent, Key, Slot, Slot),
         )
@@ -315,7 +361,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
             home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
             gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
-        return grants & addressed & returns & implies(phase == Phase.TRAINING, home)
+        return grants & places & addressees & returns & implies(phase == Phase.TRAINING, home)
 
     @draft.claim(
         name="single-custody",
@@ -330,13 +376,49 @@ def _agreement(draft: Draft, made: Scope) -> None:
             *(Gpu, Key, Key),
         )
         made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
-        exclusive = forall(
-            lambda k, v, o, a, w: ~(ordered(k, v, o) & granted(a, k, w)), *(Key, Slot, Order, Agent, Slot)
-        )
+        exclusive = forall(lambda k, v, a, w: ~(uploaded(k, v) & granted(a, k, w)), *(Key, Slot, Agent, Slot))
         owned = forall(
             lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
         )
         return one & made & exclusive & owned
+
+
+def _models(draft: Draft, made: Scope) -> None:
+    @draft.claim(
+        name="model-integrity",
+        sentence=sentence("CLAIM-MODEL-INTEGRITY"),
+        requirement="CLAIM-MODEL-INTEGRITY",
+        source="deck, System Architecture: verification of the integrity of code and model",
+        under=made.everywhere,
+    )
+    def model_integrity() -> Formula:
+        return chained(latest) & chained(kept)
+
+    @draft.claim(
+        name="provenance",
+        sentence=sentence("CLAIM-PROVENANCE"),
+        requirement="CLAIM-PROVENANCE",
+        source="VerifiableFL (arXiv 2412.10537): proofs that link inputs and outputs of training",
+        under=made.everywhere,
+    )
+    def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
+        whose = owner(k)
+        made_of = implies(trained_on(n, m), supplied(whose, k, m)) & implies(sealed(whose, k, v, m), trained_on(n, m))
+        return implies(ledger(n, p, k), derives(n, p) & implies(~corrupt(whose), made_of))
+
+    @draft.claim(
+        name="participation",
+        sentence=sentence("CLAIM-PARTICIPATION"),
+        requirement="CLAIM-PARTICIPATION",
+        source="Carnet (a rolled-back model, a skipped holder)",
+        under=made.everywhere,
+    )
+    def participation(k: Key, v: Slot, m: Data) -> Formula:
+        home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
+        later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
+        under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
+        accounted = taken_back(k) & ~lost(k) & ~under_way & ~corrupt(owner(k))
+        return implies(accounted & sealed(owner(k), k, v, m), within(latest, m))
 
 
 def _authenticity(draft: Draft, made: Scope) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from carnet_spec.language import Formula, forall, implies
-from carnet_spec.protocols.gpu_travelling.vocabulary import Slot, before
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Slot,
+    before,
+)
 
 
 def next_free(used_at: Callable[[Slot], Formula], slot: Slot) -> Formula:

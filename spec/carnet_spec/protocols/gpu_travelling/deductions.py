@@ -18,6 +18,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Session,
     Slot,
+    Version,
     acknowledged,
     answered,
     buffer,
@@ -25,7 +26,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     context,
     corrupt,
     counted,
+    digested,
     ends_at,
+    foreign,
+    forges_d2h,
+    forges_h2d,
     genuine,
     holds_model,
     in_session,
@@ -36,18 +41,25 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_master,
+    leaked,
     learned,
-    ordered,
-    planted,
+    live_d2h,
+    live_h2d,
+    model_sent,
+    model_uploaded,
     platform,
-    replied,
+    repeated,
     report,
     report_inside,
     sealed,
     semaphore,
+    sent_as,
     stash,
+    submitted,
     the_model,
     traffic,
+    trained_to,
+    uploaded,
     workspace,
 )
 
@@ -60,6 +72,7 @@ def specify_deductions(draft: Draft, *, confined: bool = False, inner_key: bool 
     """
     _pooling(draft)
     _forgery(draft)
+    _messages_on_the_link(draft)
     _masters(draft)
     if not inner_key:
         _opening_chunks(draft)
@@ -70,6 +83,11 @@ def specify_deductions(draft: Draft, *, confined: bool = False, inner_key: bool 
 def responder_is(s: Session, gpu: Gpu) -> Formula:
     """Whether ``gpu`` really is at the far end of a session that was opened."""
     return answered(s) & (ends_at(s) == gpu)
+
+
+def _key_of(s: Session, key: Key) -> Formula:
+    """Whether the key belongs to the session of the orchestrator's."""
+    return key_exchange(s, key) | (issued(key) & (key_session(key) == s))
 
 
 def _pooling(draft: Draft) -> None:
@@ -92,11 +110,13 @@ def _pooling(draft: Draft) -> None:
 
 def _forgery(draft: Draft) -> None:
     @draft.rule(
-        by=ADVERSARY, says="A fake {q} signs what it likes.", source="deck, Security Analysis: fake or malicious GPU"
+        by=ADVERSARY,
+        says="A report of {q}, which is a fake or whose device key leaked, says what the adversary likes.",
+        source="deck, Security Analysis: fake or malicious GPU",
     )
     def fake_reports(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
-        """A fake GPU has no certified key, but signs any report."""
-        step.given("fake", ~genuine(q))
+        """A fake GPU has no certified key but signs any report; whoever has a device key signs any of its GPU's."""
+        step.given("fake", ~genuine(q) | leaked(q))
         step.insert(report(q, n, mode))
 
     @draft.rule(
@@ -113,23 +133,37 @@ def _forgery(draft: Draft) -> None:
 
     @draft.rule(
         by=ADVERSARY,
-        says="{x} forges the acknowledgement {o} under {k}.",
+        says="{x} forges the report {o} on the epoch of {k}, inside {s}.",
         source="AEAD: whoever knows the key makes valid messages",
     )
-    def forge_acknowledgement(step: Step, x: Agent, k: Key, o: Order) -> None:
-        """An acknowledgement proves that somebody knows the d2h half, no more."""
-        step.given("knows the half", interferes & corrupt(x) & knows_d2h(x, k))
+    def forge_acknowledgement(step: Step, x: Agent, s: Session, k: Key, o: Order) -> None:
+        """What comes inside a session proves that somebody has its secrets, no more."""
+        step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
+        step.given("key of the session", _key_of(s, k))
         step.insert(acknowledged(k, o))
 
     @draft.rule(
         by=ADVERSARY,
-        says="{x} forges a counter of {c} under {k}.",
+        says="{x} forges a counter of {c} in the epoch of {k}, inside {s}.",
         source="AEAD: whoever knows the key makes valid messages",
     )
-    def forge_count(step: Step, x: Agent, k: Key, c: Key, n: Slot) -> None:
-        """So with counters read through the link."""
-        step.given("knows the half", interferes & corrupt(x) & knows_d2h(x, k))
+    def forge_count(step: Step, x: Agent, s: Session, k: Key, c: Key, n: Slot) -> None:
+        """So with counters reported inside the session."""
+        step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
+        step.given("key of the session", _key_of(s, k))
         step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the digest of {n} in the epoch of {k}, inside {s}.",
+        source="AEAD: whoever knows the key makes valid messages",
+    )
+    def forge_digest(step: Step, x: Agent, s: Session, k: Key, n: Version) -> None:
+        """So with digests."""
+        step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
+        step.given("key of the session", _key_of(s, k))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
 
     @draft.rule(
         by=ADVERSARY,
@@ -140,6 +174,83 @@ def _forgery(draft: Draft) -> None:
         """Plain host-visible memory says what the host wants."""
         step.given("on the bus", interferes & corrupt(platform))
         step.insert(semaphore(o))
+
+
+def _messages_on_the_link(draft: Draft) -> None:
+    """Add what reports and orders on the link allow: each exists only where the defence that moves it is missing."""
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the report {o} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-acknowledgements",
+    )
+    def forge_under_link(step: Step, x: Agent, k: Key, o: Order, c: Key, n: Slot) -> None:
+        """A report on the link proves that somebody can make messages under its d2h half, no more."""
+        step.given("has the half", interferes & corrupt(x) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        step.insert(acknowledged(k, o))
+        step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} makes the report {o} with the copy engine of {j}, in the epoch of {k}.",
+        message="{g} -> orchestrator: {o}, under {j}",
+        source="Carnet (a kernel uses the copy engines): no key is needed to use an engine, and none is read (A3)",
+        shortcut_of="session-acknowledgements",
+    )
+    def code_answers(step: Step, g: Gpu, j: Key, k: Key, o: Order, c: Key, n: Slot) -> None:
+        """A kernel that is still there answers in the firmware's place, under a live key that nobody corrupt knows."""
+        step.given("runs", context(g) & live_d2h(g, j) & live_h2d(g, k))
+        step.insert(acknowledged(k, o))
+        step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} reports the digest of {n} with the copy engine of {j}, in the epoch of {k}.",
+        message="{g} -> orchestrator: digest of {n}, under {j}",
+        source="Carnet (a kernel uses the copy engines)",
+        shortcut_of="session-acknowledgements",
+    )
+    def code_reports(step: Step, g: Gpu, j: Key, k: Key, n: Version) -> None:
+        """So with digests."""
+        step.given("runs", context(g) & live_d2h(g, j) & live_h2d(g, k))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the digest of {n} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-acknowledgements",
+    )
+    def forge_digest_under_link(step: Step, x: Agent, k: Key, n: Version) -> None:
+        """So with digests, by whoever has the d2h half."""
+        step.given("has the half", interferes & corrupt(x) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} submits the order {o} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-orders",
+    )
+    def forge_order(step: Step, x: Agent, k: Key, o: Order) -> None:
+        """An order on the link is as good as the key it came under."""
+        step.given("has the half", interferes & corrupt(x) & (knows_h2d(x, k) | forges_h2d(x, k)))
+        step.insert(submitted(k, o))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} submits the order {o} in the epoch of {k}.",
+        message="{g} -> {g}: {o}, submitted by the kernel left behind",
+        source="Carnet (a kernel uses what it can reach): work is submitted from device memory too",
+        shortcut_of="session-orders",
+    )
+    def code_orders(step: Step, g: Gpu, k: Key, o: Order) -> None:
+        """Whatever the link would carry, a kernel on the GPU can submit."""
+        step.given("runs", context(g) & live_h2d(g, k))
+        step.insert(submitted(k, o))
 
 
 def _masters(draft: Draft) -> None:
@@ -161,7 +272,7 @@ def _masters(draft: Draft) -> None:
     )
     def master_opens_keys(step: Step, s: Session, k: Key) -> None:
         """Whoever has the master has every key of the session, early or late."""
-        step.given("keys of the session", key_exchange(s, k) | (issued(k) & (key_session(k) == s)))
+        step.given("keys of the session", _key_of(s, k))
         step.given("has the master", corrupt(platform) & knows_master(platform, s))
         step.insert(knows_h2d(platform, k))
         step.insert(knows_d2h(platform, k))
@@ -185,20 +296,22 @@ def _opening_chunks(draft: Draft) -> None:
         source="RFC 5116 section 5.1.1; SP 800-38D section 8 (two writers)",
     )
     def two_time_pad(step: Step, a: Agent, b: Agent, k: Key, v: Slot, m: Data, n: Data) -> None:
-        """One key stream twice gives the difference; the spec counts both as lost."""
+        """One key stream twice gives the difference, and the authentication key: the spec counts all as lost."""
         step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & sealed(b, k, v, n) & (m != n))
         step.insert(learned(platform, m), name="learn m")
         step.insert(learned(platform, n), name="learn n")
+        step.insert(forges_h2d(platform, k))
 
     @draft.rule(
         by=ADVERSARY,
-        says="A chunk and an order under {k} share the IV {v}: the platform has {m}.",
-        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (two writers)",
+        says="A chunk and an upload under {k} share the IV {v}: the platform has {m}, and forges under {k}.",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (two writers); Joux, Authentication Failures in NIST GCM",
     )
-    def known_plaintext_pad(step: Step, a: Agent, k: Key, v: Slot, m: Data, o: Order) -> None:
-        """What an order says is no secret, so its key stream is known."""
-        step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & ordered(k, v, o))
+    def known_plaintext_pad(step: Step, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """The code that is uploaded is no secret, so its key stream is known, and then the authentication key."""
+        step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & uploaded(k, v))
         step.insert(learned(platform, m))
+        step.insert(forges_h2d(platform, k))
 
 
 def _opening_the_rest(draft: Draft) -> None:
@@ -218,20 +331,49 @@ def _opening_the_rest(draft: Draft) -> None:
         source="open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory",
     )
     def decrypt_upload(step: Step, k: Key, v: Slot) -> None:
-        """The upload holds the model."""
-        step.given("recorded", corrupt(platform) & ordered(k, v, Order.UPLOAD) & knows_h2d(platform, k))
+        """The first upload of a session holds the model."""
+        step.given("recorded", corrupt(platform) & model_uploaded(k, v) & knows_h2d(platform, k))
         step.insert(learned(platform, the_model))
 
     @draft.rule(
         by=ADVERSARY,
-        says="Training traffic and an acknowledgement under {k} share the IV {v}: the platform has {m}.",
+        says="The platform decrypts the model that went home under {k}.",
+        source="open-gpu-kernel-modules cc_drv.h: the d2h half",
+    )
+    def decrypt_model(step: Step, k: Key) -> None:
+        """What the GPU sent home is on record until its key is known."""
+        step.given("recorded", corrupt(platform) & model_sent(k) & knows_d2h(platform, k))
+        step.insert(learned(platform, the_model))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Two messages home under {k} share the IV {v}: the platform forges under {k}.",
         source="RFC 5116 section 5.1.1; SP 800-38D section 8 (half-done rotation)",
     )
-    def reply_pad(step: Step, k: Key, v: Slot, o: Order, m: Data) -> None:
-        """The same in the other direction."""
-        step.given("recorded", corrupt(platform) & replied(k, v, Order.TRAIN) & replied(k, v, o) & (o != Order.TRAIN))
-        step.given("derived from it", traffic(k, m))
+    def reply_pad(step: Step, k: Key, v: Slot) -> None:
+        """The same in the other direction: the authentication key is lost."""
+        step.given("recorded", corrupt(platform) & repeated(k, v))
+        step.insert(forges_d2h(platform, k))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Two messages home under {k} share an IV: the platform has {m}, which one of them derives from.",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (half-done rotation)",
+    )
+    def reply_opened(step: Step, k: Key, m: Data) -> None:
+        """One key stream twice gives the difference; the spec counts all that went home as lost."""
+        step.given("recorded", corrupt(platform) & forges_d2h(platform, k) & traffic(k, m))
         step.insert(learned(platform, m))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Two messages home under {k} share an IV: the platform has the model, which went home under it.",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (half-done rotation)",
+    )
+    def model_opened(step: Step, k: Key) -> None:
+        """So with the model."""
+        step.given("recorded", corrupt(platform) & forges_d2h(platform, k) & model_sent(k))
+        step.insert(learned(platform, the_model))
 
 
 def _there(gpu: Gpu, data: Data, confined: bool) -> Formula:
@@ -260,7 +402,7 @@ def _reading(draft: Draft, confined: bool) -> None:
     )
     def hide_copy(step: Step, g: Gpu, m: Data) -> None:
         """Planted code waits for the next turn of whoever planted it."""
-        step.given("runs", (planted(g) | context(g)) & (buffer(g, m) | workspace(g, m)))
+        step.given("runs", foreign(g) & (buffer(g, m) | workspace(g, m)))
         step.insert(stash(g, m))
 
     @draft.rule(
@@ -271,7 +413,7 @@ def _reading(draft: Draft, confined: bool) -> None:
     )
     def write_out(step: Step, g: Gpu, m: Data) -> None:
         """Code on the GPU can write unprotected host memory without any key."""
-        step.given("runs", corrupt(platform) & (planted(g) | context(g)))
+        step.given("runs", corrupt(platform) & foreign(g))
         step.given("there", _there(g, m, confined))
         step.insert(learned(platform, m))
 

@@ -6,7 +6,7 @@ from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
-from carnet_spec.protocols.gpu_travelling.claims import CONFINED, RECORDING, USUAL, state_claims
+from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
@@ -23,10 +23,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Custody,
     Data,
     Gpu,
+    Key,
     Phase,
     Slot,
+    Version,
+    agreed,
     before,
     certified,
+    chained,
     confidential,
     corrupt,
     custody,
@@ -35,19 +39,27 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     elsewhere,
     enrolled,
     first,
+    first_version,
     genuine,
     in_slot,
     installed,
     interferes,
     job_manifest,
+    kept,
+    latest,
+    leaked,
     measured,
+    memory_version,
     mux,
     orchestrator,
     past_keys_leak,
     phase,
     platform,
+    revoked,
+    rubble,
     some_holder_corrupt,
     the_model,
+    upload_version,
 )
 
 ID = "gpu-travelling"
@@ -57,8 +69,15 @@ MAIN = ("engine-per-holder", "sealed-under-master")
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant("engine-per-holder", "each holder has a copy engine of its own, retired at return"),
+        Variant(
+            "engine-per-holder", "each holder has a copy engine of its own, retired at return", label="needs firmware"
+        ),
         Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
+        Variant(
+            "retired-engine-leaks",
+            "an engine per holder, whose key leaks while the engine is retired",
+            label="needs firmware",
+        ),
         Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
         Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
         Variant("wrapped-under-old", "a fresh key, sent under the outgoing link key"),
@@ -71,14 +90,38 @@ VARIANTS = {
             without=("rotation-before-fence", "h2d-half-only"),
         ),
         Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
-        Variant("whole-bundle-lent", "lend both halves, keep d2h", without=("h2d-half-only", "rotation-in-d2h")),
+        Variant(
+            "whole-bundle-lent",
+            "lend both halves, keep d2h, and believe reports on the link",
+            without=("h2d-half-only", "rotation-in-d2h", "session-acknowledgements"),
+        ),
         Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),
         Variant(
             "report-not-in-session",
             "take a report from outside the session",
             without=("report-in-session", "signer-is-responder"),
         ),
+        Variant(
+            "leaked-device",
+            "a device key has leaked, and nobody asks whether it is revoked",
+            without=("revocation-check",),
+        ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
+        Variant(
+            "forked-orchestrator",
+            "a holder takes any instance of the right code and manifest",
+            without=("one-instance",),
+        ),
+        Variant(
+            "kernel-answers",
+            "the firmware's reports travel on the link, where code on the GPU can make them",
+            without=("session-acknowledgements",),
+        ),
+        Variant(
+            "kernel-orders",
+            "orders travel on the link, where code on the GPU can submit them",
+            without=("session-orders",),
+        ),
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
@@ -105,9 +148,9 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     schedule = SCHEDULES[_SCHEDULE_OF.get(base or variant, "sealed-under-master")]()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
-        add_time(draft, USUAL.all)
+        add_time(draft, schedule, USUAL.all)
         return draft
-    made = {"confined-holder": CONFINED, "inner-key": RECORDING}.get(variant, USUAL)
+    made = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING}.get(variant, USUAL)
     state_claims(draft, schedule, made)
     state_lemmas(draft, schedule)
     state_goals(draft)
@@ -123,7 +166,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     _threats(draft, recording=inner_key)
     _defences(draft)
     _start(draft)
-    specify_setup(draft)
+    specify_setup(draft, schedule)
     specify_rotation_out(draft, schedule)
     specify_handover(draft, schedule)
     specify_rotation_in(draft, schedule)
@@ -135,7 +178,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
 
 
@@ -146,10 +189,11 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
     draft.axiom(
-        "one instance runs the job",
-        forall(lambda x: implies(measured(x) & job_manifest(x), x == orchestrator), Agent),
-        assumption="A5",
-        says="another measured instance shows another manifest",
+        "one instance is agreed on",
+        agreed(orchestrator)
+        & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
+        assumption="A14",
+        says="of the instances with this manifest the holders agreed on one",
     )
     draft.axiom("two parties", (orchestrator != platform) & ~measured(platform), assumption="A1")
     draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")
@@ -159,17 +203,24 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
+    draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
+    draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
     draft.axiom(
         "datasets are holders'", forall(lambda m: implies(dataset(m), enrolled(data_owner(m))), Data), assumption="A10"
     )
-    draft.axiom("counters do not loop", forall(lambda u: ~before(u, u), Slot))
+    draft.axiom("counters do not loop", forall(lambda u: ~before(u, u), Slot), assumption="A12")
     draft.axiom(
         "counters are ordered",
         forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Slot, Slot, Slot),
+        assumption="A12",
     )
-    draft.axiom("counters are in line", forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Slot, Slot))
-    draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot))
+    draft.axiom(
+        "counters are in line",
+        forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Slot, Slot),
+        assumption="A12",
+    )
+    draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot), assumption="A12")
 
 
 def _threats(draft: Draft, *, recording: bool) -> None:
@@ -212,9 +263,13 @@ def _defences(draft: Draft) -> None:
         ("report-in-session", "the report has to arrive inside the session"),
         ("signer-is-responder", "the report's signer has to be the session's responder"),
         ("mode-check", "the report has to say confidential mode"),
+        ("debug-check", "the report has to say that the debug flag is off"),
+        ("reference-values", "the report's measurements have to be the reference values of current firmware"),
+        ("revocation-check", "the signer's certificate must not be revoked"),
         ("orchestrator-quote", "the holder checks the orchestrator's measurement"),
         ("quote-bound-to-channel", "the quote has to be bound to the channel, after the handshake"),
         ("manifest-check", "the holder checks the job manifest in the quote"),
+        ("one-instance", "the holder checks that the quote is the instance's that the holders agreed on"),
         ("enrolment-check", "the orchestrator checks the holder's enrolment key in the channel"),
         ("rotation-out", "the link key rotates before travelling"),
         ("rotation-in", "the link key rotates at return"),
@@ -233,17 +288,26 @@ def _defences(draft: Draft) -> None:
         ("fence-ack", "the orchestrator waits for the acknowledgement of the fence"),
         ("scrub-buffer", "the scrub clears the dataset buffer"),
         ("scrub-workspace", "the scrub clears what training derived"),
-        ("scrub-ack", "the scrub's acknowledgement has to verify under the link key"),
+        ("scrub-ack", "the scrub has to be acknowledged by the firmware"),
         ("code-reupload", "the code is uploaded again at return"),
-        ("code-read-back", "the code is read back and compared"),
-        ("model-read-back", "the model is read back and compared"),
+        ("code-read-back", "the firmware's digest of the code is compared"),
+        ("model-read-back", "the firmware's digest of the model is compared"),
+        (
+            "saved-digest",
+            "the model that comes home is compared, by the firmware's digest, with the version last produced",
+        ),
         ("received-count", "the GPU's receive counter is compared with the returned count"),
+        ("session-orders", "orders travel inside the session, out of reach of code on the GPU"),
+        ("session-acknowledgements", "the firmware acknowledges inside the session, where no code on the GPU can"),
+        ("session-sequence", "the firmware carries out the orders of an epoch in their order, each once"),
+        ("channel-counter", "each epoch on an engine has a channel counter of its own", "engine-per-holder"),
         ("gpu-implicit-iv", "the GPU decrypts at its own next counter value only"),
         ("sender-iv-monotonic", "senders never use a counter value twice"),
         ("count-handover", "counter values used by the other side are handed over"),
         ("h2d-half-only", "a holder is lent the host-to-device half only"),
         ("launch-key-kept", "the launch key is never lent"),
         ("grant-addressee", "a grant goes to the holder whose key it is"),
+        ("address-in-grant", "the buffer's address is stated in the grant"),
         ("grant-once", "a holder accepts a grant once"),
         ("return-authenticated", "a return has to come from the holder"),
         ("fail-stop-on-reset", "a failed session is never continued"),
@@ -270,3 +334,18 @@ def _start(draft: Draft) -> None:
     draft.initially(in_slot, slot_at_first)
     draft.initially(confidential, mode_at_first)
     draft.initially(mux, orchestrator)
+    draft.initially(latest, first_version)
+    draft.initially(kept, first_version)
+
+    def nothing_there(g: Gpu) -> Version:
+        return rubble
+
+    def nothing_uploaded(k: Key) -> Version:
+        return rubble
+
+    def chain_at_first(n: Version) -> Formula:
+        return n == first_version
+
+    draft.initially(memory_version, nothing_there)
+    draft.initially(upload_version, nothing_uploaded)
+    draft.initially(chained, chain_at_first)

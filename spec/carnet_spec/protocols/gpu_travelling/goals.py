@@ -11,10 +11,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Key,
     Phase,
     Slot,
+    Version,
     buffer,
     custody,
     granted,
     honest_data,
+    kept,
+    made,
     phase,
     workspace,
 )
@@ -43,6 +46,10 @@ def state_goals(draft: Draft) -> None:
     def third_round(a: Agent, b: Agent, c: Agent, i: Key, j: Key, k: Key, u: Slot, v: Slot, w: Slot) -> Formula:
         three = granted(a, i, u) & granted(b, j, v) & granted(c, k, w)
         return three & (i != j) & (j != k) & (i != k)
+
+    @draft.goal(sentence="The trained model came home.")
+    def model_at_home(n: Version) -> Formula:
+        return (phase == Phase.SAVED) & (kept == n) & made(n)
 
     @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
     def eviction() -> Formula:

@@ -14,6 +14,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     GPU,
     HOLDER,
     ORCHESTRATOR,
+    Address,
     Agent,
     Custody,
     Data,
@@ -24,7 +25,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     accepted,
     accepted_twice,
+    addressed,
     admitted,
+    aims,
     before,
     buffer,
     channel,
@@ -39,6 +42,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     gave_back,
     genuine,
     granted,
+    granted_at,
     issued,
     key_session,
     knows_d2h,
@@ -47,24 +51,30 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     lent_key,
     link_h2d,
     live_h2d,
+    memory_version,
     mux,
     mux_request,
     next_holder,
     offer,
     orchestrator,
     phase,
+    placed,
     platform,
     precedes,
     received,
     replayed,
     returned,
+    rubble,
+    rumoured,
     sealed,
     session,
     spent,
     stray,
     supplied,
     taken,
+    taken_back,
     taken_slot,
+    the_buffer,
     took_grant,
 )
 
@@ -84,20 +94,23 @@ def specify_handover(draft: Draft, schedule: Schedule) -> None:
 def _grant(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator grants the link to {a}, over the channel of {p}, counting from {v}.",
-        message="orchestrator -> {p}: grant for {a}: h2d half, IV start {v}, buffer address",
+        says="The orchestrator grants the link to {a}, over the channel of {p}, counting from {v}, buffer at {b}.",
+        message="orchestrator -> {p}: grant for {a}: h2d half, IV start {v}, buffer at {b}",
         source="deck, System Architecture: manages GPU sharing with the data buffer address",
         enforces=("REQ-GRANT-01", "REQ-GRANT-02", "REQ-GRANT-03"),
     )
-    def grant(step: Step, a: Agent, p: Agent, v: Slot) -> None:
+    def grant(step: Step, a: Agent, p: Agent, v: Slot, b: Address) -> None:
         """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is."""
         step.require("phase", phase == Phase.GRANTING)
         step.require("addressee", a == next_holder, defence="grant-addressee")
         step.require("its channel", admitted(a, p))
         step.require("counter handed over", next_free(lambda u: consumed(link_h2d, u), v), defence="count-handover")
         step.require("counter from the start", v == first, unless="count-handover")
+        step.require("the buffer's address", b == the_buffer)
         step.insert(granted(a, link_h2d, v))
+        step.insert(granted_at(a, link_h2d, b))
         step.insert(offer(orchestrator, p, link_h2d, v))
+        step.insert(addressed(orchestrator, p, link_h2d, b))
         step.set(lent_key, link_h2d)
         step.remove(mux_request(step.each(Agent)), name="withdraw route")
         step.insert(mux_request(p), name="ask for route")
@@ -141,20 +154,23 @@ def _keep_what_was_lent(draft: Draft) -> None:
 def _accept(draft: Draft) -> None:
     @draft.action(
         by=HOLDER,
-        says="Holder {a} accepts the grant of {k} that came from {p}, counting from {v}.",
+        says="Holder {a} accepts the grant of {k} that came from {p}, counting from {v}, buffer at {b}.",
         message="{p} -> {a}: grant of {k}",
         source=_PROVISIONING,
         enforces=("REQ-GRANT-04", "REQ-GRANT-05"),
     )
-    def accept_grant(step: Step, a: Agent, p: Agent, k: Key, v: Slot) -> None:
+    def accept_grant(step: Step, a: Agent, p: Agent, k: Key, v: Slot, b: Address) -> None:
         """Accept a grant only on the attested channel, and only once."""
         step.actor(a, ~corrupt(a))
         step.require("attested channel", channel(a, p))
         step.require("granted", offer(p, a, k, v))
+        step.require("address granted", addressed(p, a, k, b), defence="address-in-grant")
+        step.require("some address", addressed(p, a, k, b) | rumoured(b), unless="address-in-grant")
         step.require("once", forall(lambda u: ~accepted(a, p, k, u), Slot), defence="grant-once")
         step.insert(accepted_twice(a, k), when=took_grant(a, k))
         step.insert(took_grant(a, k))
         step.insert(accepted(a, p, k, v))
+        step.insert(aims(a, k, b))
         step.remove(spent(a, k, step.each(Slot)), unless="grant-once", name="start counting again")
         step.insert(knows_h2d(a, k))
 
@@ -187,20 +203,23 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
 
     @draft.action(
         by=GPU,
-        says="{g} verifies {m} from {a} under {k} at its own counter {v} and stores it in the buffer.",
+        says="{g} verifies {m} from {a} under {k} at its own counter {v} and stores it from {b} on.",
         message="platform -> gpu: {m} sealed under {k}",
         source="open-gpu-kernel-modules uvm_hopper_ce.c: the IV is never sent, the GPU uses its own next one",
         enforces=("REQ-IV-02", "REQ-DATA-02"),
     )
-    def gpu_receive(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> None:
+    def gpu_receive(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data, b: Address) -> None:
         """Decrypt under the live key with the implicit next IV; anything else fails authentication."""
         step.actor(g, genuine(g))
         step.require("live key", live_h2d(g, k))
         step.require("verifies", sealed(a, k, v, m))
         step.given("carried", corrupt(platform) | (mux == a))
         step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
+        step.given("submitted by its holder", aims(a, k, b))
         step.insert(received(g, k, v))
-        step.insert(buffer(g, m))
+        step.insert(buffer(g, m), when=b == the_buffer)
+        step.insert(placed(g, v, m), when=b == the_buffer)
+        step.set(memory_version(g), rubble, when=b != the_buffer, name="over something else")
         step.insert(replayed(k, v), when=taken_slot(k, v))
         step.insert(taken_slot(k, v))
         step.insert(taken(k, v, m))
@@ -253,6 +272,7 @@ def _take_back(draft: Draft) -> None:
         step.require("returned", returned(a, lent_key, n), defence="return-authenticated")
         step.set(count, n)
         step.set(custody, Custody.RETURNED)
+        step.insert(taken_back(lent_key))
         gone = step.each(Slot)
         step.insert(consumed(link_h2d, gone), when=before(gone, n), name="count handed back", defence="count-handover")
         step.set(phase, Phase.BACK)

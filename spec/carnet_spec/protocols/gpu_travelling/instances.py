@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
@@ -12,17 +12,19 @@ DEFAULTS = {
     "corrupt": 1,
     "gpus": 1,
     "fakes": 0,
+    "leaks": 0,
     "elsewhere": 0,
     "instances": 0,
+    "twins": 0,
     "chunks": 1,
-    "slots": 5,
+    "slots": 6,
     "corrupt_chunks": 0,
     "rounds": 1,
     "sessions": 1,
     "own_sessions": 0,
     "own_keys": 0,
     "instants": 3,
-    "limit": 4,
+    "limit": 2,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
 FRESH_SIZES = frozenset({"rounds", "sessions"})
@@ -36,12 +38,13 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes under one threat model.
 
     ``holders`` are honest and ``corrupt`` are corrupt enrolled holders (under ``outsider`` and ``hypervisor`` the
-    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``elsewhere`` genuine ones that
-    outsiders own (one at least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator
-    instances that outsiders started with inputs of their own; ``chunks`` per honest holder; ``slots`` counter values
-    under a key, at least one more than chunks; ``rounds`` hand-overs; ``sessions`` the orchestrator may open;
-    ``own_sessions`` and ``own_keys`` the adversary may draw. Where there is a clock it shows ``instants``, and each key
-    protects ``limit`` messages in either direction.
+    corrupt ones take part as outsiders); ``gpus`` genuine and ``fakes`` fake GPUs, ``leaks`` genuine ones that are
+    nowhere and whose device keys leaked, and were revoked since; ``elsewhere`` genuine ones that outsiders own (one at
+    least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator instances that outsiders
+    started with inputs of their own, ``twins`` those that somebody started on the same manifest; ``chunks`` per honest
+    holder; ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's orders;
+    ``rounds`` hand-overs; ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may
+    draw. Where there is a clock it shows ``instants``, and each key protects ``limit`` messages in either direction.
     """
     size = _sizes(scale, threat)
     timed = any(sort.name == "Instant" for sort in protocol.sorts)
@@ -49,15 +52,18 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     keys, pools = _keys(size)
     slots = tuple(f"{n}" for n in range(max(size["slots"], size["chunks"] + 1, size["limit"] + 1)))
     instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
+    versions = ("version 0", *(f"version {n}" for n in range(1, 1 + size["rounds"])), "rubble")
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in parties.chunks.items() for chunk in owned}
     return Instance(
         elements={
             "Agent": parties.agents,
-            "Gpu": (*parties.genuine, *parties.outside, *parties.fakes),
+            "Gpu": (*parties.genuine, *parties.outside, *parties.fakes, *parties.leaked),
             "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
             "Key": keys,
             "Data": (*parties.datasets, "the model"),
             "Slot": slots,
+            "Version": versions,
+            "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
         relations=_relations(parties, slots, threat) | ({"earlier": _in_line(instants)} if timed else {}),
@@ -65,6 +71,9 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
             "the_model": {(): "the model"},
+            "the_buffer": {(): "the buffer"},
+            "first_version": {(): versions[0]},
+            "rubble": {(): versions[-1]},
             "first": {(): slots[0]},
             "data_owner": owners | {("the model",): "orchestrator"},
             **(_clock(slots[size["limit"]], instants[0]) if timed else {}),
@@ -108,11 +117,13 @@ class _Parties:
     honest: Row
     rogue: Row
     strays: Row
+    twins: Row
     enrolled: Row
     corrupt: Row
     genuine: Row
     outside: Row
     fakes: Row
+    leaked: Row
     chunks: Mapping[str, Row]
 
     @classmethod
@@ -121,6 +132,7 @@ class _Parties:
         honest = _named(_HONEST, "holder", size["holders"])
         rogue = _named(_CORRUPT, "rogue", size["corrupt"])
         strays = _numbered("instance", 2, size["instances"])
+        twins = _numbered("twin", 2, size["twins"])
         chunks = {holder: _chunks(holder, size["chunks"]) for holder in honest}
         if _rogues_enrolled(threat):
             chunks |= {each: _chunks(each, size["corrupt_chunks"]) for each in rogue}
@@ -129,18 +141,20 @@ class _Parties:
             honest=honest,
             rogue=rogue,
             strays=strays,
+            twins=twins,
             enrolled=(*honest, *(rogue if _rogues_enrolled(threat) else ())),
             corrupt=(*(("platform",) if platform_corrupt else ()), *rogue, *strays),
             genuine=_numbered("gpu", 1, size["gpus"]),
             outside=_numbered("gpu", 1 + size["gpus"], size["elsewhere"]),
             fakes=_numbered("fake", 1, size["fakes"]),
+            leaked=_numbered("sold", 1, size["leaks"]),
             chunks=chunks,
         )
 
     @property
     def agents(self) -> Row:
         """Every agent."""
-        return ("orchestrator", "platform", *self.honest, *self.rogue, *self.strays)
+        return ("orchestrator", "platform", *self.honest, *self.rogue, *self.strays, *self.twins)
 
     @property
     def datasets(self) -> Row:
@@ -152,10 +166,13 @@ def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, frozense
     return {
         "corrupt": _unary(parties.corrupt),
         "enrolled": _unary(parties.enrolled),
-        "measured": _unary(("orchestrator", *parties.strays)),
-        "job_manifest": _unary(("orchestrator",)),
-        "genuine": _unary((*parties.genuine, *parties.outside)),
-        "certified": _unary((*parties.genuine, *parties.outside)),
+        "measured": _unary(("orchestrator", *parties.strays, *parties.twins)),
+        "job_manifest": _unary(("orchestrator", *parties.twins)),
+        "agreed": _unary(each for each in parties.agents if each not in parties.twins),
+        "genuine": _unary((*parties.genuine, *parties.outside, *parties.leaked)),
+        "certified": _unary((*parties.genuine, *parties.outside, *parties.leaked)),
+        "leaked": _unary(parties.leaked),
+        "revoked": _unary(parties.leaked),
         "elsewhere": _unary(parties.outside),
         "installed": _unary(parties.genuine[:1]),
         "dataset": _unary(parties.datasets),
@@ -184,7 +201,7 @@ def _in_line(elements: Row) -> frozenset[Row]:
     return frozenset((elements[i], elements[j]) for j in range(len(elements)) for i in range(j))
 
 
-def _unary(names: Row) -> frozenset[Row]:
+def _unary(names: Iterable[str]) -> frozenset[Row]:
     return frozenset((name,) for name in names)
 
 
@@ -202,6 +219,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
         ("open_own_session", "k"): own,
         ("open_own_session", "s"): own_sessions,
         ("offer_own_key", "k"): offered,
+        ("second_instance_grants", "k"): offered,
     }
     for action in ("open_session", "reattach"):
         pools[action, "k"] = home
@@ -219,7 +237,9 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> s
         (size["gpus"], "GPU"),
         (size["elsewhere"], "outsiders' GPU"),
         (size["fakes"], "fake GPU"),
+        (size["leaks"], "leaked device key"),
         (size["instances"], "stray orchestrator instance"),
+        (size["twins"], "second orchestrator instance"),
         (size["chunks"], "chunk"),
         (size["rounds"], "round"),
         (size["sessions"], "session"),
@@ -242,6 +262,20 @@ PROFILES = {
             title="honest parties without data, three rounds",
         ),
         Profile(
+            "hostile",
+            {
+                "fakes": 1,
+                "leaks": 1,
+                "instances": 1,
+                "twins": 1,
+                "own_sessions": 1,
+                "own_keys": 1,
+                "corrupt_chunks": 1,
+            },
+            budget=2,
+            title="one round, everything an adversary can have, two active moves",
+        ),
+        Profile(
             "ci",
             {
                 "holders": 1,
@@ -262,11 +296,15 @@ PROFILES = {
 }
 
 HUNTS = (
-    Profile("one round", {"rounds": 1}, budget=1),
-    Profile("setup", {"rounds": 1, "gpus": 1, "fakes": 1, "instances": 1, "own_keys": 1, "own_sessions": 1}, budget=3),
-    Profile("two rounds", {"rounds": 2, "chunks": 2}, budget=1),
+    Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
+    Profile(
+        "setup",
+        {"rounds": 1, "gpus": 1, "fakes": 1, "leaks": 1, "instances": 1, "twins": 1, "own_keys": 1, "own_sessions": 1},
+        budget=3,
+    ),
+    Profile("two rounds", {"rounds": 2, "chunks": 2, "corrupt_chunks": 1}, budget=1),
     Profile("two sessions", {"rounds": 1, "sessions": 2}, budget=2),
-    Profile("three rounds", {"rounds": 3}, budget=1),
+    Profile("three rounds", {"rounds": 3, "corrupt_chunks": 1}, budget=1),
 )
 """The sizes a search for an attack goes through; most attacks need one round and one move, some wait for the next."""
 
@@ -295,6 +333,14 @@ FINDINGS = (
         "finding-10-manifest", "a genuine instance with other inputs", "collusion", _PLAIN, without=("manifest-check",)
     ),
     Finding("finding-11", "an engine per holder, not retired", "collusion", _PLAIN, without=("engine-retirement",)),
+    Finding("finding-13", "reports on the link: the kernel left behind answers", "collusion", _PLAIN, "kernel-answers"),
+    Finding(
+        "finding-14",
+        "orders on the link: the kernel left behind gives them first",
+        "collusion",
+        "trains-verified",
+        "kernel-orders",
+    ),
     Finding("finding-12", "half a rotation: counters restart", "collusion", "iv-unique", without=("atomic-rotation",)),
 )
 """What Carnet found in the published design and its neighbours; each comes out of ``carnet attack``."""

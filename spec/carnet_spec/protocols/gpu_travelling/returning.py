@@ -1,14 +1,15 @@
 """The way back: once the link is the orchestrator's again, what still runs is fenced, and code and model are checked.
 
-Code is uploaded again and read back, the model is read back, and the GPU's receive counter is compared with the count
-that the holder returned. Nothing is trained before all of it was acknowledged under the home key.
+Code is uploaded again, the firmware reports digests of code and model, and the GPU's receive counter is compared with
+the count that the holder returned. Nothing is trained before the firmware has reported all of it inside the session: a
+report under the link key could have been made by code that was left on the GPU and uses its copy engines.
 """
 
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
 from carnet_spec.protocols.gpu_travelling.counters import next_free
-from carnet_spec.protocols.gpu_travelling.orders import carry_out, reply, send
+from carnet_spec.protocols.gpu_travelling.orders import carry_out, seal, send
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     GPU,
     ORCHESTRATOR,
@@ -24,16 +25,24 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     counted,
     counter_asked,
     custody,
+    digested,
     done,
+    genuine,
     holds_model,
+    latest,
     lent_key,
-    link_d2h,
     link_h2d,
+    live_d2h,
+    live_h2d,
+    memory_version,
+    model_sent,
+    model_uploaded,
     phase,
     planted,
     received,
     semaphore,
-    tampered,
+    upload_version,
+    uploaded,
 )
 
 
@@ -49,13 +58,13 @@ def specify_return(draft: Draft) -> None:
 def _order_fence(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator orders the GPU to fence what still runs (IV {v}).",
-        message="orchestrator -> gpu: FENCE, IV {v}",
+        says="The orchestrator orders the GPU to fence what still runs (number {v}).",
+        message="orchestrator -> gpu: FENCE, number {v}, in the session",
         source="Carnet (a late write; contexts left running)",
-        enforces=("REQ-HOME-01", "REQ-IV-01"),
+        enforces=("REQ-HOME-01", "REQ-SESSION-01"),
     )
     def send_fence(step: Step, v: Slot) -> None:
-        """Fence only once the key is the orchestrator's: before, colluders forge the acknowledgement."""
+        """Fence only once the key is the orchestrator's: before, colluders leave another kernel behind."""
         step.require("phase", phase == Phase.ROTATED_IN)
         send(step, Order.FENCE, v)
         step.set(phase, Phase.FENCING)
@@ -75,8 +84,8 @@ def _order_fence(draft: Draft) -> None:
 def _fence_too_early(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator orders a fence under the holder's key (IV {v}).",
-        message="orchestrator -> gpu: FENCE, IV {v}",
+        says="The orchestrator orders a fence in the holder's epoch (number {v}).",
+        message="orchestrator -> gpu: FENCE, number {v}, in the session",
         source="Carnet: fencing before rotating",
         shortcut_of="rotation-before-fence",
     )
@@ -93,9 +102,9 @@ def _fence_too_early(draft: Draft) -> None:
         shortcut_of="rotation-before-fence",
     )
     def fenced_early(step: Step) -> None:
-        """An acknowledgement that the last holder could have made."""
+        """What was fenced while the last holder could still leave something behind."""
         step.require("phase", phase == Phase.FENCING_EARLY)
-        step.require("acknowledged", acknowledged(link_d2h, Order.FENCE))
+        step.require("acknowledged", acknowledged(link_h2d, Order.FENCE))
         step.set(phase, Phase.FENCED_EARLY)
 
     @draft.action(
@@ -114,29 +123,28 @@ def _fence_too_early(draft: Draft) -> None:
 def _carry_out_fence(draft: Draft) -> None:
     @draft.action(
         by=GPU,
-        says="{g} stops every resident context and acknowledges.",
-        message="{g} -> orchestrator: fenced, under {j}",
+        says="{g} stops every resident context, and its firmware acknowledges.",
+        message="{g} -> orchestrator: fenced, number {v}, in the session",
         source="Carnet (contexts left running)",
-        enforces="REQ-HOME-01",
+        enforces=("REQ-HOME-01", "REQ-SESSION-02", "REQ-SESSION-03"),
     )
-    def exec_fence(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot) -> None:
+    def exec_fence(step: Step, g: Gpu, k: Key, v: Slot) -> None:
         """Kill every context that is not the orchestrator's."""
         carry_out(step, g, k, v, Order.FENCE)
-        reply(step, g, j, w, Order.FENCE)
         step.remove(context(g))
         step.insert(semaphore(Order.FENCE))
         step.insert(done(k, Order.FENCE))
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator sees the fence acknowledged under its own key.",
+        says="The orchestrator sees the fence acknowledged.",
         source="Carnet (plain semaphores are forged)",
-        enforces="REQ-HOME-02",
+        enforces=("REQ-HOME-02", "REQ-SESSION-03"),
     )
     def fenced(step: Step) -> None:
-        """The acknowledgement has to verify under the home key."""
+        """The firmware has to say so, about the home epoch."""
         step.require("phase", phase == Phase.FENCING)
-        step.require("acknowledged", acknowledged(link_d2h, Order.FENCE), defence="fence-ack")
+        step.require("acknowledged", acknowledged(link_h2d, Order.FENCE), defence="fence-ack")
         step.set(phase, Phase.FENCED)
 
 
@@ -146,12 +154,15 @@ def _upload(draft: Draft) -> None:
         says="The orchestrator uploads the code again (IV {v}).",
         message="orchestrator -> gpu: code, and the model at first, IV {v}",
         source="deck, Security Analysis: code is reuploaded each time after the GPU returns",
-        enforces="REQ-HOME-03",
+        enforces=("REQ-HOME-03", "REQ-IV-01", "REQ-TRAIN-03"),
     )
     def upload(step: Step, v: Slot) -> None:
-        """Upload the code each time, and the model when there is none yet."""
+        """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
         step.require("phase", phase == Phase.FENCED)
-        send(step, Order.UPLOAD, v)
+        seal(step, v)
+        step.insert(uploaded(link_h2d, v))
+        step.insert(model_uploaded(link_h2d, v), when=custody == Custody.NONE)
+        step.set(upload_version(link_h2d), latest)
         step.set(phase, Phase.UPLOADED)
 
     @draft.action(
@@ -162,23 +173,27 @@ def _upload(draft: Draft) -> None:
         enforces="REQ-HOME-03",
     )
     def exec_upload(step: Step, g: Gpu, k: Key, v: Slot) -> None:
-        """Overwrite code memory; the model is written only where there is none."""
-        carry_out(step, g, k, v, Order.UPLOAD)
+        """Overwrite code memory, and model memory at first; the copy engine decrypts at its own next IV."""
+        step.actor(g, genuine(g))
+        step.require("live key", live_h2d(g, k))
+        step.require("verifies", uploaded(k, v))
+        step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
+        step.insert(received(g, k, v))
         step.remove(planted(g), defence="code-reupload")
-        step.insert(holds_model(g))
-        step.insert(done(k, Order.UPLOAD))
+        step.insert(holds_model(g), when=model_uploaded(k, v))
+        step.set(memory_version(g), upload_version(k), when=model_uploaded(k, v))
 
 
 def _read_back(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator orders a read-back of code, model and receive counter (IV {v}).",
-        message="orchestrator -> gpu: READ BACK, IV {v}",
+        says="The orchestrator orders digests of code and model, and the receive counter (number {v}).",
+        message="orchestrator -> gpu: READ BACK, number {v}, in the session",
         source="deck, System Architecture: verification of the integrity of code and model",
-        enforces=("REQ-HOME-04", "REQ-HOME-05"),
+        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-SESSION-01"),
     )
     def send_read_back(step: Step, v: Slot) -> None:
-        """Ask the copy engine, not code on the GPU: a digest computed by code already there proves nothing."""
+        """Ask the firmware, not code on the GPU: a digest computed by code already there proves nothing."""
         step.require("phase", phase == Phase.UPLOADED)
         send(step, Order.READ_BACK, v)
         step.insert(counter_asked(link_h2d, lent_key))
@@ -186,37 +201,37 @@ def _read_back(draft: Draft) -> None:
 
     @draft.action(
         by=GPU,
-        says="{g} reads back code, model and the receive counter of {c}, which stands at {n}.",
-        message="{g} -> orchestrator: digests and counter {n}, under {j}",
-        source="deck, System Architecture",
-        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06"),
+        says="{g} digests code and model and reads the receive counter of {c}, which stands at {n}.",
+        message="{g} -> orchestrator: digests and counter {n}, number {v}, in the session",
+        source="deck, System Architecture; Carnet (the stock driver has no such service)",
+        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-SESSION-02", "REQ-SESSION-04"),
     )
-    def exec_read_back(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot, c: Key, n: Slot) -> None:
-        """Read memory as it is now; the digests are computed by the orchestrator."""
+    def exec_read_back(step: Step, g: Gpu, k: Key, v: Slot, c: Key, n: Slot) -> None:
+        """Read memory as it is now; only digests leave the GPU, no weights."""
         carry_out(step, g, k, v, Order.READ_BACK)
-        reply(step, g, j, w, Order.READ_BACK)
         step.require("counter asked for", counter_asked(k, c))
         step.require("counter", next_free(lambda u: received(g, c, u), n))
-        step.insert(acknowledged(j, Order.CODE_GOOD), when=~planted(g), name="code digest")
-        step.insert(acknowledged(j, Order.MODEL_GOOD), when=~tampered(g), name="model digest")
-        step.insert(counted(j, c, n))
+        step.insert(acknowledged(k, Order.CODE_GOOD), when=~planted(g), name="code digest")
+        step.insert(digested(k, memory_version(g)), when=holds_model(g))
+        step.insert(counted(k, c, n))
         step.insert(done(k, Order.CODE_GOOD), when=~planted(g), name="code was good")
-        step.insert(done(k, Order.MODEL_GOOD), when=~tampered(g), name="model was good")
+        home = step.each(Key)
+        step.insert(model_sent(home), when=live_d2h(g, home), unless="session-acknowledgements")
 
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator finds code, model and counter as they should be.",
         source="deck, System Architecture: verification of the integrity of code and model; Carnet (dropped tail)",
-        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06"),
+        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-SESSION-03"),
     )
     def verified(step: Step) -> None:
         """Compare both digests, and the GPU's counter with the count that the holder returned."""
         step.require("phase", phase == Phase.CHECKING)
-        step.require("code digest", acknowledged(link_d2h, Order.CODE_GOOD), defence="code-read-back")
-        step.require("model digest", acknowledged(link_d2h, Order.MODEL_GOOD), defence="model-read-back")
+        step.require("code digest", acknowledged(link_h2d, Order.CODE_GOOD), defence="code-read-back")
+        step.require("model digest", digested(link_h2d, latest), defence="model-read-back")
         step.require(
             "count",
-            counted(link_d2h, lent_key, count) | (custody != Custody.RETURNED),
+            counted(link_h2d, lent_key, count) | (custody != Custody.RETURNED),
             defence="received-count",
         )
         step.set(phase, Phase.VERIFIED, defence="rotation-before-check")

@@ -26,6 +26,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     enrolled,
     first,
     genuine,
+    heard,
     in_session,
     issued,
     key_session,
@@ -39,6 +40,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     next_holder,
     older,
     orchestrator,
+    ordered,
     owner,
     pending,
     phase,
@@ -50,6 +52,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stale,
     tenant,
     tenanted,
+    told,
     transmitted,
     workspace,
 )
@@ -71,8 +74,8 @@ def specify_rotation_in(draft: Draft, schedule: Schedule) -> None:
     _acknowledge_rotation_in(draft)
 
 
-def _issue(step: Step, key: Key, schedule: Schedule, who: Agent) -> None:
-    """Draw a key for the agent's epoch, in the orchestrator's session."""
+def _issue(step: Step, key: Key, channel: Slot, schedule: Schedule, who: Agent) -> None:
+    """Draw a key for the agent's epoch, in the orchestrator's session, and open a channel for it."""
     step.fresh(key, defence="fresh-key")
     step.set(owner(key), who)
     step.set(key_session(key), session)
@@ -82,11 +85,14 @@ def _issue(step: Step, key: Key, schedule: Schedule, who: Agent) -> None:
     step.insert(knows_h2d(orchestrator, key), name="orchestrator h2d")
     step.insert(knows_d2h(orchestrator, key), name="orchestrator d2h")
     step.set(pending, key)
+    step.insert(told(key, first), name="number of the rotation")
+    step.insert(ordered(key, first, Order.ROTATE))
     schedule.issue(step, key)
+    schedule.open_channel(step, session, who, key, channel)
 
 
 def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | None, d2h: str | None) -> None:
-    """Make the GPU take a key: the old one dies, counters start again, the acknowledgement goes out under the new."""
+    """Make the GPU take a key: the old one dies, counters start again, the firmware reports it inside the session."""
     step.remove(live_h2d(gpu, step.each(Key)), name="retire h2d", defence=schedule.retirement or h2d)
     step.insert(live_h2d(gpu, key), name="install h2d", defence=h2d)
     step.remove(live_d2h(gpu, step.each(Key)), name="retire d2h", defence=d2h)
@@ -96,7 +102,8 @@ def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | N
     step.insert(stale(gpu, passed), when=older(passed, key), name="epochs increase", defence="epochs-increase")
     step.remove(received(gpu, key, step.each(Slot)), name="restart receive counter")
     step.remove(transmitted(gpu, key, step.each(Slot)), name="restart send counter")
-    step.insert(transmitted(gpu, key, first), name="count the acknowledgement")
+    step.remove(heard(gpu, key, step.each(Slot)), name="restart orders")
+    step.insert(heard(gpu, key, first), name="count the rotation")
     step.insert(replied(key, first, Order.ROTATE))
     step.insert(acknowledged(key, Order.ROTATE))
     step.insert(done(key, Order.ROTATE))
@@ -108,15 +115,15 @@ def _order_rotation_out(draft: Draft, schedule: Schedule) -> None:
         says="The orchestrator orders {k} for holder {a}'s epoch.",
         message="orchestrator -> gpu: rotate to {k}, in the session",
         source=_EPILOGUE,
-        enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03"),
+        enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03", "REQ-IV-04"),
     )
-    def rotate_out(step: Step, a: Agent, k: Key) -> None:
+    def rotate_out(step: Step, a: Agent, k: Key, c: Slot) -> None:
         """Give the link a key of its own before the GPU leaves."""
         step.require("phase", phase == Phase.CLEAN)
         step.require("enrolled", enrolled(a))
         if schedule.one_tenant:
             step.require("one holder per session", ~tenanted(session))
-        _issue(step, k, schedule, a)
+        _issue(step, k, c, schedule, a)
         step.set(tenant(session), a)
         step.insert(tenanted(session))
         step.insert(rotate_out_order(session, k))
@@ -140,8 +147,8 @@ def _order_rotation_out(draft: Draft, schedule: Schedule) -> None:
 def _take_key_out(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
-        says="{g} takes {k} and acknowledges under it.",
-        message="{g} -> orchestrator: rotated, under {k}",
+        says="{g} takes {k}, and its firmware acknowledges inside the session.",
+        message="{g} -> orchestrator: rotated to {k}, in the session",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02",
         enforces=("REQ-KEY-02", "REQ-KEY-04"),
     )
@@ -156,12 +163,12 @@ def _take_key_out(draft: Draft, schedule: Schedule) -> None:
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator sees the rotation acknowledged under the new key.",
+        says="The orchestrator sees the rotation acknowledged.",
         source="Carnet (omitted or repeated orders, half-done rotation)",
-        enforces="REQ-KEY-05",
+        enforces=("REQ-KEY-05", "REQ-SESSION-03"),
     )
     def rotated_out(step: Step) -> None:
-        """Only the acknowledgement under the new key says that the old one is dead."""
+        """Only the report on the new epoch says that the old key is dead."""
         step.require("phase", phase == Phase.ROTATING_OUT)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
         step.set(link_h2d, pending)
@@ -169,9 +176,9 @@ def _take_key_out(draft: Draft, schedule: Schedule) -> None:
         step.set(phase, Phase.GRANTING)
 
 
-def _order_home_key(step: Step, key: Key, schedule: Schedule) -> None:
+def _order_home_key(step: Step, key: Key, channel: Slot, schedule: Schedule) -> None:
     """Order a key of the orchestrator's own, and ask for the route back."""
-    _issue(step, key, schedule, orchestrator)
+    _issue(step, key, channel, schedule, orchestrator)
     step.insert(rotate_in_order(session, key))
     step.remove(mux_request(step.each(Agent)), name="withdraw route")
     step.insert(mux_request(orchestrator), name="ask for route")
@@ -183,12 +190,12 @@ def _order_rotation_in(draft: Draft, schedule: Schedule) -> None:
         says="The orchestrator orders {k}, a key of its own, at return.",
         message="orchestrator -> gpu: rotate to {k}, in the session",
         source="Carnet (late write after a check; the deck rotates before travelling only)",
-        enforces=("REQ-KEY-06", "REQ-KEY-01"),
+        enforces=("REQ-KEY-06", "REQ-KEY-01", "REQ-IV-04"),
     )
-    def rotate_in(step: Step, k: Key) -> None:
+    def rotate_in(step: Step, k: Key, c: Slot) -> None:
         """Rotate at return, before anything is fenced, re-uploaded or checked."""
         step.require("phase", phase == Phase.BACK)
-        _order_home_key(step, k, schedule)
+        _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
     @draft.action(
@@ -225,10 +232,10 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
         source="Carnet (check, then use)",
         shortcut_of="rotation-before-check",
     )
-    def rotate_late(step: Step, k: Key) -> None:
+    def rotate_late(step: Step, k: Key, c: Slot) -> None:
         """The rotation that comes too late."""
         step.require("phase", phase == Phase.CHECKED)
-        _order_home_key(step, k, schedule)
+        _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_LATE)
 
     @draft.action(
@@ -238,18 +245,18 @@ def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
         source="Carnet: fencing before rotating",
         shortcut_of="rotation-before-fence",
     )
-    def rotate_after_fence(step: Step, k: Key) -> None:
+    def rotate_after_fence(step: Step, k: Key, c: Slot) -> None:
         """The rotation, when the fence came first."""
         step.require("phase", phase == Phase.FENCED_EARLY)
-        _order_home_key(step, k, schedule)
+        _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
 
 def _take_key_in(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=GPU,
-        says="{g} takes {k} and acknowledges under it.",
-        message="{g} -> orchestrator: rotated, under {k}",
+        says="{g} takes {k}, and its firmware acknowledges inside the session.",
+        message="{g} -> orchestrator: rotated to {k}, in the session",
         source="open-gpu-kernel-modules conf_compute_key_rotation.c",
         enforces=("REQ-KEY-04", "REQ-KEY-06"),
     )
@@ -268,12 +275,12 @@ def _take_key_in(draft: Draft, schedule: Schedule) -> None:
 def _acknowledge_rotation_in(draft: Draft) -> None:
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator sees the rotation acknowledged under its own key.",
+        says="The orchestrator sees the rotation at return acknowledged.",
         source="Carnet (omitted or repeated orders)",
-        enforces=("REQ-KEY-05", "REQ-KEY-06"),
+        enforces=("REQ-KEY-05", "REQ-KEY-06", "REQ-SESSION-03"),
     )
     def rotated_in(step: Step) -> None:
-        """Wait for the acknowledgement under the new key before touching anything."""
+        """Wait for the report on the new epoch before touching anything."""
         step.require("phase", phase == Phase.ROTATING_IN)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
         step.set(link_h2d, pending, defence="rotation-in-h2d")

@@ -7,13 +7,16 @@ arrives in and to a nonce, the quote to the channel it arrives on, the enrolment
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Step
+from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.protocols.gpu_travelling.adversary import wipe
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     GPU,
     HOLDER,
     ORCHESTRATOR,
     PLATFORM,
+    Address,
     Agent,
     Custody,
     Gpu,
@@ -21,7 +24,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Mode,
     Phase,
     Session,
+    Slot,
+    addressed,
     admitted,
+    agreed,
     answered,
     attested,
     certified,
@@ -38,20 +44,25 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     interferes,
     issued,
     job_manifest,
+    kept,
     key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
     knows_launch,
+    latest,
+    leaked,
     lent_key,
     link_d2h,
     link_h2d,
     live_d2h,
     live_h2d,
+    lost,
     measured,
     mux,
     mux_request,
     occupied,
+    offer,
     orchestrated,
     orchestrator,
     owner,
@@ -61,24 +72,30 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     report,
     report_inside,
     responder,
+    revoked,
+    secured,
     session,
+    shows,
     stale,
+    taken_back,
 )
 
 _DECK = "deck, How it works: Setup"
 
 
-def specify_setup(draft: Draft) -> None:
+def specify_setup(draft: Draft, schedule: Schedule) -> None:
     """Add the setup steps to ``draft``."""
-    _open_session(draft)
+    _open_session(draft, schedule)
     _answer_session(draft)
+    _lose_power(draft)
     _attest_gpu(draft)
     _attest_orchestrator(draft)
+    _second_instance(draft)
     _enrol(draft)
     _route(draft)
 
 
-def _ask(step: Step, s: Session, k: Key) -> None:
+def _ask(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule) -> None:
     """Ask for a session and draw its first link key."""
     step.fresh(s)
     step.fresh(k)
@@ -92,19 +109,23 @@ def _ask(step: Step, s: Session, k: Key) -> None:
     step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
     step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
     step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
+    schedule.open_channel(step, s, orchestrator, k, c)
 
 
-def _open_session(draft: Draft) -> None:
+def _open_session(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
         message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
         source=f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
-        enforces=("REQ-STOP-01", "REQ-SETUP-01"),
+        enforces=("REQ-STOP-01", "REQ-SETUP-01", "REQ-IV-04", "REQ-MODEL-04"),
     )
-    def open_session(step: Step, s: Session, k: Key) -> None:
-        """Fail-stop is starting again from nothing: a session that failed is never continued."""
-        _ask(step, s, k)
+    def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
+        """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
+        _ask(step, s, k, c, schedule)
+        step.set(latest, kept)
+        gone = step.each(Key)
+        step.insert(lost(gone), when=taken_back(gone) & ~secured(gone))
         step.set(lent_key, k)
         step.set(custody, Custody.NONE)
         step.set(phase, Phase.OPENED)
@@ -116,10 +137,10 @@ def _open_session(draft: Draft) -> None:
         source="Carnet (attest, reset, re-attach without attestation)",
         shortcut_of="fail-stop-on-reset",
     )
-    def reattach(step: Step, s: Session, k: Key) -> None:
+    def reattach(step: Step, s: Session, k: Key, c: Slot) -> None:
         """What a driver does that reconnects by itself."""
         step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
-        _ask(step, s, k)
+        _ask(step, s, k, c, schedule)
         step.insert(issued(k))
 
 
@@ -150,19 +171,34 @@ def _answer_session(draft: Draft) -> None:
 
     @draft.action(
         by=ADVERSARY,
-        says="The fake {g} answers the key exchange of {s}.",
+        says="The fake {g} answers the key exchange of {s}, signed with the key of {q}.",
         message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
         source="deck, Security Analysis: fake or malicious GPU",
         cost=1,
     )
-    def fake_answers(step: Step, g: Gpu, s: Session, k: Key) -> None:
-        """A fake in the slot completes the exchange under its own name."""
+    def fake_answers(step: Step, g: Gpu, s: Session, k: Key, q: Gpu) -> None:
+        """A fake in the slot completes the exchange under its own name, or with a device key that leaked."""
         step.given("fake in the slot", interferes & ~genuine(g) & in_slot(g))
         step.given("one end", ~answered(s))
         step.given("asked", key_exchange(s, k))
+        step.given("has the key", (q == g) | leaked(q))
         step.insert(answered(s))
-        step.insert(responder(s, g))
+        step.insert(responder(s, q))
         step.set(ends_at(s), g)
+
+
+def _lose_power(draft: Draft) -> None:
+    @draft.action(
+        by=GPU,
+        says="{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.",
+        source="open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)",
+        enforces="REQ-STOP-02",
+    )
+    def lose_session(step: Step, g: Gpu) -> None:
+        """Nobody needs to be corrupt for a GPU to lose its session: what was in it is gone, and so are its keys."""
+        step.actor(g, genuine(g))
+        step.require("has one to lose", occupied(g))
+        wipe(step, g)
 
 
 def _attest_gpu(draft: Draft) -> None:
@@ -178,9 +214,7 @@ def _attest_gpu(draft: Draft) -> None:
         step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("asked", responder(s, g))
-        step.require(
-            "true mode", ((mode == Mode.CONFIDENTIAL) & confidential(g)) | ((mode == Mode.OPEN) & ~confidential(g))
-        )
+        step.require("true mode", shows(g, mode))
         step.insert(report(g, s, mode))
         step.insert(report_inside(s, g, s, mode))
 
@@ -188,16 +222,28 @@ def _attest_gpu(draft: Draft) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.",
         source="nvtrust local_gpu_verifier, cc_admin.py; deck, Introducing Confidential GPUs",
-        enforces=("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-SETUP-07"),
+        enforces=(
+            "REQ-SETUP-03",
+            "REQ-SETUP-04",
+            "REQ-SETUP-05",
+            "REQ-SETUP-06",
+            "REQ-SETUP-07",
+            "REQ-SETUP-14",
+            "REQ-SETUP-15",
+            "REQ-SETUP-16",
+        ),
     )
     def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
-        """Appraise evidence: certificate, nonce, mode, arrival inside the session, and the responder as its signer."""
+        """Appraise evidence: certificate and revocation, nonce, flags, measurements, how it came, and its signer."""
         step.require("phase", phase == Phase.OPENED)
         step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
         step.require("report anywhere", report(q, n, mode), unless="report-in-session")
         step.require("certificate", certified(q), defence="gpu-certificate")
         step.require("nonce", n == session, defence="report-nonce")
-        step.require("mode", mode == Mode.CONFIDENTIAL, defence="mode-check")
+        step.require("not revoked", ~revoked(q), defence="revocation-check")
+        step.require("mode", mode != Mode.OPEN, defence="mode-check")
+        step.require("debug flag", mode != Mode.DEBUG, defence="debug-check")
+        step.require("reference values", mode != Mode.OUTDATED, defence="reference-values")
         step.require("signer is responder", responder(session, q), defence="signer-is-responder")
         step.insert(attested(session))
         step.insert(issued(link_h2d))
@@ -210,17 +256,45 @@ def _attest_orchestrator(draft: Draft) -> None:
         says="Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
         message="{p} -> {a}: TD quote of {q}",
         source="deck, Threat Model; Sardar et al., Identity Crisis (post-handshake binding)",
-        enforces=("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10"),
+        enforces=("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10", "REQ-SETUP-17"),
     )
     def attest_orchestrator(step: Step, a: Agent, p: Agent, q: Agent) -> None:
-        """A quote says little by itself: it has to be of the right code, for this channel, about this job."""
+        """A quote says little by itself: of the right code, for this channel, about this job, by the one instance."""
         step.actor(a, ~corrupt(a))
-        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p))
+        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p) | twin(p))
         step.require("a holder", enrolled(a))
         step.require("measurement", measured(q), defence="orchestrator-quote")
         step.require("bound to the channel", p == q, defence="quote-bound-to-channel")
         step.require("manifest", job_manifest(q) | ~measured(q), defence="manifest-check")
+        step.require("agreed on", agreed(q), defence="one-instance")
         step.insert(channel(a, p))
+
+
+def twin(p: Agent) -> Formula:
+    """Whether it is a second instance of the same code with the same manifest, as honest as the first."""
+    return measured(p) & job_manifest(p) & (p != orchestrator)
+
+
+def _second_instance(draft: Draft) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="A second instance {p}, started on the same manifest, grants {a} the key {k} of a session of its own.",
+        message="{p} -> {a}: grant of {k}",
+        source="Carnet (a forked orchestrator): whoever owns the machine starts an image as often as it likes",
+        shortcut_of="one-instance",
+    )
+    def second_instance_grants(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
+        """It is as honest as the first; but what it is given goes into another model."""
+        step.actor(p, ~corrupt(p))
+        step.given("started on the same manifest", twin(p) & answered(s))
+        step.given("its channel", channel(a, p))
+        step.fresh(k)
+        step.set(owner(k), a)
+        step.set(key_session(k), s)
+        step.insert(knows_h2d(p, k))
+        step.insert(knows_d2h(p, k))
+        step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
 
 
 def _enrol(draft: Draft) -> None:

@@ -3,6 +3,9 @@
 Every step of the untimed design keeps all it requires and does; the layer adds guards, and updates of symbols of its
 own. So every run with a clock is a run without one, and what is proved of the untimed design holds here too.
 
+What a key has protected is counted by key *bytes*: where epochs share them, their messages are counted together, in
+each direction.
+
 Time is any linear order, such as integers, rationals or reals. Nothing is ever added. Where a system computes *now
 plus the time to live*, the layer takes any instant that is not past, so proofs hold for every time to live and every
 lease, constant or not. The clock moves when the orchestrator reads it, which it does whenever a decision depends on
@@ -12,14 +15,13 @@ time. Any time may pass between two readings, for instance because the platform 
 from __future__ import annotations
 
 from carnet_spec.language import (
-    Action,
     Draft,
     Formula,
     Individual,
     Kind,
     Step,
     Symbol,
-    all_of,
+    Update,
     constant,
     forall,
     function,
@@ -28,6 +30,8 @@ from carnet_spec.language import (
     rigid_relation,
     variable,
 )
+from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ORCHESTRATOR,
@@ -35,7 +39,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Custody,
     Data,
     Key,
-    Order,
     Phase,
     Session,
     Slot,
@@ -44,11 +47,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     first,
     lent_key,
     link_h2d,
-    ordered,
     phase,
-    replied,
     sealed,
     session,
+    streamed,
+    uploaded,
 )
 
 AGE, LEASE, LIMIT = "attestation-age", "lease", "key-usage-limit"
@@ -71,20 +74,22 @@ leased_until = function("leased_until", Key, to=Instant, kind=Kind.GHOST, says="
 stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence opened a hand-over when it was too old")
 kept_late = relation("kept_late", Key, kind=Kind.GHOST, says="something was accepted under it after its lease")
 
-_COUNTERS: dict[Symbol, int] = {sealed.symbol: 2, ordered.symbol: 1, replied.symbol: 1}
-"""Where in a message the counter value stands that it was protected with."""
+counted_out = relation("counted_out", Key, Slot, kind=Kind.GHOST, says="the message to the GPU was counted")
+counted_home = relation("counted_home", Key, Slot, kind=Kind.GHOST, says="the GPU's message home was counted")
+_PLACES: dict[Symbol, tuple[int, int]] = {sealed.symbol: (1, 2), uploaded.symbol: (0, 1), streamed.symbol: (0, 1)}
+"""Where in a message stand the key and the counter value that it was protected with."""
 
 
-def add_time(draft: Draft, under: tuple[str, ...]) -> None:
+def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
     """Superpose clock, leases and limits on the steps of ``draft``, and state the timed claims under ``under``."""
     _assume(draft)
     _age(draft)
     _lease(draft)
     _read_clock(draft)
-    _limit(draft)
-    _claim(draft, under)
-    _lemmas(draft)
-    _goals(draft)
+    _limit(draft, schedule)
+    _claim(draft, schedule, under)
+    _lemmas(draft, schedule)
+    _goals(draft, schedule)
 
 
 def _assume(draft: Draft) -> None:
@@ -185,27 +190,31 @@ def _lease(draft: Draft) -> None:
         step.require("lease over", earlier(lease_end, now))
 
 
-def _limit(draft: Draft) -> None:
-    """Make everybody who protects a message look at the limit of the key first."""
+def _limit(draft: Draft, schedule: Schedule) -> None:
+    """Make everybody who protects a message count it, by key bytes, and look at the limit first."""
     for action in draft.actions:
-        protects = _counter_values(action)
-        if protects:
-            _refuse_past_limit(draft, action.name, all_of(*(before(at, limit) for at in protects)))
+        protected = next((update for update in action.updates if update.symbol in _PLACES), None)
+        if protected is not None:
+            _count(draft, schedule, action.name, protected)
 
 
-def _counter_values(action: Action) -> list[Slot]:
-    """Return the counter values that the action protects messages with, if any."""
-    found = (update.args[_COUNTERS[update.symbol]] for update in action.updates if update.symbol in _COUNTERS)
-    return [Slot(term) for term in found]
+def _count(draft: Draft, schedule: Schedule, name: str, message: Update) -> None:
+    at_key, at_value = _PLACES[message.symbol]
+    key, value = Key(message.args[at_key]), Slot(message.args[at_value])
+    home = message.symbol == streamed.symbol
+    counted = counted_home if home else counted_out
 
-
-def _refuse_past_limit(draft: Draft, name: str, below: Formula) -> None:
     @draft.superpose(name, source="open-gpu-kernel-modules conf_compute_key_rotation.c", enforces="REQ-KEY-07")
-    def _(step: Step) -> None:
-        step.require("below the key's limit", below, defence=LIMIT)
+    def _(step: Step, use_number: Slot) -> None:
+        """Whoever protects it counts, the GPU for what it sends, whatever has it sent."""
+        step.given("next use", next_free(lambda u: schedule.protects(key, u, home=home), use_number))
+        step.given("below the key's limit", before(use_number, limit), defence=LIMIT)
+        step.insert(schedule.protects(key, use_number, home=home), name="count the use")
+        step.insert(counted(key, value))
+        step.insert(schedule.protects_as(key, value, use_number, home=home))
 
 
-def _claim(draft: Draft, under: tuple[str, ...]) -> None:
+def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
     @draft.claim(
         name="key-lifetime",
         sentence=sentence("CLAIM-KEY-LIFETIME"),
@@ -213,10 +222,13 @@ def _claim(draft: Draft, under: tuple[str, ...]) -> None:
         source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
         under=under,
     )
-    def key_lifetime(k: Key, v: Slot) -> Formula:
-        chunks = forall(lambda a, m: implies(sealed(a, k, v, m), before(v, limit)), Agent, Data)
-        orders = forall(lambda o: implies(ordered(k, v, o) | replied(k, v, o), before(v, limit)), Order)
-        return chunks & orders
+    def key_lifetime() -> Formula:
+        chunks = forall(lambda a, k, v, m: implies(sealed(a, k, v, m), counted_out(k, v)), Agent, Key, Slot, Data)
+        others = forall(
+            lambda k, v: implies(uploaded(k, v), counted_out(k, v)) & implies(streamed(k, v), counted_home(k, v)),
+            *(Key, Slot),
+        )
+        return chunks & others & schedule.within(limit, home=False) & schedule.within(limit, home=True)
 
     @draft.claim(
         name="fresh-attestation",
@@ -240,7 +252,12 @@ def _claim(draft: Draft, under: tuple[str, ...]) -> None:
         return begun & forall(lambda k: ~kept_late(k), Key)
 
 
-def _lemmas(draft: Draft) -> None:
+def _lemmas(draft: Draft, schedule: Schedule) -> None:
+    @draft.lemma
+    def uses_are_counted() -> Formula:
+        """Each use of a key's bytes is counted, in both directions."""
+        return schedule.counts_uses(home=False) & schedule.counts_uses(home=True)
+
     @draft.lemma
     def evidence_ages_as_it_should() -> Formula:
         """Once a session is open, the orchestrator knows until when its evidence is good."""
@@ -252,7 +269,7 @@ def _lemmas(draft: Draft) -> None:
         return implies(phase == Phase.AWAY, lease_end == leased_until(lent_key))
 
 
-def _goals(draft: Draft) -> None:
+def _goals(draft: Draft, schedule: Schedule) -> None:
     @draft.goal(sentence="A hand-over is opened some time after the evidence was asked for.")
     def late_hand_over() -> Formula:
         return (phase == Phase.AWAY) & earlier(power_on, clock)
@@ -266,8 +283,9 @@ def _goals(draft: Draft) -> None:
         return (phase == Phase.CLEAN) & (custody == Custody.EVICTED)
 
     @draft.goal(sentence="The last message that a key is good for is protected with it.")
-    def key_used_up(k: Key, v: Slot, o: Order) -> Formula:
-        return ordered(k, v, o) & forall(lambda u: implies(before(v, u), ~before(u, limit)), Slot)
+    def key_used_up(k: Key, v: Slot, u: Slot) -> Formula:
+        last = before(u, limit) & forall(lambda w: implies(before(u, w), ~before(w, limit)), Slot)
+        return streamed(k, v) & schedule.protects(k, u, home=True) & last
 
     @draft.goal(sentence="A holder protects data with a key that has a limit.")
     def data_protected(a: Agent, k: Key, v: Slot, m: Data) -> Formula:

@@ -45,15 +45,28 @@ class Data(Individual):
     """A chunk of somebody's dataset, or the model."""
 
 
+class Version(Individual):
+    """A version of the model: weights and optimiser state, as their digest tells them apart."""
+
+
 class Slot(Individual):
     """A position in a message counter, from which the IV is made."""
 
 
+class Address(Individual):
+    """A place in device memory that a copy can go to."""
+
+
 class Mode(Individual):
-    """What a GPU's report says of its mode."""
+    """What a GPU's report says of it: the mode flags, the debug flag, and whether its measurements are the reference's.
+
+    A report of several flaws is refused for any of them, so the first that is found stands for all.
+    """
 
     CONFIDENTIAL = member()
     OPEN = member()
+    DEBUG = member()
+    OUTDATED = member()
 
 
 class Custody(Individual):
@@ -65,15 +78,14 @@ class Custody(Individual):
 
 
 class Order(Individual):
-    """What the orchestrator orders under the link key, and what the GPU acknowledges."""
+    """What the orchestrator orders the firmware to do, inside the session, and what the firmware reports there."""
 
     ROTATE = member()
     FENCE = member()
-    UPLOAD = member()
     READ_BACK = member()
     CODE_GOOD = member()
-    MODEL_GOOD = member()
     TRAIN = member()
+    SAVE = member()
     SCRUB = member()
 
 
@@ -92,6 +104,8 @@ class Phase(Individual):
     VERIFIED = member()
     TRAINING = member()
     TRAINED = member()
+    SAVING = member()
+    SAVED = member()
     SCRUBBING = member()
     CLEAN = member()
     ROTATING_OUT = member()
@@ -118,14 +132,20 @@ corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does
 enrolled = rigid_relation("enrolled", Agent, says="the job manifest names the agent as a data holder")
 measured = rigid_relation("measured", Agent, says="the agent's quote shows the orchestrator's measurement")
 job_manifest = rigid_relation("job_manifest", Agent, says="the agent's quote binds the manifest of this job")
+agreed = rigid_relation("agreed", Agent, says="the holders agreed on this instance, by the key that its quote names")
 genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
 certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
+leaked = rigid_relation("leaked", Gpu, kind=Kind.TRUTH, says="the adversary has the GPU's device key")
+revoked = rigid_relation("revoked", Gpu, says="the vendor says that the GPU's certificate is revoked")
 elsewhere = rigid_relation("elsewhere", Gpu, kind=Kind.TRUTH, says="an outsider owns the GPU, on another machine")
 installed = rigid_relation("installed", Gpu, kind=Kind.TRUTH, says="the GPU is in the slot at first")
 dataset = rigid_relation("dataset", Data, says="the data is a chunk of a holder's dataset")
 data_owner = rigid_function("data_owner", Data, to=Agent, says="whose data it is")
 precedes = rigid_relation("precedes", Data, Data, says="the first chunk comes before the second in its dataset")
 the_model = constant("the_model", Data, says="the model being trained")
+the_buffer = constant("the_buffer", Address, says="where the dataset buffer is")
+first_version = constant("first_version", Version, says="the version that the manifest names")
+rubble = constant("rubble", Version, says="what is left of a model that was overwritten, or was never there")
 before = rigid_relation("before", Slot, Slot, says="the first counter value is smaller")
 first = constant("first", Slot, says="where every message counter starts")
 some_holder_corrupt = rigid_flag("some_holder_corrupt", says="at least one enrolled holder is corrupt")
@@ -143,9 +163,20 @@ pending = variable("pending", Key, of=ORCHESTRATOR, says="the key a rotation is 
 lent_key = variable("lent_key", Key, of=ORCHESTRATOR, says="the key last granted to a holder")
 next_holder = variable("next_holder", Agent, of=ORCHESTRATOR, says="the holder the GPU goes to")
 count = variable("count", Slot, of=ORCHESTRATOR, says="the message count that the holder returned")
+latest = variable("latest", Version, of=ORCHESTRATOR, says="the version last produced")
+kept = variable("kept", Version, of=ORCHESTRATOR, says="the version last brought home, which is what is published")
+ledger = relation(
+    "ledger", Version, Version, Key, kind=Kind.STATE, of=ORCHESTRATOR, says="made from the second, on that epoch's data"
+)
+taken_back = relation("taken_back", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="a return of the epoch was accepted")
+secured = relation("secured", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="a version made since it came home")
+lost = relation("lost", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the epoch is recorded as lost with its session")
 tenanted = relation("tenanted", Session, kind=Kind.STATE, of=ORCHESTRATOR, says="the session's GPU was lent already")
 consumed = relation(
     "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
+)
+told = relation(
+    "told", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="an order about the epoch went out with that number"
 )
 issued = relation(
     "issued", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the orchestrator uses, or used, the key for the job"
@@ -155,6 +186,10 @@ admitted = relation(
 )
 granted = relation(
     "granted", Agent, Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the key was granted to the holder, from there"
+)
+
+granted_at = relation(
+    "granted_at", Agent, Key, Address, kind=Kind.STATE, of=ORCHESTRATOR, says="the grant of the key states that address"
 )
 
 # -- the holders' state ------------------------------------------------------------------------------------------------
@@ -170,11 +205,20 @@ supplied = relation("supplied", Agent, Key, Data, kind=Kind.STATE, of=HOLDER, sa
 gave_back = relation(
     "gave_back", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back with the count"
 )
+aims = relation("aims", Agent, Key, Address, kind=Kind.STATE, of=HOLDER, says="the holder's copies go to that address")
 finished = relation("finished", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back")
 
 # -- the GPU's state ---------------------------------------------------------------------------------------------------
 
-confidential = relation("confidential", Gpu, kind=Kind.STATE, of=GPU, says="confidential mode is on")
+confidential = relation(
+    "confidential",
+    Gpu,
+    kind=Kind.STATE,
+    of=GPU,
+    says="confidential mode is on, no debug flag, firmware as it should be",
+)
+debugging = relation("debugging", Gpu, kind=Kind.STATE, of=GPU, says="it was booted with its debug flag set")
+outdated = relation("outdated", Gpu, kind=Kind.STATE, of=GPU, says="it was booted with firmware that has a known hole")
 occupied = relation("occupied", Gpu, kind=Kind.STATE, of=GPU, says="the GPU has a session")
 in_session = relation("in_session", Gpu, Session, kind=Kind.STATE, of=GPU, says="the GPU's session")
 live_h2d = relation(
@@ -185,12 +229,16 @@ live_d2h = relation(
 )
 stale = relation("stale", Gpu, Key, kind=Kind.STATE, of=GPU, says="the key's epoch is not above the last accepted")
 received = relation("received", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the implicit receive counter passed it")
+heard = relation("heard", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the epoch's order of that number was heard")
 transmitted = relation("transmitted", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the send counter passed it")
 buffer = relation("buffer", Gpu, Data, kind=Kind.STATE, of=GPU, says="the dataset buffer holds the chunk")
+placed = relation("placed", Gpu, Slot, Data, kind=Kind.STATE, of=GPU, says="the chunk is at that place of the buffer")
 workspace = relation("workspace", Gpu, Data, kind=Kind.STATE, of=GPU, says="memory holds something derived from it")
 stash = relation("stash", Gpu, Data, kind=Kind.STATE, of=GPU, says="planted code put a copy where no scrub looks")
 holds_model = relation("holds_model", Gpu, kind=Kind.STATE, of=GPU, says="the model is in memory")
-tampered = relation("tampered", Gpu, kind=Kind.STATE, of=GPU, says="the model in memory was altered")
+memory_version = function(
+    "memory_version", Gpu, to=Version, kind=Kind.STATE, of=GPU, says="the version of the model in memory"
+)
 planted = relation("planted", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's code is in code memory")
 context = relation("context", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's kernel is still running")
 
@@ -220,20 +268,57 @@ rotate_in_order = relation(
     "rotate_in_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to the orchestrator's key"
 )
 older = relation("older", Key, Key, kind=Kind.MESSAGE, says="by their orders, the first key's epoch is smaller")
-ordered = relation("ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="an order under the key, with its IV")
-replied = relation("replied", Key, Slot, Order, kind=Kind.MESSAGE, says="the GPU's acknowledgement, with its IV")
-acknowledged = relation(
-    "acknowledged", Key, Order, kind=Kind.MESSAGE, says="an acknowledgement that verifies under the key exists"
+ordered = relation(
+    "ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="inside the session: an order about the epoch, with its number"
 )
+submitted = relation(
+    "submitted", Key, Order, kind=Kind.MESSAGE, says="the order, under the link key, by somebody who never had it sent"
+)
+replied = relation(
+    "replied", Key, Slot, Order, kind=Kind.MESSAGE, says="inside the session: the firmware's report on that order"
+)
+acknowledged = relation(
+    "acknowledged", Key, Order, kind=Kind.MESSAGE, says="a report on the epoch that the orchestrator would believe"
+)
+uploaded = relation("uploaded", Key, Slot, kind=Kind.MESSAGE, says="the code, sealed under the key, with its IV")
+model_uploaded = relation("model_uploaded", Key, Slot, kind=Kind.MESSAGE, says="the model was sealed together with it")
+digested = relation(
+    "digested", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: the digest of the model is that version's"
+)
+trained_to = relation(
+    "trained_to", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: training ended with that version"
+)
+sent_as = relation(
+    "sent_as", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: the model that went home is that version"
+)
+streamed = relation("streamed", Key, Slot, kind=Kind.MESSAGE, says="the GPU protected a message home, with that IV")
+upload_version = function(
+    "upload_version", Key, to=Version, kind=Kind.MESSAGE, says="the version of the model that was sealed under the key"
+)
+model_sent = relation("model_sent", Key, kind=Kind.MESSAGE, says="the model went home under the key")
 semaphore = relation("semaphore", Order, kind=Kind.MESSAGE, says="the plain host-visible semaphore says done")
 counter_asked = relation(
-    "counter_asked", Key, Key, kind=Kind.MESSAGE, says="a read-back under the first key asks for the second's counter"
+    "counter_asked",
+    Key,
+    Key,
+    kind=Kind.MESSAGE,
+    says="a read-back in the first key's epoch asks for the second's counter",
 )
 counted = relation(
-    "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="under the first key: the receive counter of the second"
+    "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="reported in the first key's epoch: the second's receive counter"
 )
 traffic = relation("traffic", Key, Data, kind=Kind.MESSAGE, says="training traffic derived from it, under the key")
 offer = relation("offer", Agent, Agent, Key, Slot, kind=Kind.MESSAGE, says="a grant sent by one agent to another")
+addressed = relation(
+    "addressed",
+    Agent,
+    Agent,
+    Key,
+    Address,
+    kind=Kind.MESSAGE,
+    says="the grant from one agent to another states the address",
+)
+rumoured = relation("rumoured", Address, kind=Kind.MESSAGE, says="somebody says that the buffer is there")
 mux_request = relation("mux_request", Agent, kind=Kind.MESSAGE, says="the orchestrator asked for the route")
 sealed = relation("sealed", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder's ciphertext, with its IV")
 returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the holder's return, with its count")
@@ -242,6 +327,12 @@ returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the h
 
 knows_h2d = relation("knows_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the host-to-device half")
 knows_d2h = relation("knows_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the device-to-host half")
+forges_h2d = relation(
+    "forges_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge host-to-device messages, without knowing the key"
+)
+forges_d2h = relation(
+    "forges_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge device-to-host messages, without knowing the key"
+)
 knows_master = relation("knows_master", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the session's master secret")
 knows_launch = relation("knows_launch", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the launch key")
 learned = relation("learned", Agent, Data, kind=Kind.KNOWLEDGE, says="knows the plaintext, or what derives from it")
@@ -255,11 +346,20 @@ tenant = function("tenant", Session, to=Agent, kind=Kind.GHOST, says="the only h
 orchestrated = relation("orchestrated", Session, kind=Kind.GHOST, says="the orchestrator opened the session")
 protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a genuine GPU in confidential mode")
 attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
-asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent under the key")
-done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out under the key")
+asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent about the epoch")
+done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out in the epoch")
+chained = relation(
+    "chained", Version, kind=Kind.GHOST, says="trained by verified code from the latest version, back to the first"
+)
+off_chain = relation("off_chain", Version, kind=Kind.GHOST, says="trained otherwise, in the session that was attested")
+made = relation("made", Version, kind=Kind.TRUTH, says="training made the version")
+derives = relation("derives", Version, Version, kind=Kind.GHOST, says="the first was trained from the second")
+trained_on = relation("trained_on", Version, Data, kind=Kind.GHOST, says="the chunk was in the buffer when it was made")
+within = relation("within", Version, Data, kind=Kind.GHOST, says="the chunk went into it, or into one it was made from")
 taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
 taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")
 replayed = relation("replayed", Key, Slot, kind=Kind.GHOST, says="a ciphertext was taken twice")
+repeated = relation("repeated", Key, Slot, kind=Kind.GHOST, says="the GPU protected two messages home with that IV")
 stray = relation("stray", Key, kind=Kind.GHOST, says="a ciphertext was taken outside its own epoch")
 took_grant = relation("took_grant", Agent, Key, kind=Kind.GHOST, says="the holder accepted a grant of the key")
 accepted_twice = relation("accepted_twice", Agent, Key, kind=Kind.GHOST, says="a grant was accepted twice")
@@ -280,6 +380,19 @@ def honest_data(data: Data) -> Formula:
 def resident(gpu: Gpu, data: Data) -> Formula:
     """Whether the buffer or the workspace holds it, or something derived from it."""
     return buffer(gpu, data) | workspace(gpu, data)
+
+
+def foreign(gpu: Gpu) -> Formula:
+    """Whether somebody else's code is on the GPU: planted, or a kernel that still runs."""
+    return planted(gpu) | context(gpu)
+
+
+def shows(gpu: Gpu, mode: Mode) -> Formula:
+    """Whether that is what a truthful report says of the GPU."""
+    sound = (mode == Mode.CONFIDENTIAL) & confidential(gpu)
+    debug = (mode == Mode.DEBUG) & ~confidential(gpu) & debugging(gpu)
+    old = (mode == Mode.OUTDATED) & ~confidential(gpu) & outdated(gpu) & ~debugging(gpu)
+    return sound | debug | old | ((mode == Mode.OPEN) & ~confidential(gpu) & ~debugging(gpu) & ~outdated(gpu))
 
 
 def attested_live(gpu: Gpu) -> Formula:

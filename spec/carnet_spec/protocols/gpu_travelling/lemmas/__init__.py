@@ -20,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.lemmas.handover import agreement_lemma
 from carnet_spec.protocols.gpu_travelling.lemmas.keys import key_lemmas, secrecy_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.knowledge import knowledge_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.memory import memory_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.models import model_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.phases import phase_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.second_lines import second_lines
 from carnet_spec.protocols.gpu_travelling.lemmas.sessions import session_lemmas
@@ -38,5 +39,6 @@ def state_lemmas(draft: Draft, schedule: Schedule) -> None:
     acknowledgement_lemmas(draft, schedule)
     memory_lemmas(draft, schedule)
     agreement_lemmas(draft, schedule)
+    model_lemmas(draft, schedule)
     knowledge_lemmas(draft, schedule)
     second_lines(draft, schedule)

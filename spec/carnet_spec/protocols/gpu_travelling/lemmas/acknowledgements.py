@@ -11,20 +11,22 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Phase,
     Slot,
+    Version,
     acknowledged,
     answered,
     attested_live,
     before,
-    consumed,
+    digested,
     done,
-    first,
+    heard,
     in_session,
     key_session,
     link_h2d,
     live_h2d,
     ordered,
+    pending,
     phase,
-    received,
+    protected,
     session,
     stale,
 )
@@ -35,23 +37,30 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def acknowledgements_are_true(k: Key, o: Order) -> Formula:
-        """An acknowledgement under a secret key of a protected session was made by the GPU, after the deed."""
-        return implies(acknowledged(k, o), used(k)) & implies(
-            acknowledged(k, o) & guarded(k) & schedule.secret(k), done(k, o) | (o == Order.READ_BACK)
+        """A report inside a protected session was made by the firmware, after the deed."""
+        return implies(acknowledged(k, o), used(k) & answered(key_session(k))) & implies(
+            acknowledged(k, o) & guarded(k), done(k, o) | (o == Order.READ_BACK)
         )
 
     @draft.lemma
     def deeds(g: Gpu, k: Key, o: Order) -> Formula:
-        """What the GPU did for a key, it did on an order under that key; a rotation it did when it took it."""
-        return implies(
-            done(k, o), used(k) & answered(key_session(k)) & ((o == Order.ROTATE) | consumed(k, first))
-        ) & implies(done(k, Order.ROTATE) & in_session(g, key_session(k)), stale(g, k))
+        """What the GPU did in an epoch, it did once it had taken the key."""
+        return implies(done(k, o), used(k) & answered(key_session(k))) & implies(
+            done(k, o) & in_session(g, key_session(k)), stale(g, k)
+        )
 
     @draft.lemma
     def fenced_first(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
-        """Every order but the fence comes after the fence was done."""
+        """Every order but the fence, and the rotation before it, comes after the fence was done."""
+        later = ordered(k, v, o) & (o != Order.FENCE) & (o != Order.ROTATE)
+        return implies(later & live_h2d(g, k) & schedule.calm(key_session(k)), done(k, Order.FENCE))
+
+    @draft.lemma
+    def checked_first(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
+        """Training, and what comes after it, is ordered only once the code was found good."""
+        late = (o == Order.TRAIN) | (o == Order.SAVE) | (o == Order.SCRUB)
         return implies(
-            ordered(k, v, o) & (o != Order.FENCE) & live_h2d(g, k) & schedule.calm(key_session(k)), done(k, Order.FENCE)
+            ordered(k, v, o) & late & live_h2d(g, k) & schedule.calm(key_session(k)), done(k, Order.CODE_GOOD)
         )
 
     @draft.lemma
@@ -66,19 +75,35 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
         return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), done(link_h2d, Order.CODE_GOOD))
 
     @draft.lemma
-    def model_checked_at_home(g: Gpu) -> Formula:
-        """From the check on, the model was good."""
-        return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), done(link_h2d, Order.MODEL_GOOD))
-
-    @draft.lemma
     def scrubbed_at_home(g: Gpu) -> Formula:
         """Clean means that the scrub was done."""
         return implies(attested_live(g) & (phase == Phase.CLEAN) & schedule.calm(session), done(link_h2d, Order.SCRUB))
 
     @draft.lemma
+    def not_checked_yet(g: Gpu, v: Slot, n: Version) -> Formula:
+        """Until digests are ordered, there is none."""
+        early = during(Phase.OPENED, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
+        undone = ~done(link_h2d, Order.CODE_GOOD) & ~digested(link_h2d, n)
+        rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
+        return implies(early & protected(session), ~ordered(link_h2d, v, Order.READ_BACK) & undone) & implies(
+            rotating, ~digested(pending, n)
+        )
+
+    @draft.lemma
+    def one_check(k: Key, u: Slot, v: Slot) -> Formula:
+        """In each epoch digests are ordered once."""
+        return implies(ordered(k, u, Order.READ_BACK) & ordered(k, v, Order.READ_BACK), u == v)
+
+    @draft.lemma
+    def checked_once(g: Gpu, k: Key, v: Slot, n: Version) -> Formula:
+        """Both digests are of one moment: once there is one, the order for them was carried out."""
+        reported = done(k, Order.CODE_GOOD) | (digested(k, n) & guarded(k))
+        return implies(reported & live_h2d(g, k) & ordered(k, v, Order.READ_BACK), heard(g, k, v))
+
+    @draft.lemma
     def not_scrubbed_yet(v: Slot) -> Formula:
         """Before it is ordered, the scrub is neither sent nor done."""
-        early = (Phase.OPENED, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING, Phase.TRAINED)
+        early = (Phase.OPENED, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING, Phase.TRAINED, Phase.SAVING, Phase.SAVED)
         return implies(during(*early), ~ordered(link_h2d, v, Order.SCRUB) & ~done(link_h2d, Order.SCRUB))
 
     @draft.lemma
@@ -89,4 +114,4 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def no_training_after_scrub(g: Gpu, k: Key, v: Slot) -> Formula:
         """Once the scrub is done, every training order of its epoch was carried out already."""
-        return implies(done(k, Order.SCRUB) & live_h2d(g, k) & ordered(k, v, Order.TRAIN), received(g, k, v))
+        return implies(done(k, Order.SCRUB) & live_h2d(g, k) & ordered(k, v, Order.TRAIN), heard(g, k, v))

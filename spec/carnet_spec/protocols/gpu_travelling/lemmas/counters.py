@@ -1,4 +1,4 @@
-"""Counters: sent, received and replied values have no gaps and never start again under one key."""
+"""Counters: sent and received values, and the numbers of orders, have no gaps and never start again under one key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     answered,
     before,
     consumed,
+    first,
+    heard,
     in_session,
     issued,
+    key_exchange,
     key_session,
     live_d2h,
     live_h2d,
+    model_uploaded,
+    orchestrated,
     orchestrator,
     ordered,
     owner,
@@ -26,9 +31,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     sealed,
     spent,
     stale,
+    streamed,
     taken,
     taken_slot,
+    told,
     transmitted,
+    uploaded,
 )
 
 
@@ -37,8 +45,27 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def orders_are_counted(k: Key, v: Slot, o: Order) -> Formula:
-        """The orchestrator sends orders under its own keys and counts them."""
-        return implies(ordered(k, v, o), issued(k) & (owner(k) == orchestrator) & consumed(k, v))
+        """The orchestrator numbers its orders; all but a rotation are about epochs of its own."""
+        mine = (owner(k) == orchestrator) | ((o == Order.ROTATE) & (v == first))
+        return implies(ordered(k, v, o), issued(k) & told(k, v) & mine)
+
+    @draft.lemma
+    def told_in_order(k: Key, u: Slot, v: Slot) -> Formula:
+        """The numbers of an epoch's orders have no gaps."""
+        return implies(told(k, v), issued(k) & implies(before(u, v), told(k, u)))
+
+    @draft.lemma
+    def told_about_accepted_keys(g: Gpu, k: Key, v: Slot) -> Formula:
+        """All orders about an epoch but the rotation come after the GPU took its key."""
+        later = told(k, v) & (v != first) & in_session(g, key_session(k)) & schedule.calm(key_session(k))
+        return implies(later, stale(g, k))
+
+    @draft.lemma
+    def uploads_are_counted(k: Key, v: Slot) -> Formula:
+        """The orchestrator uploads under its own keys and counts what it uploads."""
+        return implies(uploaded(k, v), issued(k) & (owner(k) == orchestrator) & consumed(k, v)) & implies(
+            model_uploaded(k, v), uploaded(k, v)
+        )
 
     @draft.lemma
     def counted_in_order(k: Key, u: Slot, v: Slot) -> Formula:
@@ -54,15 +81,26 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
         )
 
     @draft.lemma
-    def replies_are_counted(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
-        """The GPU's replies under a live key are counted; keys that were replied under are never taken again."""
+    def reports_answer_orders(k: Key, v: Slot, o: Order) -> Formula:
+        """The firmware reports on orders that were given, under their numbers."""
+        return implies(replied(k, v, o), ordered(k, v, o) & answered(key_session(k)))
+
+    @draft.lemma
+    def messages_home_are_counted(g: Gpu, k: Key, v: Slot) -> Formula:
+        """What the GPU sent home under a live key is counted; keys that it sent under are never taken again."""
         return implies(
-            replied(k, v, o),
+            streamed(k, v),
             used(k)
             & answered(key_session(k))
+            & implies(orchestrated(key_session(k)), issued(k) | key_exchange(key_session(k), k))
             & implies(live_d2h(g, k), transmitted(g, k, v))
             & implies(in_session(g, key_session(k)), stale(g, k)),
         )
+
+    @draft.lemma
+    def heard_in_order(g: Gpu, k: Key, u: Slot, v: Slot) -> Formula:
+        """The firmware hears an epoch's orders without gaps, once it took its key."""
+        return implies(heard(g, k, v), stale(g, k) & implies(before(u, v), heard(g, k, u)))
 
     @draft.lemma
     def reception_is_counted(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:

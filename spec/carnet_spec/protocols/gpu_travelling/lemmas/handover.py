@@ -6,6 +6,7 @@ from carnet_spec.language import Draft, Formula, implies, used
 from carnet_spec.protocols.gpu_travelling.lemmas.words import during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Address,
     Agent,
     Custody,
     Data,
@@ -15,7 +16,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     accepted,
     accepted_twice,
+    addressed,
     admitted,
+    aims,
     answered,
     attested_live,
     before,
@@ -32,16 +35,18 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     first,
     gave_back,
     granted,
+    granted_at,
     in_session,
     issued,
     key_session,
     lent_key,
-    link_d2h,
+    link_h2d,
     live_h2d,
     made_by,
     offer,
     orchestrator,
     owner,
+    precedes,
     protected,
     received,
     returned,
@@ -50,6 +55,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stale,
     supplied,
     taken,
+    the_buffer,
     took_grant,
 )
 
@@ -83,6 +89,27 @@ def grant_lemmas(draft: Draft) -> None:
     def acceptances(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
         """An honest holder accepts what was granted to it, on its attested channel."""
         return implies(accepted(a, p, k, v), ~corrupt(a) & offer(p, a, k, v) & channel(a, p) & took_grant(a, k))
+
+    @draft.lemma
+    def aimed_as_granted(a: Agent, p: Agent, k: Key, b: Address) -> Formula:
+        """What a holder sends goes to the buffer, as its grant says."""
+        stated = implies(granted_at(a, k, b), (b == the_buffer) & issued(k) & (owner(k) == a))
+        theirs = granted_at(owner(k), k, b) & ((a == owner(k)) | (corrupt(a) & corrupt(owner(k))))
+        return (
+            stated
+            & implies(addressed(p, a, k, b), ((p == orchestrator) & theirs) | corrupt(p))
+            & implies(aims(a, k, b), ~corrupt(a) & granted_at(a, k, b) & took_grant(a, k))
+        )
+
+    @draft.lemma
+    def sent_in_order(a: Agent, k: Key, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
+        """A holder sends its chunks in their order."""
+        earlier = precedes(n, m) & (data_owner(n) == a)
+        return (
+            implies(supplied(a, k, m), dataset(m) & (data_owner(m) == a))
+            & implies(supplied(a, k, m) & earlier, supplied(a, k, n))
+            & implies(sealed(a, k, u, n) & sealed(a, k, v, m) & precedes(n, m), before(u, v))
+        )
 
     @draft.lemma
     def accepted_once(a: Agent, k: Key) -> Formula:
@@ -144,7 +171,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
         """Training starts after the count was compared."""
         return implies(
             attested_live(g) & during(Phase.VERIFIED, Phase.TRAINING) & (custody == Custody.RETURNED),
-            counted(link_d2h, lent_key, count),
+            counted(link_h2d, lent_key, count),
         )
 
     @draft.lemma

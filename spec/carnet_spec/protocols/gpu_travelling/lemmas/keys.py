@@ -9,12 +9,17 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Gpu,
     Key,
+    Order,
     Session,
     attested,
     corrupt,
     enrolled,
+    first,
+    forges_d2h,
+    forges_h2d,
     in_session,
     issued,
+    key_exchange,
     key_session,
     knows_d2h,
     knows_h2d,
@@ -22,11 +27,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     live_h2d,
     orchestrated,
     orchestrator,
+    ordered,
     owner,
     past_keys_leak,
     rotate_in_order,
     rotate_out_order,
     stale,
+    told,
 )
 
 
@@ -40,13 +47,20 @@ def key_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def one_live_key(g: Gpu, j: Key, k: Key) -> Formula:
-        """A GPU has one live key, the same in both directions."""
-        return implies(live_h2d(g, j) & live_h2d(g, k), j == k) & implies(live_h2d(g, k), live_d2h(g, k))
+        """A GPU has one live key; away from home it is the same in both directions."""
+        away = issued(k) & (owner(k) != orchestrator)
+        return implies(live_h2d(g, j) & live_h2d(g, k), j == k) & implies(
+            live_h2d(g, k) & live_d2h(g, j) & away, j == k
+        )
 
     @draft.lemma
     def one_live_reply_key(g: Gpu, j: Key, k: Key) -> Formula:
         """So for the device-to-host direction."""
-        return implies(live_d2h(g, j) & live_d2h(g, k), j == k) & implies(live_d2h(g, k), live_h2d(g, k))
+        ours = live_d2h(g, k) & orchestrated(key_session(k))
+        known = implies(ours, issued(k) | key_exchange(key_session(k), k)) & implies(
+            ours & attested(key_session(k)), issued(k)
+        )
+        return implies(live_d2h(g, j) & live_d2h(g, k), j == k) & known
 
     @draft.lemma
     def issued_keys(k: Key) -> Formula:
@@ -68,9 +82,10 @@ def key_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def orders_to_rotate(s: Session, k: Key) -> Formula:
-        """Orders to rotate are about issued keys of their session."""
-        return implies(rotate_out_order(s, k), issued(k) & (key_session(k) == s) & enrolled(owner(k))) & implies(
-            rotate_in_order(s, k), issued(k) & (key_session(k) == s) & (owner(k) == orchestrator)
+        """Orders to rotate are about issued keys of their session, and the first about them."""
+        new = issued(k) & (key_session(k) == s) & told(k, first) & ordered(k, first, Order.ROTATE)
+        return implies(rotate_out_order(s, k), new & enrolled(owner(k))) & implies(
+            rotate_in_order(s, k), new & (owner(k) == orchestrator)
         )
 
     @draft.lemma
@@ -88,6 +103,11 @@ def secrecy_lemmas(draft: Draft, schedule: Schedule) -> None:
     def known_keys_are_used(x: Agent, k: Key) -> Formula:
         """Known keys were drawn."""
         return implies(knows_h2d(x, k) | knows_d2h(x, k), used(k))
+
+    @draft.lemma
+    def nobody_forges(x: Agent, k: Key) -> Formula:
+        """No IV is used twice, so that no authentication key is lost."""
+        return ~forges_h2d(x, k) & ~forges_d2h(x, k)
 
     @draft.lemma
     def secret_keys(x: Agent, k: Key) -> Formula:

@@ -10,10 +10,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Key,
     Slot,
     corrupt,
+    data_owner,
+    dataset,
     exposed,
     honest_data,
     issued,
     learned,
+    model_sent,
     orchestrator,
     owner,
     past_keys_leak,
@@ -51,6 +54,14 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
         return implies(sealed(a, k, v, m), schedule.carried(k, m))
 
     @draft.lemma
+    def the_model_goes_home(k: Key, m: Data) -> Formula:
+        """The model went home under keys of the job, and no traffic derives from it."""
+        return implies(model_sent(k), issued(k)) & implies(traffic(k, m), dataset(m))
+
+    @draft.lemma
     def traffic_is_carried(k: Key, m: Data) -> Formula:
-        """Training traffic goes home under the orchestrator's keys, whose epochs carried the data."""
-        return implies(traffic(k, m), schedule.carried(k, m) & issued(k) & (owner(k) == orchestrator))
+        """What derives from honest data goes home under a key of the orchestrator's or of its owner's epoch."""
+        return implies(
+            traffic(k, m) & honest_data(m),
+            schedule.carried(k, m) & issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
+        )

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
-from carnet_spec.protocols.gpu_travelling.lemmas.words import guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Data,
     Gpu,
     Key,
     Order,
+    Phase,
     Session,
+    Slot,
     attested,
+    attested_live,
+    buffer,
     confidential,
     context,
     corrupt,
     data_owner,
     dataset,
     done,
+    foreign,
     genuine,
     holds_model,
     honest_data,
@@ -25,16 +30,20 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     interferes,
     issued,
     key_session,
+    lent_key,
+    live_d2h,
     live_h2d,
     occupied,
     orchestrator,
     owner,
+    placed,
     planted,
     protected,
     resident,
     some_holder_corrupt,
     stash,
-    tampered,
+    supplied,
+    taken,
 )
 
 
@@ -42,6 +51,33 @@ def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what is in memory, and what is not."""
     _kept_after_checks(draft, schedule)
     _residents(draft)
+    _contents(draft)
+
+
+def _contents(draft: Draft) -> None:
+    @draft.lemma
+    def places_are_in_the_buffer(g: Gpu, v: Slot, m: Data) -> Formula:
+        """What has a place is in the buffer."""
+        return implies(placed(g, v, m), buffer(g, m))
+
+    @draft.lemma
+    def buffer_of_an_honest_epoch(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:
+        """While an honest holder's key is live, the buffer is what was taken under it."""
+        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & ~corrupt(owner(k))
+        return implies(theirs, _as_taken(g, k, v, m))
+
+    @draft.lemma
+    def buffer_until_training(g: Gpu, v: Slot, m: Data) -> Formula:
+        """And so it stays until training starts, since nobody else's code is there."""
+        since = during(Phase.AWAY, Phase.BACK, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING)
+        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & ~corrupt(owner(lent_key))
+        return implies(since & attested_live(g) & theirs, _as_taken(g, lent_key, v, m) & ~foreign(g))
+
+
+def _as_taken(gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
+    """Whether what is at that place of the buffer is what was taken under the key with that counter value."""
+    there, took = placed(gpu, place, data), taken(key, place, data)
+    return implies(there, took) & implies(took, there) & implies(buffer(gpu, data), supplied(owner(key), key, data))
 
 
 def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
@@ -70,18 +106,6 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
         )
 
     @draft.lemma
-    def model_stays_good(g: Gpu, k: Key) -> Formula:
-        """After the check, and while that key is live, the model is not altered."""
-        return implies(
-            done(k, Order.MODEL_GOOD)
-            & live_h2d(g, k)
-            & (owner(k) == orchestrator)
-            & guarded(k)
-            & schedule.calm(key_session(k)),
-            ~tampered(g),
-        )
-
-    @draft.lemma
     def scrub_holds(g: Gpu, k: Key, m: Data) -> Formula:
         """After the scrub, and while that key is live, buffer and workspace are empty."""
         return implies(
@@ -90,7 +114,7 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
             & (owner(k) == orchestrator)
             & guarded(k)
             & schedule.calm(key_session(k)),
-            ~resident(g, m),
+            ~resident(g, m) & done(k, Order.CODE_GOOD),
         )
 
 
@@ -107,6 +131,14 @@ def _residents(draft: Draft) -> None:
         """Where honest data is resident, the live key is the orchestrator's or its owner's."""
         return implies(
             resident(g, m) & honest_data(m) & live_h2d(g, k),
+            issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
+        )
+
+    @draft.lemma
+    def resident_with_whose_reply_key(g: Gpu, k: Key, m: Data) -> Formula:
+        """So for the key that the GPU sends home under."""
+        return implies(
+            resident(g, m) & honest_data(m) & live_d2h(g, k),
             issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
         )
 
@@ -134,8 +166,8 @@ def _residents(draft: Draft) -> None:
 
     @draft.lemma
     def implants_need_interference(g: Gpu) -> Formula:
-        """Nothing is planted, left running or altered by those who only record."""
-        return implies(planted(g) | context(g) | tampered(g), interferes)
+        """Nothing is planted or left running by those who only record."""
+        return implies(planted(g) | context(g), interferes)
 
     @draft.lemma
     def implants_come_from_corrupt_holders(g: Gpu, s: Session) -> Formula:

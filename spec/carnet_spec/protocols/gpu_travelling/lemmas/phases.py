@@ -8,13 +8,16 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Custody,
     Gpu,
+    Order,
     Phase,
     Session,
     Slot,
     attested,
     consumed,
     custody,
+    done,
     enrolled,
+    first,
     granted,
     issued,
     key_exchange,
@@ -25,12 +28,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     next_holder,
     orchestrated,
     orchestrator,
+    ordered,
     owner,
     pending,
     phase,
     rotate_in_order,
     rotate_out_order,
     session,
+    told,
 )
 
 
@@ -66,7 +71,8 @@ def _session_of_phase(draft: Draft) -> None:
             & (owner(link_h2d) == orchestrator)
             & ~attested(session)
             & ~consumed(link_h2d, u)
-            & (custody == Custody.NONE),
+            & (custody == Custody.NONE)
+            & (lent_key == link_h2d),
         )
 
     @draft.lemma
@@ -74,11 +80,7 @@ def _session_of_phase(draft: Draft) -> None:
         """An active session is attested, and its link key issued in it."""
         return implies(
             active(),
-            attested(session)
-            & used(session)
-            & issued(link_h2d)
-            & (link_h2d == link_d2h)
-            & (key_session(link_h2d) == session),
+            attested(session) & used(session) & issued(link_h2d) & (key_session(link_h2d) == session),
         )
 
 
@@ -103,6 +105,12 @@ def _link_key_of_phase(draft: Draft) -> None:
             issued(lent_key) & (key_session(lent_key) == session) & enrolled(owner(lent_key)),
         )
 
+    @draft.lemma
+    def nothing_lent_at_first() -> Formula:
+        """Before the session's first custody, what stands for the lent key is the orchestrator's own."""
+        at_first = active() & (custody == Custody.NONE) & (phase != Phase.AWAY)
+        return implies(at_first, used(lent_key) & (owner(lent_key) == orchestrator))
+
 
 def _pending_key_of_phase(draft: Draft) -> None:
     @draft.lemma
@@ -118,6 +126,16 @@ def _pending_key_of_phase(draft: Draft) -> None:
             & ~granted(a, pending, v)
             & ~consumed(pending, v),
         )
+
+    @draft.lemma
+    def nothing_ordered_at_first(v: Slot, o: Order) -> Formula:
+        """About an epoch that was just begun, or is about to begin, nothing but the rotation was ordered or done."""
+        rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
+        new = implies(rotating, implies(told(pending, v), v == first)) & implies(
+            rotating & (o != Order.ROTATE), ~ordered(pending, v, o) & ~done(pending, o)
+        )
+        begun = during(Phase.OPENED, Phase.ROTATED_IN) & (o != Order.ROTATE)
+        return new & implies(begun, ~ordered(link_h2d, v, o) & ~done(link_h2d, o))
 
     @draft.lemma
     def pending_in(v: Slot) -> Formula:

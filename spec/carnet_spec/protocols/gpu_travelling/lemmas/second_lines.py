@@ -1,8 +1,7 @@
 """Second lines: other reasons for what holds already, which show that some single defences are redundant.
 
-The fence and the upload are carried out before the read-back because the GPU's counter keeps orders in order; so the
-acknowledgement of the fence, or the read-back of the code, can be left out alone. The device-to-host halves never leave
-home; so an acknowledgement is true whoever owns the key, and the order of epochs can be left out alone.
+The fence is carried out before the read-back because the firmware keeps orders in order; so its acknowledgement can be
+left out alone. A report is true whoever owns the epoch, so the order of epochs can be left out alone.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Order,
     Phase,
     Slot,
-    acknowledged,
     asked,
     attested_live,
     before,
-    consumed,
     done,
+    heard,
     issued,
     key_session,
     knows_d2h,
@@ -33,11 +31,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     owner,
     pending,
     phase,
-    planted,
-    received,
     rotate_out_order,
     session,
     stale,
+    told,
 )
 
 
@@ -54,71 +51,39 @@ def _ordered_somewhere(key: Key, order: Order) -> Formula:
 
 def _orders_in_order(draft: Draft) -> None:
     @draft.lemma
-    def nothing_ordered_yet(v: Slot) -> Formula:
-        """Until it is sent, neither upload nor read-back was ordered under the link key."""
-        before_upload = during(Phase.FENCING, Phase.FENCED)
-        before_check = before_upload | (phase == Phase.UPLOADED)
-        return implies(before_upload, ~ordered(link_h2d, v, Order.UPLOAD)) & implies(
-            before_check, ~ordered(link_h2d, v, Order.READ_BACK)
-        )
-
-    @draft.lemma
     def fence_ordered_at_home() -> Formula:
-        """Once the fence was sent, it was ordered at some counter value."""
+        """Once the fence was sent, it was ordered under some number."""
         later = (Phase.FENCING, Phase.FENCED, Phase.UPLOADED, Phase.CHECKING, *CHECKED)
         return implies(during(*later), _ordered_somewhere(link_h2d, Order.FENCE))
 
     @draft.lemma
-    def upload_ordered_at_home() -> Formula:
-        """Once the upload was sent, it was ordered at some counter value."""
-        return implies(during(Phase.UPLOADED, Phase.CHECKING, *CHECKED), _ordered_somewhere(link_h2d, Order.UPLOAD))
-
-    @draft.lemma
     def fence_ordered_too(k: Key) -> Formula:
-        """Under a key that ordered an upload or a read-back, the fence was ordered."""
-        return implies(asked(k, Order.UPLOAD) | asked(k, Order.READ_BACK), _ordered_somewhere(k, Order.FENCE))
-
-    @draft.lemma
-    def upload_ordered_too(k: Key) -> Formula:
-        """Under a key that ordered a read-back, the upload was ordered."""
-        return implies(asked(k, Order.READ_BACK), _ordered_somewhere(k, Order.UPLOAD))
+        """In an epoch whose read-back was ordered, the fence was ordered."""
+        return implies(asked(k, Order.READ_BACK), _ordered_somewhere(k, Order.FENCE))
 
     @draft.lemma
     def ordered_was_asked(k: Key, u: Slot, v: Slot, o: Order) -> Formula:
-        """Fence, upload and read-back are ordered in that order."""
-        after_fence = (o == Order.UPLOAD) | (o == Order.READ_BACK)
-        return (
-            implies(ordered(k, v, o), asked(k, o))
-            & implies(ordered(k, u, Order.FENCE) & ordered(k, v, o) & after_fence, before(u, v))
-            & implies(ordered(k, u, Order.UPLOAD) & ordered(k, v, Order.READ_BACK), before(u, v))
+        """The read-back is ordered after the fence."""
+        return implies(ordered(k, v, o) & (o != Order.ROTATE), asked(k, o)) & implies(
+            ordered(k, u, Order.FENCE) & ordered(k, v, Order.READ_BACK), before(u, v)
         )
 
 
 def _deeds_in_order(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
-    def received_was_consumed(g: Gpu, k: Key, v: Slot) -> Formula:
-        """Under a key of the orchestrator's the GPU's counter passes only what the orchestrator sent."""
-        return implies(received(g, k, v) & (owner(k) == orchestrator), consumed(k, v))
+    def heard_was_told(g: Gpu, k: Key, v: Slot) -> Formula:
+        """The firmware hears only what the orchestrator said."""
+        return implies(heard(g, k, v), told(k, v))
 
     @draft.lemma
-    def received_was_done(g: Gpu, k: Key, v: Slot) -> Formula:
-        """A fence or an upload that the counter passed was carried out."""
-        fenced = implies(received(g, k, v) & ordered(k, v, Order.FENCE), done(k, Order.FENCE))
-        return fenced & implies(received(g, k, v) & ordered(k, v, Order.UPLOAD), done(k, Order.UPLOAD))
+    def heard_was_done(g: Gpu, k: Key, v: Slot) -> Formula:
+        """A fence that was heard was carried out."""
+        return implies(heard(g, k, v) & ordered(k, v, Order.FENCE), done(k, Order.FENCE))
 
     @draft.lemma
     def done_in_order(k: Key) -> Formula:
-        """What was read back was fenced and uploaded before."""
-        checked = done(k, Order.CODE_GOOD) | done(k, Order.MODEL_GOOD)
-        return implies(done(k, Order.UPLOAD), done(k, Order.FENCE)) & implies(
-            checked, done(k, Order.FENCE) & done(k, Order.UPLOAD)
-        )
-
-    @draft.lemma
-    def upload_holds(g: Gpu, k: Key) -> Formula:
-        """After the upload, and while that key is live, no code is planted."""
-        home = (owner(k) == orchestrator) & guarded(k) & schedule.calm(key_session(k))
-        return implies(done(k, Order.UPLOAD) & live_h2d(g, k) & home, ~planted(g))
+        """Before what was digested came the fence."""
+        return implies(done(k, Order.CODE_GOOD), done(k, Order.FENCE))
 
 
 def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:
@@ -128,12 +93,6 @@ def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:
         own = issued(k) | (owner(k) == orchestrator)
         safe = own & guarded(k) & ~schedule.leaked(k) & schedule.calm(key_session(k))
         return implies(knows_d2h(x, k) & safe, x == orchestrator)
-
-    @draft.lemma
-    def every_acknowledgement_is_true(k: Key, o: Order) -> Formula:
-        """An acknowledgement in a protected session was made by the GPU, whoever owns the key."""
-        safe = issued(k) & ~schedule.leaked(k) & schedule.calm(key_session(k))
-        return implies(acknowledged(k, o) & safe, done(k, o) | (o == Order.READ_BACK))
 
     @draft.lemma
     def pending_order_out_is_only_now(g: Gpu, k: Key) -> Formula:

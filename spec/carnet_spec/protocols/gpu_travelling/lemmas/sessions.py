@@ -24,6 +24,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_master,
+    leaked,
     occupied,
     orchestrated,
     orchestrator,
@@ -97,21 +98,23 @@ def _ends_and_first_keys(draft: Draft) -> None:
 def _reports(draft: Draft) -> None:
     @draft.lemma
     def responder_is_the_end(s: Session, g: Gpu) -> Formula:
-        """Only the GPU at the far end can sign the key exchange."""
-        return implies(responder(s, g), answered(s) & (ends_at(s) == g))
+        """Only the GPU at the far end can sign the key exchange, unless its device key leaked."""
+        return implies(responder(s, g), answered(s) & ((ends_at(s) == g) | leaked(g)))
 
     @draft.lemma
     def reports_tell_the_mode(g: Gpu, n: Session) -> Formula:
         """A genuine GPU's report for its own session's nonce states its mode."""
         return implies(
-            report(g, n, Mode.CONFIDENTIAL) & genuine(g), answered(n) & implies(in_session(g, n), confidential(g))
+            report(g, n, Mode.CONFIDENTIAL) & genuine(g) & ~leaked(g),
+            answered(n) & implies(in_session(g, n), confidential(g)),
         )
 
     @draft.lemma
     def report_inside_binds(s: Session, g: Gpu) -> Formula:
         """A responder's own report, with the session's nonce, inside the session: the session is protected."""
         return implies(
-            report_inside(s, g, s, Mode.CONFIDENTIAL) & genuine(g) & responder(s, g) & orchestrated(s), protected(s)
+            report_inside(s, g, s, Mode.CONFIDENTIAL) & genuine(g) & ~leaked(g) & responder(s, g) & orchestrated(s),
+            protected(s),
         )
 
     @draft.lemma

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from carnet_spec.language import Formula, any_of
-from carnet_spec.protocols.gpu_travelling.vocabulary import Key, Phase, key_session, orchestrated, phase, protected
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Key,
+    Phase,
+    key_session,
+    orchestrated,
+    phase,
+    protected,
+)
 
 BEFORE_CHECK = (Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED, Phase.CHECKING)
-CHECKED = (Phase.VERIFIED, Phase.TRAINING, Phase.TRAINED, Phase.SCRUBBING, Phase.CLEAN)
+CHECKED = (
+    Phase.VERIFIED,
+    Phase.TRAINING,
+    Phase.TRAINED,
+    Phase.SAVING,
+    Phase.SAVED,
+    Phase.SCRUBBING,
+    Phase.CLEAN,
+)
 HOME = BEFORE_CHECK + CHECKED
 OUT = (Phase.GRANTING, Phase.AWAY, Phase.BACK, Phase.ROTATING_IN)
 UNREACHED = (Phase.CHECKED, Phase.ROTATING_LATE, Phase.FENCING_EARLY, Phase.FENCED_EARLY)
