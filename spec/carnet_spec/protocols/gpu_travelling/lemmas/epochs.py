@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
-from carnet_spec.protocols.gpu_travelling.history import last_lent
+from carnet_spec.protocols.gpu_travelling.history import lent_last
 from carnet_spec.protocols.gpu_travelling.lemmas.words import HOME, OUT, active, during
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -159,7 +159,7 @@ def _live_key(draft: Draft, schedule: Schedule) -> None:
     def live_epoch_was_lent_last(g: Gpu, a: Agent, k: Key, v: Slot) -> Formula:
         """A holder's key that is live was granted last in its session, even if the orchestrator gave the session up."""
         here = live_h2d(g, k) & granted(a, k, v)
-        return implies(here & schedule.calm(key_session(k)), last_lent(key_session(k)) == k)
+        return implies(here & schedule.calm(key_session(k)), lent_last(key_session(k), k))
 
     @draft.lemma
     def pending_taken_is_live(g: Gpu) -> Formula:
