@@ -36,7 +36,7 @@ from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Result, Verdict
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Action, Claim, Eventually, Goal, Profile, Protocol, Threat
+from carnet_spec.language import Claim, Eventually, Profile, Protocol, Threat
 from carnet_spec.language.terms import Term
 
 SHOWN = 3
