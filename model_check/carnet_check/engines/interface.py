@@ -228,23 +228,23 @@ class ProvesLiveness(Engine):
         """Try to prove ``live``, for instances of any size and under every threat model."""
 
 
+class Possibilities(ABC):
+    """What may ever happen in one protocol under one threat model."""
+
+    @abstractmethod
+    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
+        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
+
+        Without ``taken`` nothing is said about how symbols change.
+        """
+
+
 class DecidesPossibility(Engine):
     """Finds out that something can never happen, in no instance."""
 
     @abstractmethod
-    def satisfiable(
-        self,
-        protocol: Specification,
-        threat: Threat | None,
-        premise: Goal,
-        taken: Sequence[Action] | None,
-        known: Mapping[str, Term],
-    ) -> bool:
-        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
-
-        Without ``taken`` nothing is said about how symbols change. ``known`` are formulas that are proved to hold in
-        every reachable state, by name.
-        """
+    def possibilities(self, protocol: Specification, threat: Threat | None, known: Mapping[str, Term]) -> Possibilities:
+        """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state."""
 
 
 class ProvesWeakened(Engine):

@@ -20,7 +20,11 @@ from carnet_spec.language.terms import (
     Or,
     Truth,
     Var,
+    free_variables,
 )
+
+Part = tuple[Term, bool]
+"""A part of a formula, and whether it has to be true or false."""
 
 
 class Evaluation:
@@ -32,6 +36,7 @@ class Evaluation:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self._listed: dict[tuple[int, tuple[Var, ...], bool], tuple[Term, list[list[Part]]]] = {}
 
     def value(self, term: Term, state: State, env: Env) -> str | bool:
         """Return the element that a term stands for, or whether a formula is true.
@@ -61,9 +66,9 @@ class Evaluation:
             case IfThenElse(test, then, otherwise):
                 return self.value(then if self.value(test, state, env) else otherwise, state, env)
             case Forall(bound, body):
-                return all(self.value(body, state, {**env, **more}) for more in self.assignments(bound))
+                return self.first(bound, body, state, env, wanted=False) is None
             case Exists(bound, body):
-                return any(self.value(body, state, {**env, **more}) for more in self.assignments(bound))
+                return self.first(bound, body, state, env, wanted=True) is not None
 
     def assignments(self, variables: Sequence[Var]) -> Iterator[dict[str, str]]:
         """Yield every way to choose elements for ``variables``, the last one changing fastest."""
@@ -75,12 +80,42 @@ class Evaluation:
         """Yield every row of arguments of ``symbol``."""
         return itertools.product(*(self.instance.of(sort) for sort in symbol.domain))
 
-    def first(self, variables: Sequence[Var], body: Term, state: State, *, wanted: bool) -> Env | None:
-        """Return the first choice of elements for which a formula is as ``wanted``, or nothing."""
-        for env in self.assignments(variables):
-            if bool(self.value(body, state, env)) is wanted:
-                return env
-        return None
+    def first(
+        self, variables: Sequence[Var], body: Term, state: State, env: Env | None = None, *, wanted: bool
+    ) -> Env | None:
+        """Return ``env`` with the first choice of elements for which a formula is as ``wanted``, or nothing.
+
+        Elements are chosen one by one, the last one changing fastest. What has to be so for the formula to be as
+        wanted is looked at as soon as its variables are chosen.
+        """
+        parts = self._parts(tuple(variables), body, wanted)
+
+        def choose(position: int, chosen: Env) -> Env | None:
+            if not all(bool(self.value(part, state, chosen)) is truth for part, truth in parts[position]):
+                return None
+            if position == len(variables):
+                return chosen
+            var = variables[position]
+            further = (choose(position + 1, {**chosen, var.name: each}) for each in self.instance.of(var.sort))
+            return next((found for found in further if found is not None), None)
+
+        return choose(0, env or {})
+
+    def _parts(self, variables: tuple[Var, ...], body: Term, wanted: bool) -> list[list[Part]]:
+        """List what must be true, or false, by the number of variables that must be chosen to look at it.
+
+        What was listed is kept by the identity of the formula, which is kept with it: to compare two formulas takes
+        as long as to list their parts.
+        """
+        known = self._listed.get((id(body), variables, wanted))
+        if known is None:
+            parts: list[list[Part]] = [[] for _ in range(len(variables) + 1)]
+            for part, truth in _needed(body, wanted):
+                names = {var.name for var in free_variables(part)}
+                last = [position for position, var in enumerate(variables, 1) if var.name in names]
+                parts[max(last, default=0)].append((part, truth))
+            known = self._listed[id(body), variables, wanted] = (body, parts)
+        return known[1]
 
     def _at(self, symbol: Symbol, row: Row, state: State) -> str | bool:
         if symbol.is_relation:
@@ -88,3 +123,21 @@ class Evaluation:
             return row in held.get(symbol.name, frozenset())
         tables = state.functions if symbol.mutable else self.instance.functions
         return tables[symbol.name][row]
+
+
+def _needed(term: Term, wanted: bool) -> Iterator[Part]:
+    """Yield parts which, all together, are what makes a formula true, or false, as ``wanted``."""
+    match term:
+        case Not(body):
+            yield from _needed(body, not wanted)
+        case And(parts) if wanted:
+            for part in parts:
+                yield from _needed(part, True)
+        case Or(parts) if not wanted:
+            for part in parts:
+                yield from _needed(part, False)
+        case Implies(premise, conclusion) if not wanted:
+            yield from _needed(premise, True)
+            yield from _needed(conclusion, False)
+        case _:
+            yield term, wanted

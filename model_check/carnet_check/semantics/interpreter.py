@@ -134,12 +134,25 @@ class Interpreter:
             NotEnabled: a step cannot be taken, as in :meth:`fire`.
             SpecificationError: an action is unknown, or its arguments are not the action's.
         """
-        written, state = self._deductions.taken(self.start())
+        written, state = self.expanded_start()
         for step in steps:
-            state = self.fire(state, self.protocol.action(step.action), step.env)
-            derived, state = self._deductions.taken(state)
-            written += [step, *derived]
+            more, state = self.expanded(state, step)
+            written += more
         return written
+
+    def expanded_start(self) -> tuple[list[TraceStep], State]:
+        """Return every deduction of the first state, and where they lead."""
+        return self._deductions.taken(self.start())
+
+    def expanded(self, state: State, step: TraceStep) -> tuple[list[TraceStep], State]:
+        """Return a step with every deduction that follows it, and where they lead.
+
+        Raises:
+            NotEnabled: the step cannot be taken, as in :meth:`fire`.
+            SpecificationError: the action is unknown, or its arguments are not the action's.
+        """
+        derived, after = self._deductions.taken(self.fire(state, self.protocol.action(step.action), step.env))
+        return [step, *derived], after
 
     # -- formulas ----------------------------------------------------------------------------------
 

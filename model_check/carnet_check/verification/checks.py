@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Plan, ProvesLiveness
+from carnet_check.engines.interface import Plan, Possibilities, ProvesLiveness
 from carnet_check.engines.premises import premises_of
 from carnet_check.engines.registry import registered
 from carnet_check.loading.threats import NO_THREAT
@@ -21,7 +21,7 @@ from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_check.verification.vacuity import possible, satisfiable, taking
+from carnet_check.verification.vacuity import possibilities, possible, taking
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
 
@@ -85,6 +85,8 @@ class _Check:
         self.reached: list[GoalOutcome] = []
         self.notes: list[str] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
+        self._possibilities: dict[str, Possibilities] = {}
+        self._whatever_happens = possibilities(self.protocol, None)
 
     # -- premises ---------------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class _Check:
         if any(found.states for found in self.evidence.broad if found.search.threat == threat.id):
             return False
         anything = Goal("anything", (), TRUE, "")
-        return not satisfiable(self.protocol, None if threat == NO_THREAT else threat, anything, None)
+        return not possibilities(self.protocol, None if threat == NO_THREAT else threat).may(anything, None)
 
     def _vacuous_claim(self, claim: Claim) -> str:
         """Say why ``claim``, or a part of it, can never apply, if it cannot."""
@@ -129,14 +131,21 @@ class _Check:
 
     def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
         """Whether some instance, of whatever size, may reach ``what``: if not, that is established."""
-        return satisfiable(self.protocol, threat, what, self._takeable(threat), self._known(threat))
+        return self._asked(threat).may(what, self._takeable(threat))
 
     def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
         key = threat.id if threat else ""
         if key not in self._possible:
             seen = self.evidence.taken((threat or NO_THREAT).id)
-            self._possible[key] = possible(self.protocol, threat, self._known(threat), seen)
+            self._possible[key] = possible(self.protocol, self._asked(threat), seen)
         return self._possible[key]
+
+    def _asked(self, threat: Threat | None) -> Possibilities:
+        """Return what tells, from what is proved under a threat model, what may happen there."""
+        key = threat.id if threat else ""
+        if key not in self._possibilities:
+            self._possibilities[key] = possibilities(self.protocol, threat, self._known(threat))
+        return self._possibilities[key]
 
     def _known(self, threat: Threat | None) -> dict[str, Term]:
         """Return what is proved to hold in every state under a threat model: claims, and the lemmas they rest on."""
@@ -247,7 +256,7 @@ class _Check:
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
-        if not satisfiable(self.protocol, None, taking(action), None):
+        if not self._whatever_happens.may(taking(action), None):
             return "its guards contradict one another"
         nothing_to_remove = not self.protocol.defences and len(self.family.variants) == 1
         if nothing_to_remove and self.evidence.exhaustive:

@@ -5,10 +5,10 @@ What is asked is weaker than reachability, so "never" is established for every i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from carnet_check.engines.interface import DecidesPossibility
+from carnet_check.engines.interface import DecidesPossibility, Possibilities
 from carnet_check.engines.registry import able
 from carnet_spec.language import Action, Goal, Protocol, Threat
 from carnet_spec.language.terms import Term, conjunction
@@ -17,34 +17,29 @@ Known = Mapping[str, Term]
 """Formulas that are proved to hold in every reachable state, by name."""
 
 
-def possible(protocol: Protocol, threat: Threat | None, known: Known, seen: Collection[str]) -> tuple[Action, ...]:
+def possibilities(protocol: Protocol, threat: Threat | None, known: Known = MappingProxyType({})) -> Possibilities:
+    """Return what answers whether something may ever happen, in instances of any size."""
+    return able(DecidesPossibility).possibilities(protocol, threat, known)
+
+
+def possible(protocol: Protocol, asked: Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
     """Return the actions that may ever be taken; the others never are, in no instance.
 
     Those called as one of ``seen`` were taken already, so nobody has to ask.
     """
-    found = tuple(action for action in protocol.actions if action.name in seen)
-    while True:
-        more = tuple(
-            action
-            for action in protocol.actions
-            if action in found or satisfiable(protocol, threat, taking(action), found, known)
-        )
-        if more == found:
-            return found
-        found = more
+    found = [action for action in protocol.actions if action.name in seen]
+    waiting = [action for action in protocol.actions if action.name not in seen]
+    grew = True
+    while grew:
+        grew = False
+        for action in tuple(waiting):
+            if asked.may(taking(action), found):
+                found.append(action)
+                waiting.remove(action)
+                grew = True
+    return tuple(action for action in protocol.actions if action in found)
 
 
 def taking(action: Action) -> Goal:
     """Return what must be reached for ``action`` to be taken."""
     return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
-
-
-def satisfiable(
-    protocol: Protocol,
-    threat: Threat | None,
-    premise: Goal,
-    taken: Sequence[Action] | None,
-    known: Known = MappingProxyType({}),
-) -> bool:
-    """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes."""
-    return able(DecidesPossibility).satisfiable(protocol, threat, premise, taken, known)

@@ -18,7 +18,7 @@ from carnet_check.engines.exploration import Exploration
 from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
-from carnet_spec.trace import Trace
+from carnet_spec.trace import Trace, TraceStep
 
 SEARCHES = ("compiled", "interpreter")
 
@@ -85,6 +85,7 @@ def _confirmed(
     threat: str,
 ) -> Exploration:
     """Write each trace out with its deductions and replay it."""
+    scribe = _Scribe(interpreter)
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
 
@@ -95,16 +96,34 @@ def _confirmed(
         return interpreter.witness(wanted[name].params, wanted[name].body, state)
 
     def written(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
-        return {name: _replayed(interpreter, name, replace(t, threat=threat), judge) for name, t in traces.items()}
+        return {name: _replayed(scribe, name, replace(t, threat=threat), judge) for name, t in traces.items()}
 
     return replace(found, violations=written(found.violations, violated), goals=written(found.goals, reached))
 
 
-def _replayed(interpreter: Interpreter, name: str, trace: Trace, judge: Callable[[str, State], Env | None]) -> Trace:
+class _Scribe:
+    """Writes traces out with their deductions; how several of them begin is worked out once."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        written, state = interpreter.expanded_start()
+        self._known: dict[tuple[TraceStep, ...], tuple[tuple[TraceStep, ...], State]] = {(): (tuple(written), state)}
+
+    def out(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
+        """Return the steps, which list no deduction, with every deduction between them."""
+        known = next(length for length in range(len(steps), -1, -1) if steps[:length] in self._known)
+        for length in range(known, len(steps)):
+            written, state = self._known[steps[:length]]
+            more, after = self.interpreter.expanded(state, steps[length])
+            self._known[steps[: length + 1]] = ((*written, *more), after)
+        return self._known[steps][0]
+
+
+def _replayed(scribe: _Scribe, name: str, trace: Trace, judge: Callable[[str, State], Env | None]) -> Trace:
     """Return ``trace`` with its deductions, after making sure that it leads to what it was found for."""
-    written = replace(trace, steps=tuple(interpreter.expand(trace.steps)))
+    written = replace(trace, steps=scribe.out(trace.steps))
     try:
-        final = interpreter.replay(written)[-1]
+        final = scribe.interpreter.replay(written)[-1]
     except NotEnabled as problem:
         raise EngineDisagreement(f"the trace to {name} does not replay: {problem}") from problem
     if judge(name, final) is None:

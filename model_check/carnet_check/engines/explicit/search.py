@@ -109,6 +109,7 @@ class PackedSearch:
         self.found: list[int] = []
         self.parents = array("L")
         self.seen: set[int] = set()
+        self.steps: dict[int, trace.TraceStep] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
         self.lookouts = {number: sightings_of(model, number) for number in range(len(model.monitors))}
         self.moving = list(self.expanders)
@@ -136,8 +137,7 @@ class PackedSearch:
         places = [position]
         while places[-1]:
             places.append(self.parents[places[-1]])
-        states = [self.found[place] for place in reversed(places)]
-        return [self._step(before, after) for before, after in itertools.pairwise(states)]
+        return [self._step_to(after, before) for after, before in itertools.pairwise(places)][::-1]
 
     def _run(self) -> str | None:
         start = self.model.saturation.start()
@@ -235,6 +235,12 @@ class PackedSearch:
                 for name in moves.actions:
                     self.fired[name] += moves.visits
                 moves.visits = 0
+
+    def _step_to(self, place: int, origin: int) -> trace.TraceStep:
+        """Return the step by which a state was found; paths have their beginnings in common, so it is kept."""
+        if place not in self.steps:
+            self.steps[place] = self._step(self.found[origin], self.found[place])
+        return self.steps[place]
 
     def _step(self, before: int, after: int) -> trace.TraceStep:
         layout = self.model.layout

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
-from carnet_check.engines.induction import possibility
 from carnet_check.engines.induction.counterexample import explain_cti
 from carnet_check.engines.induction.hints import load_hints
 from carnet_check.engines.induction.houdini import houdini
 from carnet_check.engines.induction.induction import answers_to, prove, prove_claims
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.obligations import Obligation, obligations
+from carnet_check.engines.induction.possibility import SolverPossibilities
 from carnet_check.engines.induction.proof import ClaimProof
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.induction.solving import SolverOutcome as Solved
@@ -36,7 +36,7 @@ from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Result, Verdict
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Action, Claim, Eventually, Goal, Profile, Protocol, Threat
+from carnet_spec.language import Claim, Eventually, Profile, Protocol, Threat
 from carnet_spec.language.terms import Term
 
 SHOWN = 3
@@ -151,16 +151,11 @@ class Induction(DecidesPossibility, ProvesLiveness, ProvesWeakened, Separable):
         """Try to prove ``live`` by fairness of one step."""
         return by_fairness(protocol, live)
 
-    def satisfiable(
-        self,
-        protocol: Protocol,
-        threat: Threat | None,
-        premise: Goal,
-        taken: Sequence[Action] | None,
-        known: Mapping[str, Term],
-    ) -> bool:
-        """Ask the solver whether some instance, of any size, may reach ``premise``."""
-        return possibility.satisfiable(protocol, threat, premise, taken, known)
+    def possibilities(
+        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term]
+    ) -> SolverPossibilities:
+        """Ask the solver, for instances of any size."""
+        return SolverPossibilities(protocol, threat, known)
 
     def unproved(
         self,

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from carnet_check.engines.induction.obligations import system
 from carnet_check.engines.induction.precondition import at_start
 from carnet_check.engines.induction.solving import SolverOutcome, ask
-from carnet_check.exports.smtlib import problem, statement
+from carnet_check.engines.interface import Possibilities
+from carnet_check.exports.smtlib import Statement, problem, statement
 from carnet_spec.language import Action, Effect, Goal, Protocol, Symbol, Threat
 from carnet_spec.language.terms import (
     Apply,
@@ -28,53 +29,77 @@ from carnet_spec.language.terms import (
 )
 
 
-def satisfiable(
-    protocol: Protocol,
-    threat: Threat | None,
-    premise: Goal,
-    taken: Sequence[Action] | None,
-    known: Mapping[str, Term],
-) -> bool:
-    """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
+class SolverPossibilities(Possibilities):
+    """The solver's answers for one protocol under one threat model, with what is ``known`` to hold in every state.
 
-    Without ``taken`` nothing is said about how symbols change.
+    What is given is written down once. What was refuted stays refuted as long as the facts hold that its core names:
+    the more actions are taken, the fewer facts hold.
     """
-    subject = system(protocol, threat)
-    formulas: dict[str, Term] = {**subject.axioms, **{f"known:{name}": formula for name, formula in known.items()}}
-    for number, fact in enumerate(() if taken is None else _never_changed(protocol, taken)):
-        formulas[f"constant:{number}"] = fact
-    formulas["premise"] = Exists(premise.params, premise.body) if premise.params else premise.body
-    said = [statement(name, formula, subject.declarations) for name, formula in formulas.items()]
-    return ask(problem(subject.declarations, said))[0] is not SolverOutcome.PROVED
+
+    def __init__(self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term]) -> None:
+        subject = system(protocol, threat)
+        self._declarations = subject.declarations
+        formulas: dict[str, Term] = {**subject.axioms, **{f"known:{name}": formula for name, formula in known.items()}}
+        self._given = [statement(name, formula, self._declarations) for name, formula in formulas.items()]
+        self._confined = _Confined(protocol)
+        self._written: dict[tuple[Symbol, tuple[Term | None, ...]], Statement] = {}
+        self._refuted: dict[Goal, frozenset[str]] = {}
+
+    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
+        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes."""
+        facts = {said.text: said for said in self._facts(taken)} if taken is not None else {}
+        if premise in self._refuted and self._refuted[premise] <= facts.keys():
+            return False
+        body = Exists(premise.params, premise.body) if premise.params else premise.body
+        said = [*self._given, *facts.values(), statement("premise", body, self._declarations)]
+        outcome, core, _ = ask(problem(self._declarations, said))
+        if outcome is not SolverOutcome.PROVED:
+            return True
+        self._refuted[premise] = frozenset(text for text, fact in facts.items() if fact.name in core)
+        return False
+
+    def _facts(self, taken: Sequence[Action]) -> Iterator[Statement]:
+        """Yield what the values of symbols are confined to, because no action of ``taken`` takes them elsewhere."""
+        for symbol, values in self._confined.to(taken):
+            if (symbol, values) not in self._written:
+                fact = self._confined.fact(symbol, values)
+                self._written[symbol, values] = statement(f"constant:{symbol.name}", fact, self._declarations)
+            yield self._written[symbol, values]
 
 
-def _never_changed(protocol: Protocol, taken: Sequence[Action]) -> Iterator[Term]:
-    """Yield what the values of symbols are confined to, because no action of ``taken`` takes them elsewhere."""
-    start = at_start(protocol.initial, protocol.symbols)
-    for symbol in protocol.symbols:
-        if not symbol.mutable:
-            continue
+class _Confined:
+    """What each symbol is confined to while only some actions are taken.
+
+    A relation that nobody inserts into holds what it held at first. A variable over an enumeration, each of whose
+    assignments names a member, holds a member that it held at first or that somebody assigns.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._start = at_start(protocol.initial, protocol.symbols)
+        self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
+        self._first: dict[Symbol, list[Term | None]] = {each: [] for each in self._mutable}
+        for initial in protocol.initial:
+            self._first[initial.symbol].append(initial.value)
+
+    def to(self, taken: Sequence[Action]) -> Iterator[tuple[Symbol, tuple[Term | None, ...]]]:
+        """Yield each symbol that is confined, and to which values: none in particular, for a relation."""
+        inserted = {u.symbol for action in taken for u in action.updates if u.effect is Effect.INSERT}
+        assigned: dict[Symbol, list[Term | None]] = {}
+        for update in (update for action in taken for update in action.updates):
+            assigned.setdefault(update.symbol, []).append(update.value)
+        for symbol in self._mutable:
+            if symbol.is_relation and symbol not in inserted:
+                yield symbol, ()
+            elif symbol.result.is_enumeration:
+                values = self._first[symbol] or [None]
+                values = [*values, *assigned.get(symbol, ())]
+                if all(isinstance(value, Member) for value in values):
+                    yield symbol, tuple(dict.fromkeys(values))
+
+    def fact(self, symbol: Symbol, values: tuple[Term | None, ...]) -> Term:
+        """Say that a symbol is confined."""
         params = tuple(Var(f"c{number}", sort) for number, sort in enumerate(symbol.domain))
         place = Apply(symbol, params)
-        confined = _empty_at_most(symbol, place, start(place), taken) if symbol.is_relation else None
-        if symbol.result.is_enumeration:
-            confined = _assigned(symbol, place, protocol, taken)
-        if confined is not None:
-            yield Forall(params, confined) if params else confined
-
-
-def _empty_at_most(symbol: Symbol, place: Term, at_start: Term, taken: Sequence[Action]) -> Term | None:
-    if any(u.symbol == symbol and u.effect is Effect.INSERT for action in taken for u in action.updates):
-        return None
-    return Implies(place, at_start)
-
-
-def _assigned(symbol: Symbol, place: Term, protocol: Protocol, taken: Sequence[Action]) -> Term | None:
-    """Say which members of an enumeration ``place`` can hold, if every assignment names one."""
-    values: list[Term | None] = [initial.value for initial in protocol.initial if initial.symbol == symbol]
-    values = values or [None]
-    values += [u.value for action in taken for u in action.updates if u.symbol == symbol]
-    if not all(isinstance(value, Member) for value in values):
-        return None
-    members = dict.fromkeys(value for value in values if value is not None)
-    return disjunction(tuple(Equal(place, member) for member in members))
+        named = disjunction(tuple(Equal(place, value) for value in values if value is not None))
+        confined = Implies(place, self._start(place)) if symbol.is_relation else named
+        return Forall(params, confined) if params else confined

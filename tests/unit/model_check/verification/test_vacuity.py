@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
 
 import pytest
 
-from carnet_check.verification.vacuity import possible, satisfiable
+from carnet_check.verification.vacuity import possibilities, possible
 from carnet_spec.language import Draft, Formula, Goal, Step, exists, true
 from tests.unit.model_check.small import Party, Phase, drafted, first, phase, second, seen, third
 
@@ -41,8 +40,8 @@ def _draft(*, begins: bool) -> Draft:
 
 def _may(formula: Formula, *, begins: bool = True) -> bool:
     protocol = _draft(begins=begins).protocol()
-    taken = possible(protocol, None, MappingProxyType({}), ())
-    return satisfiable(protocol, None, Goal("it", (), formula.term, ""), taken)
+    asked = possibilities(protocol, None)
+    return asked.may(Goal("it", (), formula.term, ""), possible(protocol, asked, ()))
 
 
 HAPPENS: dict[str, Callable[[], Formula]] = {
@@ -75,7 +74,20 @@ def test_a_relation_that_holds_at_first_may_hold() -> None:
     draft = _draft(begins=True)
     draft.initially(first, true)
     protocol = draft.protocol()
-    taken = possible(protocol, None, {}, ())
+    taken = possible(protocol, possibilities(protocol, None), ())
     assert {action.name for action in taken} == {"see", "come", "carry", "never"}
-    before = possible(_draft(begins=True).protocol(), None, {}, ())
+    protocol = _draft(begins=True).protocol()
+    before = possible(protocol, possibilities(protocol, None), ())
     assert {action.name for action in before} == {"see", "come", "carry"}
+
+
+def test_what_was_refuted_is_asked_again_once_what_refuted_it_has_changed() -> None:
+    """The more is taken, the more may happen: an answer is kept only while the facts that it rests on hold."""
+    protocol = _draft(begins=True).protocol()
+    asked = possibilities(protocol, None)
+    late = Goal("late", (), (phase == Phase.LATE).term, "")
+    assert not asked.may(late, ())
+    assert not asked.may(late, ())
+    assert not asked.may(late, (protocol.action("see"), protocol.action("never")))
+    assert asked.may(late, (protocol.action("see"), protocol.action("come")))
+    assert not asked.may(late, ())
