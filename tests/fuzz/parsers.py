@@ -212,7 +212,7 @@ def _bundles() -> list[bytes]:
 
 
 def _composite() -> list[bytes]:
-    binding = Binding("orchestrator", bytes(32), bytes(48), bytes(32), 7, bytes(48))
+    binding = Binding("orchestrator", bytes(32), bytes(48), bytes(32), 7, bytes(48), bytes(32))
     return [CompositeEvidence(binding, bytes(20), bytes(20), bytes(20)).encode()]
 
 

@@ -60,6 +60,14 @@ class Policy:
     result_ttl: int = field(default=HOUR)
 
 
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """The versions of what runs on a device: of the driver's part, and of the VBIOS."""
+
+    driver: str
+    vbios: str
+
+
 DEFAULT_POLICY = Policy(require=DEFAULT_STEPS)
 
 

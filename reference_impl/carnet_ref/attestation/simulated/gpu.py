@@ -22,6 +22,7 @@ from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.nvidia import device_mode
 from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
 from carnet_ref.attestation.nvidia.device_mode import DebugState, DeviceMode
+from carnet_ref.attestation.nvidia.policy import Firmware
 from carnet_ref.attestation.nvidia.report import DIGEST_LENGTH, NONCE_LENGTH, SPDM_1_1, OpaqueType
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
 from carnet_ref.attestation.simulated.vendor import (
@@ -30,7 +31,6 @@ from carnet_ref.attestation.simulated.vendor import (
     CURRENT,
     DRIVER_INDICES,
     VBIOS_INDICES,
-    Firmware,
     SimulatedVendor,
 )
 from carnet_ref.wire.reader import Reader
@@ -51,7 +51,8 @@ class SimulatedGpu:
     """A GPU of a simulated vendor, or of one of its own.
 
     ``seed`` gives its keys and its own measurements, ``at`` the start of its certificates. ``firmware`` is what it
-    runs; ``stated``, ``mode`` and ``debug`` are what its reports say of it.
+    runs; ``stated``, ``mode`` and ``debug`` are what its reports say of it. A fake measures what the devices of another
+    vendor, whom it ``imitated``, measure.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class SimulatedGpu:
         at: datetime,
         *,
         vendor: SimulatedVendor | None = None,
+        imitated: SimulatedVendor | None = None,
         firmware: Firmware = CURRENT,
         stated: Firmware | None = None,
         mode: int = 0,
@@ -71,6 +73,7 @@ class SimulatedGpu:
         self._mode = mode
         self._debug = debug
         self.vendor = vendor or SimulatedVendor(seed, at)
+        self._measured = imitated or self.vendor
         root, model, provisioner = self.vendor.devices
         authority = Authority(seed, ec.SECP384R1(), hashes.SHA384(), at, NO_END)
         boot_rom = authority.issue(f"{CHIP} TEST GSP BROM", provisioner, authority=True)
@@ -110,7 +113,7 @@ class SimulatedGpu:
 
     def _measurement(self, index: int) -> bytes:
         if index in VBIOS_INDICES or index in DRIVER_INDICES:
-            return self.vendor.measurement(index, self._firmware)
+            return self._measured.measurement(index, self._firmware)
         return derived(self._seed, f"measurement {index}", DIGEST_LENGTH)
 
     @property

@@ -23,6 +23,7 @@ from cryptography.x509 import ocsp
 from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.nvidia.policy import Firmware
 from carnet_ref.attestation.nvidia.report import DIGEST_LENGTH
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
 
@@ -37,16 +38,8 @@ _SWID: Final = "http://standards.iso.org/iso/19770/-2/2015/schema.xsd"
 _SHA384: Final = "http://www.w3.org/2001/04/xmlenc#sha384"
 
 
-@dataclass(frozen=True, slots=True)
-class Firmware:
-    """The versions of what runs on a device."""
-
-    driver: str = "550.90.07"
-    vbios: str = "96.00.9F.00.01"
-
-
-CURRENT: Final = Firmware()
-OUTDATED: Final = Firmware(vbios="96.00.5E.00.01")
+CURRENT: Final = Firmware("550.90.07", "96.00.9F.00.01")
+OUTDATED: Final = Firmware("550.90.07", "96.00.5E.00.01")
 """Firmware with a known flaw, of which the vendor published reference values when it was new."""
 
 
@@ -113,8 +106,8 @@ class SimulatedVendor:
 
         They count from ``since``, or from the start of the vendor's certificates, for a day.
         """
-        issuers = {each.certificate.subject: each for each in (*self.devices, *self.signers)}
-        pairs = [(below, issuers[below.issuer]) for below, _ in pairwise(chain) if below.issuer in issuers]
+        issuers = {each.certificate: each for each in (*self.devices, *self.signers)}
+        pairs = [(below, issuers[above]) for below, above in pairwise(chain) if above in issuers]
         start = since or self.at
         return tuple(
             answer(certificate, issuer, self._responder(issuer), start, revoked=certificate in revoked)
@@ -130,7 +123,7 @@ class SimulatedVendor:
 
 def manifest(version: str, golden: Mapping[int, bytes], product: str = CHIP) -> etree._Element:
     """Return a manifest that nobody signed; indices without a value are there and not active."""
-    names = {None: _SWID, "SHA384": _SHA384}
+    names = {"swid": _SWID, "SHA384": _SHA384}
     root = etree.Element(f"{{{_SWID}}}SoftwareIdentity", nsmap=names, name=product, tagId=f"TEST {version}")
     etree.SubElement(root, f"{{{_SWID}}}Meta", colloquialVersion=version, product=product)
     payload = etree.SubElement(root, f"{{{_SWID}}}Payload")

@@ -160,6 +160,7 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
     _check_files(plan, deployment)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
+        deployment = _founded(deployment, _journal_of(plan, folder)(ORCHESTRATOR), key)
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
@@ -170,6 +171,16 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         judged = _judged(folder / "trace")
         losses = tuple(outcome["losses"])
         return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
+
+
+def _founded(deployment: Deployment, path: Path, key: bytes) -> Deployment:
+    """Let the holders agree on the orchestrator that this journal is of, or that begins with it."""
+    with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
+        return deployment.founded(journal, secrets.token_bytes)
+
+
+def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journal:
+    return Journal(path, key, deployment.journal_owner(name), secrets.token_bytes)
 
 
 @contextlib.contextmanager
@@ -264,7 +275,7 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
         for name in deployment.parties:
-            journal = Journal(path(name), key, deployment.journal_owner(name), random)
+            journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
             node = Node(name, party, recorder, journal, say)

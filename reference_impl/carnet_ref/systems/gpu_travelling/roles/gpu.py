@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, verify_hmac_sha384
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
-from carnet_ref.device.mode import Mode
+from carnet_ref.device.mode import Mode, mode_asked
 from carnet_ref.keys import H100KeySchedule, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
@@ -273,7 +273,7 @@ class Gpu:
 
     def _reset(self, body: bytes) -> Transition:
         """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
-        mode = Mode.OPEN if body == Mode.OPEN.value.encode("ascii") else Mode.CONFIDENTIAL
+        mode = mode_asked(body)
         self.device = self._boot(mode)
         if body == FOR_JOURNEY:
             noted = step("reset_before_travel", GPU, g=self.name)
