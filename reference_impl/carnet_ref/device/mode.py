@@ -14,6 +14,6 @@ class Mode(Enum):
     OUTDATED = "OUTDATED"
 
 
-def mode_asked(body: bytes) -> Mode:
-    """Return the mode that a request to reset asks for; confidential mode unless it names another one."""
-    return next((mode for mode in Mode if body == mode.value.encode("ascii")), Mode.CONFIDENTIAL)
+def mode_asked(body: bytes, before: Mode) -> Mode:
+    """Return the mode that a request to reset asks for; a device boots as it did ``before`` unless one is named."""
+    return next((mode for mode in Mode if body == mode.value.encode("ascii")), before)
