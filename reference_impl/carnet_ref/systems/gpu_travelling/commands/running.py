@@ -117,6 +117,7 @@ class Result:
     lost: Sequence[str]
     carried: tuple[int, int]
     seconds: float
+    appraisal: Mapping[str, Any] | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -134,6 +135,7 @@ class Result:
             "kept": self.model,
             "ledger": list(self.ledger),
             "lost": list(self.lost),
+            "appraisal": self.appraisal,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -178,7 +180,8 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
         losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
-        return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], *books, carried, seconds)
+        done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"])
+        return Result(plan, judged, lines, losses, *done)
 
 
 def _extent(lines: Iterable[str]) -> tuple[int, int]:

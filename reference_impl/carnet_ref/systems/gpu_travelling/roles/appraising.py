@@ -70,3 +70,16 @@ def accepted(appraisal: Appraisal, what: str) -> None:
         raise ProtocolError(
             f"{what} is refused: {failed.id + ': ' + failed.detail if failed else 'nothing was checked'}"
         )
+
+
+_TOLD: Final = ("device", "mode", "product", "driver_version", "vbios_version", "debugged")
+"""Claims about a GPU that a run tells."""
+
+
+def summary(appraisal: Appraisal) -> dict[str, object]:
+    """Return what was compared in the appraisal of a GPU, what was not, and what it came to, as JSON values."""
+    return {
+        "compared": {step.id: step.detail for step in appraisal.steps if step.ok},
+        "not_compared": {step.id: step.detail for step in appraisal.steps if step.ok is None},
+        "claims": {claim: appraisal.claims.get(claim) for claim in _TOLD},
+    }

@@ -64,6 +64,8 @@ class Lending(ABC):
         if job.terms.schedule == "reset" and job.lendings:
             return self.renew(job, for_journey=True)
         job = replace(job, holder=job.next_holder)
+        if not self.checks.passes("attestation-age", "REQ-SETUP-13", not job.evidence_is_old):
+            return self.renewed(job, job.age_of_evidence)
         if short := shortage(job, job.holder):
             return self.renewed(job, short) if job.lendings else too_low(job, short)
         if job.admission.admitted(job.holder) is None:
@@ -99,11 +101,8 @@ class Lending(ABC):
         return [Note(noted), frame]
 
     def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, Persist]:
-        """Look at the age of the GPU's evidence, and write down whose turn it is."""
+        """Write down whose turn it is."""
         facts.require(attested, job.live)
-        age, lasts = job.now - job.attested_at, job.terms.evidence_lasts
-        told = f"the GPU's evidence is {age:.0f} seconds old, and lasts {lasts:.0f}"
-        self.checks.require("attestation-age", "REQ-SETUP-13", age <= lasts, otherwise=told)
         intent = Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
         return replace(job, lendings=job.lendings + 1).waiting(job.terms.patience), intent
 
@@ -120,10 +119,14 @@ class Lending(ABC):
     def grant(self, job: Job, rotated: KeyRotated) -> Transition:
         """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is.
 
+        This is where the GPU's evidence is used, however fresh it was when it was appraised.
+
         Raises:
-            ProtocolError: the holder is not admitted any more.
+            ProtocolError: the evidence is too old, or the holder is not admitted any more.
         """
         facts.require(rotated, job.live)
+        told = job.age_of_evidence
+        self.checks.require("attestation-age", "REQ-SETUP-13", not job.evidence_is_old, otherwise=told)
         addressee = self.addressee(job)
         enrolled = job.admission.admitted(addressee)
         if enrolled is None:

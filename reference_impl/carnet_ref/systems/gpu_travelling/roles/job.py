@@ -12,6 +12,7 @@ from enum import Enum
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
+from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Budget, LinkKeys, UsageLimits
@@ -80,7 +81,8 @@ class Job:
     """What the orchestrator knows while it runs.
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
-    its key, or would have. ``furthest`` is the round that was ever reached.
+    its key, or would have. ``furthest`` is the round that was ever reached. ``appraisal`` is the last one of a GPU;
+    evidence is as old as the nonce that it answers.
     """
 
     terms: Terms
@@ -95,7 +97,8 @@ class Job:
     link: Link | None = None
     attested: GpuAttested | None = None
     evidence: GpuEvidence | None = None
-    attested_at: float = 0.0
+    appraisal: Appraisal | None = None
+    nonce_drawn_at: float = 0.0
     attempt: int = 0
     custody: Custody = Custody.NONE
     holder: str = ""
@@ -119,6 +122,17 @@ class Job:
         if self.link is None:
             raise ProtocolError("there is no session with a GPU")
         return self.link
+
+    @property
+    def evidence_is_old(self) -> bool:
+        """Whether the GPU's evidence is older than it may be."""
+        return self.now - self.nonce_drawn_at > self.terms.evidence_lasts
+
+    @property
+    def age_of_evidence(self) -> str:
+        """How old the GPU's evidence is, in words."""
+        age, lasts = self.now - self.nonce_drawn_at, self.terms.evidence_lasts
+        return f"the GPU's evidence is {age:.0f} seconds old, and lasts {lasts:.0f}"
 
     def load(self, command: Command) -> tuple[int, Send]:
         """Return the counter value and the frame that carries ``command`` through the link."""

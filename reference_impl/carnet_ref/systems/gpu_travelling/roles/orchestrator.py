@@ -9,6 +9,7 @@ from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.roles.admission import Admission, Attest
+from carnet_ref.systems.gpu_travelling.roles.appraising import summary
 from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Decline,
@@ -92,13 +93,14 @@ class Orchestrator:
 
     def outcome(self) -> dict[str, Any]:
         """Return what was trained: losses, bytes provided, and the version that is kept; and what the books say."""
-        kept, books = self.job.kept, self.job.books
+        kept, books, appraisal = self.job.kept, self.job.books, self.job.appraisal
         return {
             "losses": kept.progress.losses,
             "provisioned": kept.progress.provisioned,
             "model": sha384(kept.model).hex(),
             "ledger": [entry.to_json() for entry in books.ledger],
             "lost": list(books.lost),
+            "appraisal": None if appraisal is None else summary(appraisal),
         }
 
     def handle(self, event: RoleEvent) -> tuple[OrchestratorState, list[RoleEffect]]:

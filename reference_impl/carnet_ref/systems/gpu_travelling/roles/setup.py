@@ -63,7 +63,7 @@ class Setup(Returning):
         session = state.session
         if not session.established:
             return state, effects
-        job = self.take_keys(state.job, session)
+        job = replace(self.take_keys(state.job, session), nonce_drawn_at=state.job.now)
         nonce = session.report_nonce(job.tools.random(_NONCE_BYTES))
         return AwaitsReport(job, nonce), [*effects, job.handshake(session.ask_report(nonce))]
 
@@ -88,9 +88,9 @@ class Setup(Returning):
 
     def accept(self, state: AwaitsReport, session: Requester, evidence: GpuEvidence) -> Transition:
         """Establish that the session's responder is a genuine GPU, and begin at home."""
-        job, nonce = state.job, state.nonce
+        job, nonce = young_enough(state.job), state.nonce
         attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks)
-        job = replace(job, attested=attested, evidence=evidence, attested_at=job.now, custody=Custody.NONE)
+        job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
         claims = appraisal.claims
         answered = session.label if claims["nonce"] == nonce.hex() else "another session"
         noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"])
@@ -118,6 +118,18 @@ class Setup(Returning):
         """Open a new session though nothing failed: the schedule asks for it, or a key has no room left."""
         state, started = self.open_session(job.without_session())
         return state, [reset_gpu(for_journey), *started]
+
+
+@enforces("REQ-SETUP-13")
+def young_enough(job: Job) -> Job:
+    """Return the job, if evidence that comes now is not too old to be appraised: it is as old as its nonce.
+
+    Raises:
+        ProtocolError: it is too old.
+    """
+    if job.evidence_is_old:
+        raise ProtocolError(job.age_of_evidence)
+    return job
 
 
 def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tuple[AwaitsSession, list[RoleEffect]]:
