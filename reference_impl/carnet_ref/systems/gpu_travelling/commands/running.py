@@ -8,7 +8,7 @@ import secrets
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -52,6 +52,7 @@ class RunRequest:
     journal_key: Path | None = None
     trace: Path | None = None
     key_limit: int | None = None
+    save_every: int = 0
 
     @property
     def deployment(self) -> Deployment:
@@ -73,6 +74,7 @@ class RunRequest:
             lease=20.0,
             patience=10.0,
             key_messages=self.key_limit,
+            save_every=self.save_every,
             trainer=trainer,
         )
 
@@ -88,6 +90,7 @@ class RunRequest:
         """The command that does the same again."""
         words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
         words += ["--key-limit", self.key_limit] if self.key_limit is not None else []
+        words += ["--save-every", self.save_every] if self.save_every else []
         words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
         words += ["--processes"] if self.processes else []
         given = {
@@ -110,8 +113,11 @@ class Result:
     losses: tuple[float, ...]
     provisioned: int
     model: str
+    ledger: Sequence[Mapping[str, str]]
+    lost: Sequence[str]
     carried: tuple[int, int]
     seconds: float
+    appraisal: Mapping[str, Any] | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -126,6 +132,10 @@ class Result:
             "ignored": self.judged.get("ignored"),
             "loss": list(self.losses),
             "model": self.model,
+            "kept": self.model,
+            "ledger": list(self.ledger),
+            "lost": list(self.lost),
+            "appraisal": self.appraisal,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -160,16 +170,38 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
     _check_files(plan, deployment)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
+        deployment = _founded(deployment, _journal_of(plan, folder)(ORCHESTRATOR), key)
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
-        header = deployment.header(sum(json.loads(line)["action"] == "open_session" for line in lines))
+        header = deployment.header(*_extent(lines))
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
-        losses = tuple(outcome["losses"])
-        return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
+        losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
+        done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"])
+        return Result(plan, judged, lines, losses, *done)
+
+
+def _extent(lines: Iterable[str]) -> tuple[int, int]:
+    """Return how many sessions a run had, and the largest value of any counter in it."""
+    sessions = counted = 0
+    for line in lines:
+        step = json.loads(line)
+        sessions += step["action"] == "open_session"
+        counted = max(counted, *(int(value) for value in step["args"].values() if value.isdecimal()), 0)
+    return sessions, counted
+
+
+def _founded(deployment: Deployment, path: Path, key: bytes) -> Deployment:
+    """Let the holders agree on the orchestrator that this journal is of, or that begins with it."""
+    with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
+        return deployment.founded(journal, secrets.token_bytes)
+
+
+def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journal:
+    return Journal(path, key, deployment.journal_owner(name), secrets.token_bytes)
 
 
 @contextlib.contextmanager
@@ -264,7 +296,7 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
         for name in deployment.parties:
-            journal = Journal(path(name), key, deployment.journal_owner(name), random)
+            journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
             node = Node(name, party, recorder, journal, say)
