@@ -14,7 +14,7 @@ from typing import Protocol
 from carnet_ref.crypto.primitives import KEY_BYTES, CryptoError, Random
 from carnet_ref.datapath.maxplus import completion
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.iv import ONE_CHANNEL, Iv, IvCounter
 from carnet_ref.keys.link import Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 
@@ -64,7 +64,7 @@ class IvLedger:
     __slots__ = ("_used",)
 
     def __init__(self) -> None:
-        self._used: set[tuple[bytes, int, int]] = set()
+        self._used: set[tuple[bytes, Iv]] = set()
 
     def __len__(self) -> int:
         return len(self._used)
@@ -75,9 +75,9 @@ class IvLedger:
         Raises:
             IvReuseError: it sealed before under ``key``.
         """
-        use = (key, ivs.channel, ivs.message)
+        use = (key, ivs.last)
         if use in self._used:
-            raise IvReuseError(f"message {ivs.message} of channel {ivs.channel} was sealed before under this key")
+            raise IvReuseError(f"{ivs.last} was sealed before under this key")
         self._used.add(use)
 
 
@@ -99,8 +99,8 @@ class Channel:
         Source: open-gpu-kernel-modules, conf_compute_gh100.c.
         """
         self._key = self._random(KEY_BYTES)
-        self._sealer = Sealer(self._key, IvCounter(1), KeyUsage())
-        self.opener = Opener(self._key, IvCounter(1), KeyUsage())
+        self._sealer = Sealer(self._key, IvCounter(ONE_CHANNEL), KeyUsage())
+        self.opener = Opener(self._key, IvCounter(ONE_CHANNEL), KeyUsage())
 
     def seal(self, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under the next IV.
@@ -118,7 +118,7 @@ class Channel:
         Raises:
             IvReuseError: that IV was used under this key before.
         """
-        sealer = Sealer(self._key, IvCounter(1, message - 1), KeyUsage())
+        sealer = Sealer(self._key, IvCounter(ONE_CHANNEL, message - 1), KeyUsage())
         sealed = sealer.seal(plaintext)
         self._ledger.record(self._key, sealer.ivs)
         return sealed
