@@ -1,11 +1,11 @@
 """Which IV comes next, and what one says: a message counter and a channel counter, masked.
 
-| field | where it is | who counts it |
-|---|---|---|
-| engine, direction | not in the IV: they name the AES key, which belongs to a copy engine and a direction | the key schedule |
-| epoch | not in the IV: it names a hand-over; two epochs of one engine share its AES keys | the key schedule |
-| channel counter | 64 bits of the IV: the next one of the engine for each epoch under the same AES key | the key schedule |
-| message counter | 32 bits of the IV: from 1 in each epoch | both ends, for each message |
+Five things tell one message of a session from all others, and each has a field of its own:
+
+* engine and direction name the AES key, which belongs to a copy engine and a direction; they are not in the IV.
+* The epoch names a hand-over. It is not in the IV either: epochs on one engine share its AES keys.
+* The channel counter is 64 bits of the IV. Each epoch under the same AES key has a larger one than the epoch before.
+* The message counter is 32 bits of the IV. Both ends count it for each message, from 1 in each epoch.
 
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, cc_drv.h (layout), kernel_channel.c (783: a new channel increments the
 engine's channel counter and takes it as its own), ccsl.c (the message counter is incremented before each encryption,
