@@ -29,7 +29,7 @@ def test_limits_are_the_driver_s(exponent: int, upper: int) -> None:
 
 def test_a_limit_that_nobody_gave_is_refused() -> None:
     with pytest.raises(KeyMaterialError):
-        UsageLimits.for_advantage(61)
+        UsageLimits.for_advantage(49)
     with pytest.raises(KeyMaterialError):
         UsageLimits(2, 1)
 
