@@ -132,15 +132,15 @@ def _keys(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(["", "driver", "bound"], one_key)
     yield ""
     said = ", ".join(f"{name} {value}" for name, value in demand.items() if name != "advantage")
-    yield f"For {said}, which are {shown['hand_overs']:,} hand-overs, and an advantage of {_power(-demand['advantage'])}:"
+    yield f"For {said} ({shown['hand_overs']:,} hand-overs), and an advantage of {_power(-demand['advantage'])}:"
     yield ""
     head = [
         "design",
         "the advantage is for",
         "a session carries",
         "sessions",
-        "gained in a session",
-        "gained in the job",
+        "gained, session",
+        "gained, job",
     ]
     yield from _table(head, designs)
     yield ""
