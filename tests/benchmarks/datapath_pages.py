@@ -113,6 +113,7 @@ def _capacity(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(["", "nominal", "from", "to"], rows)
     yield ""
     yield f"* {shown['hand_overs']:,} hand-overs, with {shown['rotations_for_visits']:,} rotations"
+    yield f"* {shown['sessions']:,} sessions at least; the model crosses in each, and in no hand-over"
     yield f"* {shown['rotations_for_key_limit']} rotations that the key limit would force on one key for all the data"
     yield f"* a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     yield f"* at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"

@@ -159,6 +159,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
         "demand": {**text, "holders": demand.holders, "rounds": demand.rounds},
         "rows": _capacity_rows(made),
         "hand_overs": made.hand_overs,
+        "sessions": made.sessions,
         "rotations_for_visits": made.rotations_for_visits,
         "rotations_for_key_limit": made.rotations_for_limit,
         "lease_holds": made.lease_holds,
@@ -170,6 +171,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
 def _capacity_rows(plan: TransferPlan) -> list[dict[str, Any]]:
     spans = {
         "one visit": plan.visit,
+        "the model in and out, once in a session": plan.model_moves,
         "epoch, GPU Travelling": plan.travelling,
         "epoch, sending the data": plan.conventional,
         "epoch, sending the model": plan.shared_model,
@@ -205,7 +207,8 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
     yield f"a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     holds = "even at its dearest" if shown["lease_holds"] else "at its cheapest, but not at its dearest"
     rotations = {name: counted(shown[f"rotations_for_{name}"], "rotation") for name in ("visits", "key_limit")}
-    yield f"{counted(shown['hand_overs'], 'hand-over')}, and {rotations['visits']} for them"
+    sessions = counted(shown["sessions"], "session")
+    yield f"{counted(shown['hand_overs'], 'hand-over')} in {sessions} at least, and {rotations['visits']} for them"
     yield f"{rotations['key_limit']} forced by the key limit if one key carried it all"
     yield f"a visit ends within the lease {holds}; training time is not counted"
     yield f"at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"

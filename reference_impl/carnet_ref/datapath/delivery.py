@@ -183,7 +183,7 @@ class _Run:
     channels: dict[str, Channel] = field(default_factory=dict)
     delivered: dict[int, bytes] = field(default_factory=dict)
     used: list[frozenset[int]] = field(default_factory=list)
-    resident: set[int] = field(default_factory=set)
+    resident: dict[int, str] = field(default_factory=dict)
 
     def channel(self, name: str) -> Channel:
         if name not in self.channels:
@@ -194,7 +194,7 @@ class _Run:
         if task.stage in USING:
             self._use()
         elif task.stage is Stage.SCRUB:
-            self.resident.clear()
+            self.resident = {chunk: channel for chunk, channel in self.resident.items() if channel != task.channel}
         elif task.stage is Stage.ROTATION and task.channel:
             self.channel(task.channel).rotate()
         elif task.chunk is not None:
@@ -218,13 +218,13 @@ class _Run:
             self._carry(task.channel, _present(parcel.sealed))
             parcel.sealed = None
         elif task.stage in CARRYING:
-            self._release(chunk, _present(parcel.plain))
+            self._release(chunk, _present(parcel.plain), task.channel)
         elif task.stage is Stage.CPU_DECRYPT:
             parcel.plain = self.channel(task.channel).open()
         elif task.stage is Stage.GPU_VERIFY:
             parcel.quarantine = self.channel(task.channel).open()
         elif task.stage is Stage.GPU_DECRYPT:
-            self._release(chunk, _present(parcel.quarantine))
+            self._release(chunk, _present(parcel.quarantine), task.channel)
             parcel.quarantine = None
 
     def _arriving(self, task: Task, plaintext: bytes) -> _Parcel:
@@ -240,11 +240,11 @@ class _Run:
     def _carry(self, channel: str, message: bytes) -> None:
         self.channel(channel).wire.extend(self.platform.carry(channel, message))
 
-    def _release(self, chunk: int, plaintext: bytes) -> None:
+    def _release(self, chunk: int, plaintext: bytes, channel: str) -> None:
         if chunk in self.delivered:
             raise ChunkRefusedError(f"chunk {chunk} was delivered before")
         self.delivered[chunk] = plaintext
-        self.resident.add(chunk)
+        self.resident[chunk] = channel
 
     def deliver_to_cpu(self) -> None:
         """Count as delivered what was opened in a confidential machine and goes no further."""

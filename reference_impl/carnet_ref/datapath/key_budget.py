@@ -35,6 +35,9 @@ RECORD_BYTES: Final = 1024
 RECORD: Final = Budget.of([RECORD_BYTES]).units + 1
 """Work units of a record, with one for its header."""
 
+HAND_OVERS_OF_A_SESSION: Final = (RECORDS - RECORDS_OF_SETUP) // RECORDS_OF_A_HAND_OVER
+"""What the session's own key has room for."""
+
 
 class Schedule(StrEnum):
     """The two designs whose claims are proved."""
@@ -183,16 +186,12 @@ def _allowed(demand: KeyDemand, schedule: Schedule, target: Target) -> Callable[
 def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
     """Return how many hand-overs each kind of key has room for; a key that is due gets no other."""
     limits = demand.limits
-    own = (RECORDS - RECORDS_OF_SETUP) // RECORDS_OF_A_HAND_OVER
+    own = {"the session's key": HAND_OVERS_OF_A_SESSION}
     if schedule is Schedule.SEALED_UNDER_MASTER:
-        return {"the session's key": own}
+        return own
     of_a_holder = min(-(-limits.lower // demand.visit), limits.upper // demand.visit)
     at_home = (limits.lower - demand.carried_model) // FULL
-    return {
-        "holders' keys": demand.holders * of_a_holder,
-        "the orchestrator's key": at_home,
-        "the session's key": own,
-    }
+    return {"holders' keys": demand.holders * of_a_holder, "the orchestrator's key": at_home} | own
 
 
 def _data_key(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> int:
