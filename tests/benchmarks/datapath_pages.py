@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from carnet_ref.commands.key_budget import amount
 from carnet_ref.datapath.quantities import Duration, Size
 from carnet_ref.datapath.report import quantity
 from tests.unit.model_check.command import carnet
@@ -24,6 +25,7 @@ COMMANDS = {
     "pipellm": ("datapath", "--table", "pipellm"),
     "capacity": ("datapath", "--table", "capacity"),
     "capacity-slow-link": ("datapath", "--table", "capacity", "--network", "500 Mbit/s", "--buffer", "4 GiB"),
+    "keys": ("datapath", "--table", "keys"),
     "throughput": ("datapath", "--table", "throughput"),
     "sweep": ("sweep", "--jobs", "2"),
 }
@@ -50,6 +52,8 @@ def page(shown: Mapping[str, Any]) -> str:
             lines = _sweep(shown)
         case "capacity":
             lines = _capacity(shown)
+        case "keys":
+            lines = _keys(shown)
         case "throughput":
             lines = _throughput(shown)
         case _:
@@ -109,9 +113,54 @@ def _capacity(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(["", "nominal", "from", "to"], rows)
     yield ""
     yield f"* {shown['hand_overs']:,} hand-overs, with {shown['rotations_for_visits']:,} rotations"
+    yield f"* {shown['sessions']:,} sessions at least; the model crosses in each, and in no hand-over"
     yield f"* {shown['rotations_for_key_limit']} rotations that the key limit would force on one key for all the data"
     yield f"* a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     yield f"* at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"
+
+
+def _keys(shown: Mapping[str, Any]) -> Iterator[str]:
+    demand, one_key, designs = shown["demand"], list[list[str]](), list[list[str]]()
+    for row in shown["rows"]:
+        if "schedule" in row:
+            figures = ["–"] * 4 if row["sessions"] is None else _design(row)
+            designs.append([f"`{row['schedule']}`", row["target"], *figures])
+        else:
+            published = "" if row["published"] is None else f"{row['published']:,}"
+            one_key.append(
+                [row["name"], published, _power(row["reproduced"]) if row["unit"] == "log2" else amount(row)]
+            )
+    yield from _table(["", "driver", "bound"], one_key)
+    yield ""
+    said = ", ".join(f"{name} {value}" for name, value in demand.items() if name != "advantage")
+    yield f"For {said} ({shown['hand_overs']:,} hand-overs), and an advantage of {_power(-demand['advantage'])}:"
+    yield ""
+    head = [
+        "design",
+        "the advantage is for",
+        "a session carries",
+        "sessions",
+        "gained, session",
+        "gained, job",
+    ]
+    yield from _table(head, designs)
+    yield ""
+    for schedule, ends in shown["room"].items():
+        room = ", ".join(f"{name} for {count:,} hand-overs" for name, count in ends.items())
+        yield f"* Room in a session of `{schedule}`: {room}."
+    yield (
+        f"* An engine has {shown['channel_counters']:,} channel counters and a channel {shown['message_counters']:,} "
+        "message counters. Other limits come first."
+    )
+
+
+def _design(row: Mapping[str, Any]) -> list[str]:
+    carried = f"{row['hand_overs']:,} hand-overs, {Size(row['reproduced'])}"
+    return [carried, f"{row['sessions']:,}", _power(row["session_log2"]), _power(row["job_log2"])]
+
+
+def _power(exponent: float) -> str:
+    return f"2<sup>{round(exponent, 1):g}</sup>".replace("-", "−")
 
 
 def _time(seconds: float | None) -> str:

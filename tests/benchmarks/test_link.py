@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.keys import CHUNK_BYTES, IvCounter, KeyUsage, Opener, Sealer
+from carnet_ref.keys.iv import ONE_CHANNEL
 
 KEY = bytes(range(32))
 CHUNKS = 24
@@ -34,7 +35,10 @@ def test_the_link_moves_chunks_at_four_fifths_of_a_bare_loop() -> None:
             cipher.decrypt_into(nonce, sealed, None, back)
 
     def link() -> None:
-        sealer, opener = Sealer(KEY, IvCounter(1), KeyUsage()), Opener(KEY, IvCounter(1), KeyUsage())
+        sealer, opener = (
+            Sealer(KEY, IvCounter(ONE_CHANNEL), KeyUsage()),
+            Opener(KEY, IvCounter(ONE_CHANNEL), KeyUsage()),
+        )
         for _ in range(CHUNKS):
             sealer.seal_into(data, sealed)
             opener.open_into(sealed, back)

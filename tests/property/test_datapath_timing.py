@@ -85,7 +85,8 @@ def test_a_pipelined_exchange_of_models_is_never_slower_than_a_serial_one(
 def test_a_pipelined_journey_is_never_slower_than_a_serial_one(journey: Journey, costs: Costs) -> None:
     def whole(overlap: Overlap) -> float:
         legs = [replace(transfer, overlap=overlap) for transfer in journey.hand_overs]
-        return makespan(gpu_travelling(replace(journey, hand_overs=legs), costs))
+        model = journey.model and replace(journey.model, overlap=overlap)
+        return makespan(gpu_travelling(replace(journey, hand_overs=legs, model=model), costs))
 
     assert whole(Overlap.PIPELINED) <= whole(Overlap.SERIAL)
 
@@ -194,8 +195,10 @@ def test_with_overhead_an_optimisation_can_hurt() -> None:
 
 @given(JOURNEYS, COSTS)
 def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(journey: Journey, costs: Costs) -> None:
+    """The model crosses before the first visit and after the last, and nothing else does, however many visits."""
     schedule = gpu_travelling(journey, costs)
-    sizes = [size.octets for transfer in journey.hand_overs for size in transfer.chunks]
+    model = [journey.model] if journey.model else []
+    sizes = [size.octets for transfer in (*model, *journey.hand_overs, *model) for size in transfer.chunks]
     assert schedule.carried(Stage.PCIE) == dict(enumerate(sizes))
     assert schedule.carried(Stage.NETWORK) == {}
     crossed = [(task.chunk, task.stage) for task in schedule.tasks if task.chunk is not None]

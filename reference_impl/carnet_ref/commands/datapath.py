@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PUBLISHED = ("gpu-travelling", "fastrack", "ddp", "pipellm")
 CAPACITY = "capacity"
 THROUGHPUT = "throughput"
+KEYS = "keys"
+TABLES = (*PUBLISHED, CAPACITY, KEYS, THROUGHPUT)
 THROUGHPUT_CHUNKS = ("64 KiB", "256 KiB", "1 MiB")
 THROUGHPUT_ROUNDS = 81
 DEFAULTS = {
@@ -32,20 +34,27 @@ DEFAULTS = {
     "lease": "60 s",
     "model": "498 MB",
 }
+HOLDERS = {CAPACITY: 4, KEYS: 7}
+DEMANDED = {
+    CAPACITY: {*DEFAULTS, "holders", "rounds"},
+    KEYS: {"dataset", "buffer", "holders", "model", "advantage"},
+}
+"""Which tables can be asked for more, and by which options."""
 
 
 @click.command(short_help="Reproduce published transfer times, and plan capacity.")
-@click.option("--table", type=click.Choice([*PUBLISHED, CAPACITY, THROUGHPUT]), default=PUBLISHED[0], show_default=True)
+@click.option("--table", type=click.Choice(TABLES), default=PUBLISHED[0], show_default=True)
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it, as SVG.")
 @click.option("--samples", default=500, show_default=True, help="Points of the parameter box that are tried.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Which points they are.")
-@click.option("--dataset", metavar="SIZE", help=f"capacity: all data. [default: {DEFAULTS['dataset']}]")
-@click.option("--buffer", metavar="SIZE", help=f"capacity: data of one visit. [default: {DEFAULTS['buffer']}]")
-@click.option("--holders", type=int, help="capacity: how many holders share the data. [default: 4]")
+@click.option("--dataset", metavar="SIZE", help=f"capacity, keys: all data. [default: {DEFAULTS['dataset']}]")
+@click.option("--buffer", metavar="SIZE", help=f"capacity, keys: data of a visit. [default: {DEFAULTS['buffer']}]")
+@click.option("--holders", type=int, help="capacity, keys: how many holders share the data. [default: 4, or 7]")
 @click.option("--network", metavar="RATE", help=f"capacity: link between machines. [default: {DEFAULTS['network']}]")
 @click.option("--lease", metavar="TIME", help=f"capacity: longest visit. [default: {DEFAULTS['lease']}]")
-@click.option("--model", metavar="SIZE", help=f"capacity: size of the model. [default: {DEFAULTS['model']}]")
+@click.option("--model", metavar="SIZE", help=f"capacity, keys: size of the model. [default: {DEFAULTS['model']}]")
 @click.option("--rounds", type=int, help="capacity: exchanges of a shared model in an epoch. [default: 1]")
+@click.option("--advantage", type=int, metavar="N", help="keys: an attacker gains at most 2^-N. [default: 60]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def datapath(
     table: str, plot_file: Path | None, samples: int, seed: int, as_json: bool, **demanded: str | int | None
@@ -53,20 +62,22 @@ def datapath(
     """Print a published table beside what the timed data path makes of it.
 
     Which figures were fitted and which predicted stands beside each. `--table capacity` plans an epoch instead; sizes
-    are in MiB, MB or Mbit, rates in these per second, and a bare M is refused. `--table throughput` measures the link
-    on this machine against a bare loop of AES-256-GCM.
+    are in MiB, MB or Mbit, rates in these per second, and a bare M is refused. `--table keys` says what the keys of a
+    session carry before it is renewed. `--table throughput` measures the link on this machine against a bare loop of
+    AES-256-GCM.
     """
     from carnet_ref.datapath.tables.box import check_samples
 
     check_samples(samples)
     given = {name: value for name, value in demanded.items() if value is not None}
-    if given and table != CAPACITY:
-        raise UsageError(f"--{next(iter(given))} belongs to --table {CAPACITY}")
+    _check_demanded(table, given)
     if plot_file and table not in PUBLISHED:
         raise UsageError(f"--plot draws published tables; '{table}' has nothing published to draw")
     if table == CAPACITY:
         shown = _capacity(given)
         text = _capacity_lines(shown)
+    elif table == KEYS:
+        shown, text = _keys(given)
     elif table == THROUGHPUT:
         shown = _throughput()
         text = _throughput_lines(shown)
@@ -79,6 +90,26 @@ def datapath(
     for line in list(text):  # all of it is made before any of it is printed
         click.echo(line)
     click.echo(f"\n{'rerun':<{LABEL_WIDTH}}{printable(rerun)}")
+
+
+def _check_demanded(table: str, given: dict[str, str | int]) -> None:
+    for option in given:
+        if option not in DEMANDED.get(table, ()):
+            tables = " or ".join(name for name, options in DEMANDED.items() if option in options)
+            raise UsageError(f"--{option} belongs to --table {tables}")
+
+
+def _keys(given: dict[str, str | int]) -> tuple[dict[str, Any], Iterator[str]]:
+    from carnet_ref.commands import key_budget
+    from carnet_ref.crypto.primitives import KeyMaterialError
+
+    dataset, buffer, model = (str(given.get(name, DEFAULTS[name])) for name in ("dataset", "buffer", "model"))
+    holders, exponent = int(given.get("holders", HOLDERS[KEYS])), int(given.get("advantage", 60))
+    try:
+        shown = key_budget.shown(dataset, buffer, holders, model, exponent)
+    except KeyMaterialError as error:
+        raise UsageError(str(error)) from None
+    return shown, key_budget.lines(shown)
 
 
 def _published(table: str, samples: int, seed: int, plot_file: Path | None) -> tuple[dict[str, Any], Iterator[str]]:
@@ -116,7 +147,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
     demand = Demand(
         dataset=Size.parse(text["dataset"]),
         buffer=Size.parse(text["buffer"]),
-        holders=int(given.get("holders", 4)),
+        holders=int(given.get("holders", HOLDERS[CAPACITY])),
         network=Rate.parse(text["network"]),
         lease=Duration.parse(text["lease"]),
         model=Size.parse(text["model"]),
@@ -128,6 +159,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
         "demand": {**text, "holders": demand.holders, "rounds": demand.rounds},
         "rows": _capacity_rows(made),
         "hand_overs": made.hand_overs,
+        "sessions": made.sessions,
         "rotations_for_visits": made.rotations_for_visits,
         "rotations_for_key_limit": made.rotations_for_limit,
         "lease_holds": made.lease_holds,
@@ -139,6 +171,7 @@ def _capacity(given: dict[str, str | int]) -> dict[str, Any]:
 def _capacity_rows(plan: TransferPlan) -> list[dict[str, Any]]:
     spans = {
         "one visit": plan.visit,
+        "the model in and out, once in a session": plan.model_moves,
         "epoch, GPU Travelling": plan.travelling,
         "epoch, sending the data": plan.conventional,
         "epoch, sending the model": plan.shared_model,
@@ -174,7 +207,8 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
     yield f"a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     holds = "even at its dearest" if shown["lease_holds"] else "at its cheapest, but not at its dearest"
     rotations = {name: counted(shown[f"rotations_for_{name}"], "rotation") for name in ("visits", "key_limit")}
-    yield f"{counted(shown['hand_overs'], 'hand-over')}, and {rotations['visits']} for them"
+    sessions = counted(shown["sessions"], "session")
+    yield f"{counted(shown['hand_overs'], 'hand-over')} in {sessions} at least, and {rotations['visits']} for them"
     yield f"{rotations['key_limit']} forced by the key limit if one key carried it all"
     yield f"a visit ends within the lease {holds}; training time is not counted"
     yield f"at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"

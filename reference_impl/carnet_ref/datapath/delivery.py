@@ -14,7 +14,7 @@ from typing import Protocol
 from carnet_ref.crypto.primitives import KEY_BYTES, CryptoError, Random
 from carnet_ref.datapath.maxplus import completion
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.iv import ONE_CHANNEL, Iv, IvCounter
 from carnet_ref.keys.link import Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 
@@ -64,7 +64,7 @@ class IvLedger:
     __slots__ = ("_used",)
 
     def __init__(self) -> None:
-        self._used: set[tuple[bytes, int, int]] = set()
+        self._used: set[tuple[bytes, Iv]] = set()
 
     def __len__(self) -> int:
         return len(self._used)
@@ -75,9 +75,9 @@ class IvLedger:
         Raises:
             IvReuseError: it sealed before under ``key``.
         """
-        use = (key, ivs.channel, ivs.message)
+        use = (key, ivs.last)
         if use in self._used:
-            raise IvReuseError(f"message {ivs.message} of channel {ivs.channel} was sealed before under this key")
+            raise IvReuseError(f"{ivs.last} was sealed before under this key")
         self._used.add(use)
 
 
@@ -99,8 +99,8 @@ class Channel:
         Source: open-gpu-kernel-modules, conf_compute_gh100.c.
         """
         self._key = self._random(KEY_BYTES)
-        self._sealer = Sealer(self._key, IvCounter(1), KeyUsage())
-        self.opener = Opener(self._key, IvCounter(1), KeyUsage())
+        self._sealer = Sealer(self._key, IvCounter(ONE_CHANNEL), KeyUsage())
+        self.opener = Opener(self._key, IvCounter(ONE_CHANNEL), KeyUsage())
 
     def seal(self, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under the next IV.
@@ -118,7 +118,7 @@ class Channel:
         Raises:
             IvReuseError: that IV was used under this key before.
         """
-        sealer = Sealer(self._key, IvCounter(1, message - 1), KeyUsage())
+        sealer = Sealer(self._key, IvCounter(ONE_CHANNEL, message - 1), KeyUsage())
         sealed = sealer.seal(plaintext)
         self._ledger.record(self._key, sealer.ivs)
         return sealed
@@ -183,7 +183,7 @@ class _Run:
     channels: dict[str, Channel] = field(default_factory=dict)
     delivered: dict[int, bytes] = field(default_factory=dict)
     used: list[frozenset[int]] = field(default_factory=list)
-    resident: set[int] = field(default_factory=set)
+    resident: dict[int, str] = field(default_factory=dict)
 
     def channel(self, name: str) -> Channel:
         if name not in self.channels:
@@ -194,7 +194,7 @@ class _Run:
         if task.stage in USING:
             self._use()
         elif task.stage is Stage.SCRUB:
-            self.resident.clear()
+            self.resident = {chunk: channel for chunk, channel in self.resident.items() if channel != task.channel}
         elif task.stage is Stage.ROTATION and task.channel:
             self.channel(task.channel).rotate()
         elif task.chunk is not None:
@@ -218,13 +218,13 @@ class _Run:
             self._carry(task.channel, _present(parcel.sealed))
             parcel.sealed = None
         elif task.stage in CARRYING:
-            self._release(chunk, _present(parcel.plain))
+            self._release(chunk, _present(parcel.plain), task.channel)
         elif task.stage is Stage.CPU_DECRYPT:
             parcel.plain = self.channel(task.channel).open()
         elif task.stage is Stage.GPU_VERIFY:
             parcel.quarantine = self.channel(task.channel).open()
         elif task.stage is Stage.GPU_DECRYPT:
-            self._release(chunk, _present(parcel.quarantine))
+            self._release(chunk, _present(parcel.quarantine), task.channel)
             parcel.quarantine = None
 
     def _arriving(self, task: Task, plaintext: bytes) -> _Parcel:
@@ -240,11 +240,11 @@ class _Run:
     def _carry(self, channel: str, message: bytes) -> None:
         self.channel(channel).wire.extend(self.platform.carry(channel, message))
 
-    def _release(self, chunk: int, plaintext: bytes) -> None:
+    def _release(self, chunk: int, plaintext: bytes, channel: str) -> None:
         if chunk in self.delivered:
             raise ChunkRefusedError(f"chunk {chunk} was delivered before")
         self.delivered[chunk] = plaintext
-        self.resident.add(chunk)
+        self.resident[chunk] = channel
 
     def deliver_to_cpu(self) -> None:
         """Count as delivered what was opened in a confidential machine and goes no further."""

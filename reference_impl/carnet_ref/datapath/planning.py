@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from carnet_ref.datapath.costs import Edge, sourced_costs
+from carnet_ref.datapath.key_budget import HAND_OVERS_OF_A_SESSION
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Seconds, Size
-from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model
+from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, model_moves, shared_model
 from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
 from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
 
@@ -89,10 +90,31 @@ class Span:
         Raises:
             QuantityError: that is longer than any duration may be.
         """
+        return Span.of((each * count for each in self._seconds), what)
+
+    def and_then(self, other: Span, what: str) -> Span:
+        """Return the time of one after the other, which are ``what``.
+
+        Raises:
+            QuantityError: that is longer than any duration may be.
+        """
+        return Span.of((one + more for one, more in zip(self._seconds, other._seconds, strict=True)), what)
+
+    @classmethod
+    def of(cls, seconds: Iterable[Seconds], what: str) -> Span:
+        """Return the time of ``what`` at its cheapest, nominal and dearest.
+
+        Raises:
+            QuantityError: it is longer than any duration may be.
+        """
         try:
-            return Span(*(Duration(each.seconds * count) for each in (self.low, self.nominal, self.high)))
+            return cls(*map(Duration, seconds))
         except QuantityError as error:
             raise QuantityError(f"{what} takes too long: {error}") from None
+
+    @property
+    def _seconds(self) -> tuple[Seconds, Seconds, Seconds]:
+        return self.low.seconds, self.nominal.seconds, self.high.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +124,9 @@ class TransferPlan:
     Attributes:
         hand_overs: visits of the GPU.
         visit: one visit, data in and scrub included, training not.
-        travelling: all visits.
+        sessions: how many at least, for a session's own key has room for so many hand-overs only.
+        model_moves: the model to the GPU and back, once in a session; no hand-over moves it.
+        travelling: all visits, and the model's moves.
         conventional: sending the dataset instead.
         shared_model: sending the model instead, to GPUs that every holder has.
         rotations_for_visits: rotations that travelling makes anyway: out and home.
@@ -115,6 +139,8 @@ class TransferPlan:
 
     hand_overs: int
     visit: Span
+    sessions: int
+    model_moves: Span
     travelling: Span
     conventional: Span
     shared_model: Span
@@ -148,10 +174,15 @@ def plan(demand: Demand) -> TransferPlan:
     if visit.low > demand.lease:
         raise QuantityError(f"a visit with {demand.buffer} takes at least {visit.low}, longer than {demand.lease}")
     transfers = -(-demand.dataset.octets // demand.buffer.octets)
+    sessions = -(-demand.hand_overs // HAND_OVERS_OF_A_SESSION)
+    moves = _span(demand, _model_seconds, "moving the model")
+    epoch = "an epoch of GPU Travelling"
     return TransferPlan(
         hand_overs=demand.hand_overs,
         visit=visit,
-        travelling=visit.times(demand.hand_overs, "an epoch of GPU Travelling"),
+        sessions=sessions,
+        model_moves=moves,
+        travelling=visit.times(demand.hand_overs, epoch).and_then(moves.times(sessions, epoch), epoch),
         conventional=_span(demand, _conventional_seconds, "sending a buffer").times(transfers, "sending the data"),
         shared_model=_span(demand, _shared_seconds, "sending the model once").times(
             demand.rounds * demand.holders, "sending the model"
@@ -195,10 +226,7 @@ def largest_buffer(lease: Duration) -> Size:
 
 
 def _span(demand: Demand, seconds: _Seconds, what: str) -> Span:
-    try:
-        return Span(*(Duration(seconds(demand, edge)) for edge in EDGES))
-    except QuantityError as error:
-        raise QuantityError(f"{what} takes too long: {error}") from None
+    return Span.of((seconds(demand, edge) for edge in EDGES), what)
 
 
 def _visit_seconds(demand: Demand, edge: Edge) -> Seconds:
@@ -210,6 +238,11 @@ def _visit(buffer: Size, edge: Edge) -> Seconds:
     """Return the time of one visit with ``buffer``; no network is in its way."""
     journey = Journey([Transfer(buffer, MESSAGE)], scrubbed=buffer)
     return makespan(gpu_travelling(journey, sourced_costs(Rate(1.0), edge)))
+
+
+def _model_seconds(demand: Demand, edge: Edge) -> Seconds:
+    """Return the time of one upload and one way back; no network is in their way."""
+    return makespan(model_moves(Transfer(demand.model, MESSAGE), sourced_costs(Rate(1.0), edge)))
 
 
 def _conventional_seconds(demand: Demand, edge: Edge) -> Seconds:

@@ -50,7 +50,7 @@ class Task:
         seconds: how long it takes.
         after: positions, in the schedule, of the tasks it waits for.
         chunk: the number of the chunk whose bytes it concerns, or ``None``.
-        channel: the sealed channel those bytes are on, where a task seals, carries or opens.
+        channel: the sealed channel those bytes are on, where a task seals, carries or opens, or clears what came on it.
         size: how many bytes it concerns.
     """
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, TAG_BYTES, Random
 from carnet_ref.datapath.figures import BOUNCE_BUFFERS
 from carnet_ref.datapath.quantities import QuantityError, Rate, Seconds, Size, chunks_of
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.iv import ONE_CHANNEL, IvCounter
 from carnet_ref.keys.link import Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 
@@ -83,7 +83,10 @@ def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -
 
     def lane(first: int) -> None:
         key = random(KEY_BYTES)
-        sealer, opener = Sealer(key, IvCounter(1), KeyUsage()), Opener(key, IvCounter(1), KeyUsage())
+        sealer, opener = (
+            Sealer(key, IvCounter(ONE_CHANNEL), KeyUsage()),
+            Opener(key, IvCounter(ONE_CHANNEL), KeyUsage()),
+        )
         for plain, slot, opened in buffers.of_lane(first, threads):
             sealer.seal_into(plain, slot)
             opener.open_into(slot, opened)

@@ -11,7 +11,7 @@ from carnet_ref.keys.errors import (
     SecretTakenError,
 )
 from carnet_ref.keys.h100 import Direction, H100KeySchedule, OneTimeSecret, engine_label, ratchet
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.iv import EngineChannel, Iv, IvCounter
 from carnet_ref.keys.ledger import KeyLedger
 from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
 from carnet_ref.keys.schedule import KeySchedule, LinkKeys
@@ -21,8 +21,10 @@ __all__ = [
     "CHUNK_BYTES",
     "Budget",
     "Direction",
+    "EngineChannel",
     "EnginesExhaustedError",
     "H100KeySchedule",
+    "Iv",
     "IvCounter",
     "IvExhaustedError",
     "KeyExhaustedError",

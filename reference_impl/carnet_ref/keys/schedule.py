@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, Random
 from carnet_ref.keys.h100 import Direction
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.iv import EngineChannel, IvCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class LinkKeys:
 
     def ivs(self, direction: Direction, message: int = 0) -> IvCounter:
         """Return the IVs of one direction, after the first ``message`` of them."""
-        return IvCounter(self.channel, message, self.mask(direction))
+        channel = EngineChannel(self.channel, self.engine, direction, self.epoch)
+        return IvCounter(channel, message, self.mask(direction))
 
 
 class KeySchedule(Protocol):

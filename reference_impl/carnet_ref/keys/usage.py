@@ -4,25 +4,23 @@ A key is an AES key. How many epochs use it, and who encrypts or decrypts with i
 on (`carnet_ref.keys.ledger`).
 
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, conf_compute_key_rotation.c, conf_compute.c (192), ctrlc56f.h: the
-work unit is bytes / 16 plus encrypt operations; the limits follow draft-irtf-cfrg-aead-limits for an advantage.
+work unit is bytes / 16 plus encrypt operations; the limits follow draft-irtf-cfrg-aead-limits for an advantage, one key
+at a time (`carnet_ref.keys.bounds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from types import MappingProxyType
 from typing import Final
 
 from carnet_ref.crypto.primitives import KeyMaterialError
+from carnet_ref.keys.bounds import driver_units
 from carnet_ref.keys.errors import KeyExhaustedError
 
-UPPER_BY_ADVANTAGE: Final[Mapping[int, int]] = MappingProxyType(
-    {50: 777_472_127_993, 60: 24_296_003_999, 65: 4_294_967_295}
-)
-"""Work units allowed under one key, by the exponent of the attacker's advantage (2^-60 by default)."""
 MARGIN: Final = 1_000_000_000
+"""How many work units before its limit a key is due to rotate."""
 BLOCK_BYTES: Final = 16
 UNLIMITED: Final = 1 << 62
 
@@ -65,14 +63,12 @@ class UsageLimits:
 
     @classmethod
     def for_advantage(cls, exponent: int = 60) -> UsageLimits:
-        """Return the driver's limits for an attacker advantage of 2^-exponent.
+        """Return the driver's limits for an attacker advantage of 2^-exponent against one key (`keys.bounds`).
 
         Raises:
-            KeyMaterialError: no figure is known for that exponent.
+            KeyMaterialError: the driver has no limit for that exponent.
         """
-        upper = UPPER_BY_ADVANTAGE.get(exponent)
-        if upper is None:
-            raise KeyMaterialError("attacker advantage", f"2^-{exponent}; known are {sorted(UPPER_BY_ADVANTAGE)}")
+        upper = driver_units(exponent)
         return cls(upper - MARGIN, upper)
 
     @classmethod

@@ -25,6 +25,7 @@ CONTROL = "orchestrator"
 
 TO_ORCHESTRATOR = "holder>orchestrator"
 TO_GPU = "orchestrator>gpu"
+FROM_GPU = "gpu>orchestrator"
 
 
 def into_gpu(channel: str) -> tuple[Station, ...]:
@@ -71,6 +72,22 @@ def model_path(source: str, sink: str) -> tuple[Station, ...]:
     )
 
 
+UPLOAD_PATH = (Station(Stage.RE_ENCRYPT, ORCHESTRATOR_CPU, TO_GPU), *into_gpu(TO_GPU))
+SAVE_PATH = (
+    Station(Stage.GPU_ENCRYPT, GPU_CIPHER, FROM_GPU),
+    Station(Stage.PCIE, PCIE, FROM_GPU),
+    Station(Stage.CPU_DECRYPT, ORCHESTRATOR_CPU, FROM_GPU),
+)
+
+
+def model_moves(model: Transfer, costs: Costs) -> Schedule:
+    """Bring the model to the GPU and back, as happens once in a session."""
+    builder = ScheduleBuilder("model in and out")
+    there = lay(builder, UPLOAD_PATH, model, costs)
+    lay(builder, SAVE_PATH, model, costs, there, len(model.chunks))
+    return builder.done()
+
+
 def shared_model(model: Transfer, holders: int, rounds: int, costs: Costs) -> Schedule:
     """Leave the data where they are: send the model to each holder's own GPU and take gradients of its size back."""
     if holders < 1 or rounds < 1:
@@ -97,11 +114,14 @@ class Journey:
         hand_overs: what each holder provisions, in the order of the visits.
         scrubbed: how much memory is cleared before the GPU leaves.
         attests: whether a hand-over asks for fresh evidence.
+        model: what goes to the GPU before the first visit and comes back after the last, once in a session; nothing
+            where that is not looked at. No hand-over moves any of it.
     """
 
     hand_overs: Sequence[Transfer]
     scrubbed: Size
     attests: bool = True
+    model: Transfer | None = None
 
 
 def gpu_travelling(journey: Journey, costs: Costs) -> Schedule:
@@ -114,21 +134,30 @@ def gpu_travelling(journey: Journey, costs: Costs) -> Schedule:
     builder = ScheduleBuilder("gpu travelling")
     wait: tuple[int, ...] = ()
     chunk = 0
+    if journey.model is not None:
+        wait = lay(builder, UPLOAD_PATH, journey.model, costs)
+        chunk = len(journey.model.chunks)
     for visit, transfer in enumerate(journey.hand_overs):
-        channel = f"holder {visit}>gpu"
-        leave = [(Stage.ATTESTATION, CONTROL, costs.seconds(Stage.ATTESTATION))] if journey.attests else []
-        leave.append((Stage.OVERHEAD, CONTROL, costs.seconds(Stage.OVERHEAD)))
-        wait = builder.in_series([*leave, *_crossing(costs)], wait)
-        path = (Station(Stage.HOLDER_ENCRYPT, f"holder {visit} CPU", channel), *into_gpu(channel))
-        wait = lay(builder, path, transfer, costs, wait, chunk)
+        wait = _visit(builder, journey, visit, costs, wait, chunk)
         chunk += len(transfer.chunks)
-        home = [
-            *reversed(_crossing(costs)),
-            (Stage.COMPUTE, GPU, costs.seconds(Stage.COMPUTE, transfer.total)),
-        ]
-        scrub = (Stage.SCRUB, GPU, costs.seconds(Stage.SCRUB, journey.scrubbed))
-        wait = builder.in_series([*home, scrub], wait)
+    if journey.model is not None:
+        lay(builder, SAVE_PATH, journey.model, costs, wait, chunk)
     return builder.done()
+
+
+def _visit(
+    builder: ScheduleBuilder, journey: Journey, visit: int, costs: Costs, after: tuple[int, ...], chunk: int
+) -> tuple[int, ...]:
+    """Lay one visit, whose data begin with number ``chunk``; the scrub clears what came from this holder."""
+    transfer, channel = journey.hand_overs[visit], f"holder {visit}>gpu"
+    leave = [(Stage.ATTESTATION, CONTROL, costs.seconds(Stage.ATTESTATION))] if journey.attests else []
+    leave.append((Stage.OVERHEAD, CONTROL, costs.seconds(Stage.OVERHEAD)))
+    away = builder.in_series([*leave, *_crossing(costs)], after)
+    path = (Station(Stage.HOLDER_ENCRYPT, f"holder {visit} CPU", channel), *into_gpu(channel))
+    filled = lay(builder, path, transfer, costs, away, chunk)
+    train = (Stage.COMPUTE, GPU, costs.seconds(Stage.COMPUTE, transfer.total))
+    trained = builder.in_series([*reversed(_crossing(costs)), train], filled)
+    return (builder.add(Stage.SCRUB, GPU, costs.seconds(Stage.SCRUB, journey.scrubbed), trained, channel=channel),)
 
 
 def _crossing(costs: Costs) -> list[tuple[Stage, str, Seconds]]:

@@ -15,7 +15,7 @@ from tests.unit.model_check.command import carnet
 FAST = ("--samples", "5")
 
 
-@pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity"])
+@pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity", "keys"])
 def test_json_is_one_object_with_the_promised_fields(table: str) -> None:
     ran = carnet("datapath", "--table", table, *FAST, "--json")
     assert ran.code == 0
@@ -35,7 +35,7 @@ def test_the_default_table_is_the_deck_s_with_its_ten_cells_first() -> None:
     assert lines[-1] == "rerun        carnet datapath --table gpu-travelling"
 
 
-@pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity"])
+@pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity", "keys"])
 def test_a_table_fits_eighty_columns_and_loses_no_word(table: str) -> None:
     ran = carnet("datapath", "--table", table, *FAST)
     assert [line for line in ran.out.splitlines() if len(line) > 80] == []
@@ -79,7 +79,11 @@ def test_a_plot_is_svg_and_the_same_bytes_every_time(tmp_path: Path) -> None:
         (["--table", "gpu-travelling", "--samples", "-3"], "at least once"),
         (["--table", "fastrack", "--samples", "1000000000000"], "at most 1,000,000"),
         (["--table", "fastrack", "--seed", "-1"], "Invalid value for '--seed'"),
-        (["--holders", "3"], "belongs to --table capacity"),
+        (["--holders", "3"], "belongs to --table capacity or keys"),
+        (["--table", "keys", "--network", "1 GB/s"], "belongs to --table capacity"),
+        (["--table", "keys", "--advantage", "70"], "the driver knows exponents from 50 to 65"),
+        (["--table", "keys", "--holders", "8"], "expected 1 to 7 holders"),
+        (["--table", "keys", "--buffer", "400 GB"], "a key protects 24,296,003,999"),
         (["--table", "capacity", "--plot", "x.svg"], "nothing published to draw"),
         (["--table", "capacity", "--dataset", "44 T"], "does not say how many bytes"),
         (["--table", "capacity", "--network", "10 Gbit"], "per second"),
@@ -196,3 +200,26 @@ def test_the_name_of_a_picture_is_only_shown(form: tuple[str, ...], tmp_path: Pa
     ran = carnet("datapath", *FAST, "--plot", str(tmp_path / "a\u202e\x9bb.svg"), *form)
     assert ran.code == 0
     assert all(line.isprintable() for line in ran.out.split("\n"))
+
+
+def test_the_key_budget_prints_what_its_object_says() -> None:
+    told = carnet("datapath", "--table", "keys", "--json").json
+    printed = carnet("datapath", "--table", "keys").out
+    designs = [row for row in told["rows"] if "schedule" in row]
+    assert {row["schedule"] for row in designs} == {"engine-per-holder", "sealed-under-master"}
+    for row in designs:
+        figures = (f"{row['hand_overs']:,}", f"{row['sessions']:,}", f"2^{row['session_log2']:.1f}")
+        (line,) = [
+            line
+            for line in printed.splitlines()
+            if row["target"] in line and all(f" {figure}" in line for figure in figures)
+        ][:1]
+        assert line.endswith(f" 2^{row['job_log2']:.1f}")
+    assert "24,296,003,999" in printed
+    assert printed.rstrip().endswith("rerun        carnet datapath --table keys")
+
+
+def test_a_key_budget_that_cannot_be_kept_says_so() -> None:
+    ran = carnet("datapath", "--table", "keys", "--buffer", "64 GB")
+    assert ran.code == 0
+    assert "not even one hand-over" in ran.out

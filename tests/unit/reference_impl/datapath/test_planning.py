@@ -51,13 +51,26 @@ def test_hand_overs_cover_every_holder_s_share() -> None:
     assert replace(DEMAND, holders=3).hand_overs == 18
 
 
-def test_an_epoch_is_its_visits_and_dearer_figures_make_it_longer() -> None:
+def test_an_epoch_is_its_visits_and_the_model_s_moves_and_dearer_figures_make_it_longer() -> None:
     made = plan(DEMAND)
-    assert made.travelling.nominal.seconds == pytest.approx(16 * made.visit.nominal.seconds)
-    for span in (made.visit, made.conventional, made.shared_model):
+    visits = 16 * made.visit.nominal.seconds
+    assert made.sessions == 1
+    assert made.travelling.nominal.seconds == pytest.approx(visits + made.model_moves.nominal.seconds)
+    for span in (made.visit, made.model_moves, made.conventional, made.shared_model):
         assert span.low < span.nominal < span.high
     assert made.rotations_for_visits == 32
     assert made.lease_holds
+
+
+@pytest.mark.parametrize("megabytes", [1, 100, 1000])
+def test_a_larger_model_makes_sessions_longer_and_no_visit(megabytes: int) -> None:
+    """It crosses once in each direction and session; an epoch of the deck's dataset has many visits in one session."""
+    demand = replace(DEMAND, dataset=Size.parse("1 TiB"))
+    small, large = plan(demand), plan(replace(demand, model=Size(megabytes * 10**6)))
+    assert large.visit == small.visit
+    assert large.sessions == small.sessions == 3
+    more = large.model_moves.nominal.seconds - small.model_moves.nominal.seconds
+    assert large.travelling.nominal.seconds - small.travelling.nominal.seconds == pytest.approx(3 * more)
 
 
 def test_a_lease_that_no_visit_meets_is_refused_and_a_tight_one_is_flagged() -> None:

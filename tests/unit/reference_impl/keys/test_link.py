@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.keys import (
     CHUNK_BYTES,
+    EngineChannel,
     IvCounter,
     IvExhaustedError,
     KeyExhaustedError,
@@ -18,12 +19,14 @@ from carnet_ref.keys import (
     Sealer,
     UsageLimits,
 )
+from carnet_ref.keys.iv import ONE_CHANNEL
 
 KEY = bytes(range(32))
 
 
 def ends(channel: int = 1, message: int = 0) -> tuple[Sealer, Opener]:
-    return Sealer(KEY, IvCounter(channel, message), KeyUsage()), Opener(KEY, IvCounter(channel, message), KeyUsage())
+    one = EngineChannel(channel)
+    return Sealer(KEY, IvCounter(one, message), KeyUsage()), Opener(KEY, IvCounter(one, message), KeyUsage())
 
 
 @given(st.lists(st.binary(max_size=64), max_size=8))
@@ -69,7 +72,7 @@ def test_what_does_not_authenticate_leaves_nothing_readable() -> None:
 
 
 def test_limits_stop_the_sender_before_anything_is_written() -> None:
-    sealer = Sealer(KEY, IvCounter(1), KeyUsage(UsageLimits(1, 2)))
+    sealer = Sealer(KEY, IvCounter(ONE_CHANNEL), KeyUsage(UsageLimits(1, 2)))
     sealer.seal(b"x" * 16)
     out = bytearray(17)
     with pytest.raises(KeyExhaustedError):
@@ -93,6 +96,6 @@ def test_a_chunk_over_the_limit_or_a_buffer_of_another_size_is_refused() -> None
 def test_two_writers_with_the_count_handed_over_use_no_iv_twice() -> None:
     first, opener = ends()
     sealed = [first.seal(b"one"), first.seal(b"two")]
-    second = Sealer(KEY, IvCounter(1, message=first.ivs.message), KeyUsage())
+    second = Sealer(KEY, IvCounter(ONE_CHANNEL, message=first.ivs.message), KeyUsage())
     sealed.append(second.seal(b"three"))
     assert [opener.open(chunk) for chunk in sealed] == [b"one", b"two", b"three"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from carnet_ref.crypto.primitives import KEY_BYTES, TAG_BYTES, AesGcm, Random, X25519Share, hkdf_sha256, sha256
 from carnet_ref.keys.errors import SecretTakenError
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.iv import EngineChannel, IvCounter
 from carnet_ref.keys.usage import KeyUsage, UsageLimits
 
 
@@ -19,7 +19,7 @@ class InnerKey:
 
     def __init__(self, key: bytes, limits: UsageLimits | None = None) -> None:
         self._cipher = AesGcm(key)
-        self._ivs = IvCounter(channel=0)
+        self._ivs = IvCounter(EngineChannel(0))
         self._usage = KeyUsage(limits)
 
     def seal(self, plaintext: bytes) -> bytes:

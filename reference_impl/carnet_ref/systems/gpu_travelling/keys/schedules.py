@@ -33,6 +33,7 @@ from carnet_ref.crypto.primitives import (
 )
 from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError
 from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
+from carnet_ref.keys.iv import counter_after
 from carnet_ref.keys.schedule import KeySchedule, LinkKeys
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.wire.reader import MalformedError, Reader
@@ -261,7 +262,7 @@ class EnginePerHolder(_Rotating):
         if engine >= ENGINES:
             raise EnginesExhaustedError(f"{ENGINES - 1} holders have engines, and there is none for {owner}")
         before = self._last.get(engine)
-        return engine, FIRST_CHANNEL if before is None else before.channel + 1
+        return engine, FIRST_CHANNEL if before is None else counter_after(before.channel, engine)
 
     def _masks(self, engine: int, random: Random) -> tuple[bytes, bytes]:
         """Return the masks that the keys of an engine have, or new ones where it has none."""

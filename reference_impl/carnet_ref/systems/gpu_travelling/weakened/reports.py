@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.crypto.primitives import NONCE_BYTES
-from carnet_ref.keys import Direction, IvCounter, LinkKeys, Opener, Sealer
+from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
 from carnet_ref.systems.gpu_travelling.device.orders import Place, Report, encode, placed, with_place
@@ -53,7 +53,8 @@ def unmasked(keys: LinkKeys, place: Place | None) -> bytes:
 
 
 def _ivs(keys: LinkKeys, place: Place) -> IvCounter:
-    return IvCounter(keys.channel | _CHANNEL, place.number, keys.d2h_mask)
+    channel = EngineChannel(keys.channel | _CHANNEL, keys.engine, Direction.D2H, keys.epoch)
+    return IvCounter(channel, place.number, keys.d2h_mask)
 
 
 class ReportsOnLink(Firmware):

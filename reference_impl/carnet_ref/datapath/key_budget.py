@@ -1,0 +1,212 @@
+"""What a session's keys can protect before it has to be renewed, and what an attacker gains until then.
+
+A session ends its use at the first of these: a holder's key, the orchestrator's key, or the session's own key has no
+room for another hand-over; or its keys together would give an attacker more than was asked for. Channel counters (64
+bits) and message counters (32 bits) run out long after that.
+
+A hand-over seals the data under a holder's key, one message of code towards the GPU and one of losses back under the
+orchestrator's, and orders and reports under the session's. A session brings the model to the GPU once and back once:
+a new session is a reset, and a reset erases the GPU's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+
+from carnet_ref.datapath.quantities import QuantityError, Size
+from carnet_ref.keys.bounds import Load
+from carnet_ref.keys.h100 import ENGINES
+from carnet_ref.keys.link import CHUNK_BYTES
+from carnet_ref.keys.usage import BLOCK_BYTES, Budget, UsageLimits
+
+FULL: Final = Budget.of([CHUNK_BYTES]).units
+LONGEST: Final = CHUNK_BYTES // BLOCK_BYTES
+HOLDERS: Final = ENGINES - 1
+RECORDS: Final = 1 << 16
+"""Records under one key of a session, in one direction. Source: DSP0276 1.2.0, a sequence number of two bytes."""
+RECORDS_OF_SETUP: Final = 32
+RECORDS_OF_A_HAND_OVER: Final = 8
+RECORD_BYTES: Final = 1024
+"""Orders, or reports, that a set-up and a hand-over take at most, and how long they are; a test compares with a run."""
+RECORD: Final = Budget.of([RECORD_BYTES]).units + 1
+"""Work units of a record, with one for its header."""
+
+HAND_OVERS_OF_A_SESSION: Final = (RECORDS - RECORDS_OF_SETUP) // RECORDS_OF_A_HAND_OVER
+"""What the session's own key has room for."""
+
+
+class Schedule(StrEnum):
+    """The two designs whose claims are proved."""
+
+    ENGINE_PER_HOLDER = "engine-per-holder"
+    SEALED_UNDER_MASTER = "sealed-under-master"
+
+
+class Target(StrEnum):
+    """What keeps a session's keys within bounds."""
+
+    DRIVER = "each key"
+    SESSION = "a session's keys together"
+    JOB = "all keys of the job together"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDemand:
+    """What is to be trained on.
+
+    Attributes:
+        dataset: all data of all holders.
+        buffer: what the GPU takes on one visit.
+        holders: among how many the dataset is spread evenly.
+        model: the size of the model.
+        exponent: the advantage that an attacker may have, 2^-exponent.
+
+    Raises:
+        QuantityError: there is nothing to protect, or no engine for so many holders.
+        KeyMaterialError: the driver has no limit for that advantage.
+    """
+
+    dataset: Size
+    buffer: Size
+    holders: int
+    model: Size
+    exponent: int
+
+    def __post_init__(self) -> None:
+        for name, size in (("dataset", self.dataset), ("buffer", self.buffer), ("model", self.model)):
+            if size.octets == 0:
+                raise QuantityError(f"the {name} is empty")
+        if not 1 <= self.holders <= HOLDERS:
+            raise QuantityError(f"expected 1 to {HOLDERS} holders, which have an engine each, not {self.holders}")
+        for name, units in (("buffer", self.visit), ("model", self.carried_model + FULL)):
+            if units > self.limits.upper:
+                raise QuantityError(f"a {name} of {units:,} work units, and a key protects {self.limits.upper:,}")
+
+    @property
+    def limits(self) -> UsageLimits:
+        """The driver's limits of one key."""
+        return UsageLimits.for_advantage(self.exponent)
+
+    @property
+    def visit(self) -> int:
+        """Work units of one buffer."""
+        return _units(self.buffer)
+
+    @property
+    def carried_model(self) -> int:
+        """Work units of the model, one way."""
+        return _units(self.model)
+
+    @property
+    def bytes_under_one_key(self) -> int:
+        """What one key protects up to the driver's limit, in messages of 1 MiB."""
+        return self.limits.upper // FULL * CHUNK_BYTES
+
+    @property
+    def hand_overs(self) -> int:
+        """Visits that the dataset takes: each holder's share, buffer by buffer."""
+        share = -(-self.dataset.octets // self.holders)
+        return self.holders * -(-share // self.buffer.octets)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a session carries.
+
+    Attributes:
+        hand_overs: how many before the session is renewed.
+        sessions: how many sessions the whole dataset takes.
+        ended_by: what is used up first.
+        most: work units under the key that protects most.
+        session: what an attacker gains against a session's keys together.
+        job: what an attacker gains against the keys of all sessions together.
+    """
+
+    schedule: Schedule
+    target: Target
+    hand_overs: int
+    sessions: int
+    ended_by: str
+    most: int
+    session: Fraction
+    job: Fraction
+
+
+def capacity(demand: KeyDemand, schedule: Schedule, target: Target) -> Capacity | None:
+    """Return what a session carries, or nothing if not even one hand-over stays within the target."""
+    ends = room(demand, schedule) | {"the dataset": demand.hand_overs}
+    first = min(ends, key=ends.__getitem__)
+    allowed = _allowed(demand, schedule, target)
+    fits = next(filter(allowed, range(ends[first], 0, -1)), 0)
+    if not fits:
+        return None
+    ended_by = first if fits == ends[first] else f"2^-{demand.exponent}"
+    sessions = -(-demand.hand_overs // fits)
+    load, job = session_load(demand, schedule, fits), job_load(demand, schedule, fits)
+    return Capacity(schedule, target, fits, sessions, ended_by, load.most, load.integrity, job.integrity)
+
+
+def own_key_load() -> Load:
+    """Return what the session's own two keys protect at most: orders one way, reports the other."""
+    return Load(2 * RECORDS * RECORD, 2, RECORD, RECORDS * RECORD)
+
+
+def session_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
+    """Return what the keys of one session protect, its own included."""
+    data, home = _data_key(demand, schedule, hand_overs), _home_key(demand, schedule, hand_overs)
+    epochs = demand.holders + 1 if schedule is Schedule.ENGINE_PER_HOLDER else 2 * hand_overs + 1
+    records = RECORDS_OF_SETUP + hand_overs * RECORDS_OF_A_HAND_OVER
+    blocks = hand_overs * (demand.visit + 2 * FULL) + 2 * demand.carried_model + 2 * records * RECORD
+    return Load(blocks, 2 * (epochs + 1), LONGEST, max(data, home, records * RECORD))
+
+
+def job_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
+    """Return what the keys of all sessions protect, if each has so many hand-overs."""
+    sessions = -(-demand.hand_overs // hand_overs)
+    one = session_load(demand, schedule, hand_overs)
+    return Load(one.blocks * sessions, one.attempts * sessions, LONGEST, one.most)
+
+
+def _allowed(demand: KeyDemand, schedule: Schedule, target: Target) -> Callable[[int], bool]:
+    """Return whether so many hand-overs a session keep all keys that the target names within the advantage."""
+    bound = Fraction(1, 2**demand.exponent)
+    match target:
+        case Target.DRIVER:
+            return lambda count: True
+        case Target.SESSION:
+            return lambda count: session_load(demand, schedule, count).integrity <= bound
+        case Target.JOB:
+            return lambda count: job_load(demand, schedule, count).integrity <= bound
+
+
+def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
+    """Return how many hand-overs each kind of key has room for; a key that is due gets no other."""
+    limits = demand.limits
+    own = {"the session's key": HAND_OVERS_OF_A_SESSION}
+    if schedule is Schedule.SEALED_UNDER_MASTER:
+        return own
+    of_a_holder = min(-(-limits.lower // demand.visit), limits.upper // demand.visit)
+    at_home = (limits.lower - demand.carried_model) // FULL
+    return {"holders' keys": demand.holders * of_a_holder, "the orchestrator's key": at_home} | own
+
+
+def _data_key(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> int:
+    """Return what a holder's key protects: one visit, or all that fall to its engine."""
+    if schedule is Schedule.SEALED_UNDER_MASTER:
+        return demand.visit
+    return demand.visit * -(-hand_overs // demand.holders)
+
+
+def _home_key(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> int:
+    """Return what the orchestrator's key protects: the model, and a message for the return or for all of them."""
+    returns = 1 if schedule is Schedule.SEALED_UNDER_MASTER else hand_overs
+    return demand.carried_model + returns * FULL
+
+
+def _units(size: Size) -> int:
+    whole, rest = divmod(size.octets, CHUNK_BYTES)
+    return whole * FULL + (Budget.of([rest]).units if rest else 0)

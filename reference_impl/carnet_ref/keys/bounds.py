@@ -1,0 +1,107 @@
+"""What attackers gain against AES-256-GCM, under one key and under many: upper bounds, as exact fractions.
+
+A *block* is 16 bytes. Bounds on one key say nothing about a session that has several: its keys are attacked together,
+and the draft says that the bounds of one key must not be used then.
+
+Left out, as in the draft, are terms that are negligible for keys of 256 bits: whoever computes AES 2^80 times gains
+less than 2^-160 by that. AES itself is taken to be ideal.
+
+Source: draft-irtf-cfrg-aead-limits-11, sections 6.2 (one key: Iwata, Ohashi and Minematsu, CRYPTO 2012) and 7.1 (many
+keys: Hoang, Tessaro and Thiruvengadam, CCS 2018, Theorem 4.3, whose IVs are XORed with a secret mask); revision 03 of
+the draft, section 6.1, for masks that are not random (Theorem 3.1): half a block more. NVIDIA
+open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetKeyRotationThreshold), for the driver's limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final
+
+from carnet_ref.crypto.primitives import KeyMaterialError
+
+DRIVER_UNITS: Final[Mapping[int, int]] = MappingProxyType(
+    dict(
+        enumerate(
+            (
+                *(777_472_127_993, 549_755_813_887, 388_736_063_996, 274_877_906_943),
+                *(194_368_031_997, 137_438_953_471, 97_184_015_998, 68_719_476_735),
+                *(48_592_007_999, 34_359_738_367, 24_296_003_999, 17_179_869_183),
+                *(12_148_001_999, 8_589_934_591, 6_074_000_999, 4_294_967_295),
+            ),
+            start=50,
+        )
+    )
+)
+"""The driver's limits of one key, by the exponent of the advantage: one limit for each of 2^-50 to 2^-65."""
+SMALL_PRINT: Final = Fraction(195, 2)
+"""Blocks that every key is charged on top of its own: 97 for a key of 256 bits, and a half without random masks."""
+
+
+def one_key_confidentiality(blocks: int, messages: int) -> Fraction:
+    """Return how well anybody tells ``messages`` of so many ``blocks`` in all from random bytes."""
+    return Fraction((blocks + messages + 1) ** 2, 2**129)
+
+
+def one_key_integrity(attempts: int, longest: int) -> Fraction:
+    """Return how likely one of so many forged messages of at most ``longest`` blocks is accepted."""
+    return Fraction(2 * attempts * (longest + 1), 2**128)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What many keys protect together.
+
+    Attributes:
+        blocks: how many are protected, under all keys.
+        attempts: how many forged messages are tried, under all keys.
+        longest: blocks of the longest message.
+        most: blocks that any one key protects.
+    """
+
+    blocks: int
+    attempts: int
+    longest: int
+    most: int
+
+    @property
+    def confidentiality(self) -> Fraction:
+        """How well anybody tells all of it from random bytes."""
+        return self._joint(self.blocks)
+
+    @property
+    def integrity(self) -> Fraction:
+        """How likely a forged message is accepted, or anything else about the encryption is broken.
+
+        No bound on forgery alone is known for many keys; this one covers both.
+        """
+        return self._joint(self.blocks + self.attempts * self.longest)
+
+    def _joint(self, blocks: int) -> Fraction:
+        return blocks * (self.most + SMALL_PRINT) / 2**127
+
+
+def one_key_units(exponent: int) -> int:
+    """Return the most work units (blocks and messages) whose `one_key_confidentiality` is at most 2^-exponent."""
+    return math.isqrt(2 ** (129 - exponent)) - 1
+
+
+def driver_units(exponent: int) -> int:
+    """Return the work units that the driver allows one key for an advantage of 2^-exponent.
+
+    Raises:
+        KeyMaterialError: the driver has no limit for it.
+    """
+    units = DRIVER_UNITS.get(exponent)
+    if units is None:
+        known = f"{min(DRIVER_UNITS)} to {max(DRIVER_UNITS)}"
+        raise KeyMaterialError("attacker advantage", f"2^-{exponent}; the driver knows exponents from {known}")
+    return units
+
+
+def log2(bound: Fraction) -> float:
+    """Return the exponent of a bound, as -60.0 for 2^-60."""
+    return math.log2(bound.numerator) - math.log2(bound.denominator)
