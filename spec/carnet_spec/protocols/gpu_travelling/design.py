@@ -128,7 +128,12 @@ VARIANTS = {
         Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
         Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
         Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
-        Variant("engine-per-holder-timed", "the same, with clock, leases and limits of keys", over=MAIN[0]),
+        Variant(
+            "engine-per-holder-timed",
+            "the same, with clock, leases and limits of keys",
+            label="needs firmware",
+            over=MAIN[0],
+        ),
         Variant(
             "sealed-under-master-timed",
             "the same, with clock, leases and limits of keys",
@@ -142,10 +147,15 @@ _SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet"}
 """Key schedules of the variants that do not build on ``sealed-under-master``."""
 
 
+def schedule_of(variant: str) -> str:
+    """Return the name of the key schedule that a variant builds on."""
+    return _SCHEDULE_OF.get(variant, "sealed-under-master")
+
+
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
     base = VARIANTS[variant].over if variant in VARIANTS else ""
-    schedule = SCHEDULES[_SCHEDULE_OF.get(base or variant, "sealed-under-master")]()
+    schedule = SCHEDULES[schedule_of(base or variant)]()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
         add_time(draft, schedule, USUAL.all)
