@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from carnet_spec.language import Family, Service
 
-from .markdown import Lines, code, prose, table
+from .markdown import Lines, code, label, prose, table
 
 
 def services(family: Family) -> Lines:
@@ -14,7 +14,7 @@ def services(family: Family) -> Lines:
     if not family.services:
         return
     kinds = list(dict.fromkeys(service.available for service in family.services))
-    yield from ("## Services that variants need", "")
+    yield from (f"({label(family.id, 'services')})=", "## Services that variants need", "")
     yield from table(["service", "what it does", "in the public driver", "where"], map(_service, family.services))
     yield from ("What each variant needs of them, by what the public driver has:", "")
     yield from table(["variant", "label", *kinds], _variants(family, kinds))
