@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from carnet_spec.language import Draft, Formula, any_of, forall, implies
+from carnet_spec.language import Draft, Formula, forall, implies, used
+from carnet_spec.protocols.gpu_travelling.agreements import agreement_claims, authenticity_claims, model_claims
+from carnet_spec.protocols.gpu_travelling.history import sealed_again, sent_in
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.scopes import USUAL, Scope
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    Address,
     Agent,
-    Custody,
     Data,
     Gpu,
     Key,
@@ -19,101 +18,50 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Session,
     Slot,
     Version,
-    accepted,
-    accepted_twice,
-    aims,
     attested,
     attested_live,
-    before,
-    buffer,
-    chained,
     confidential,
     context,
     corrupt,
-    count,
-    custody,
     data_owner,
     dataset,
-    derives,
     ends_at,
     enrolled,
     exposed,
-    finished,
-    gave_back,
+    forges_d2h,
+    forges_h2d,
     genuine,
-    granted,
-    granted_at,
     honest_data,
     in_session,
     issued,
-    job_manifest,
-    kept,
     key_session,
     knows_d2h,
     knows_h2d,
-    latest,
     learned,
-    ledger,
-    lent_key,
     live_d2h,
     live_h2d,
-    lost,
-    made_by,
-    measured,
     occupied,
     off_chain,
+    orchestrated,
     orchestrator,
     ordered,
     owner,
     past_keys_leak,
     phase,
-    placed,
     planted,
-    precedes,
     protected,
     repeated,
     replayed,
     replied,
     resident,
     sealed,
-    session,
     stray,
     streamed,
-    supplied,
-    taken,
-    taken_back,
     the_model,
-    trained_on,
     uploaded,
-    within,
 )
 
-ALL = ("outsider", "holder", "hypervisor", "collusion")
-EVERYWHERE = (*ALL, "past-keys")
 _ANALYSIS = "deck, Security Analysis"
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Under which threat models the claims are made, and where they are expected to fall."""
-
-    all: tuple[str, ...] = ALL
-    everywhere: tuple[str, ...] = EVERYWHERE
-    past: tuple[str, ...] = ("past-keys",)
-    past_falls: tuple[str, ...] = ()
-    falls: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ALL
-    keys_fall: tuple[str, ...] = ()
-    model: tuple[str, ...] = ("outsider", "hypervisor")
-    model_falls: tuple[str, ...] = ("holder", "collusion")
-
-
-USUAL = Scope()
-CONFINED = Scope(model=("outsider", "hypervisor", "holder"), model_falls=("collusion",))
-LEAKING = Scope(everywhere=ALL, past=(), past_falls=("past-keys",))
-"""An engine's key opens every later epoch of the engine: nothing is claimed once it leaked."""
-RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("recording",), (), ())
-"""What an inner key is for: the adversary records everything, and does nothing else."""
 
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
@@ -125,9 +73,9 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
         _model_secrecy(draft, made)
     _freshness(draft, schedule, made)
     _memory(draft, made)
-    _agreement(draft, made)
-    _models(draft, made)
-    _authenticity(draft, made)
+    agreement_claims(draft, made)
+    model_claims(draft, made)
+    authenticity_claims(draft, made)
 
 
 def _secrecy(draft: Draft, made: Scope) -> None:
@@ -154,7 +102,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
     def key_isolation() -> Formula:
         known = forall(
             lambda x, k: implies(
-                issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & ~corrupt(owner(k)) & ~past_keys_leak,
+                job_key(k) & (has_key(x, k) | forges_h2d(x, k) | forges_d2h(x, k)) & ~past_keys_leak,
                 (x == orchestrator) | (x == owner(k)),
             ),
             Agent,
@@ -162,13 +110,23 @@ def _secrecy(draft: Draft, made: Scope) -> None:
         )
         opens = forall(
             lambda k, g: implies(
-                issued(k) & (live_h2d(g, k) | live_d2h(g, k)),
+                live_h2d(g, k) | live_d2h(g, k),
                 g == ends_at(key_session(k)),
             ),
             Key,
             Gpu,
         )
         return known & opens
+
+
+def has_key(agent: Agent, key: Key) -> Formula:
+    """Whether the agent knows either half of the key."""
+    return knows_h2d(agent, key) | knows_d2h(agent, key)
+
+
+def job_key(key: Key) -> Formula:
+    """Whether an honest owner's key is of a session that the orchestrator opened with a genuine, protected GPU."""
+    return used(key) & orchestrated(key_session(key)) & protected(key_session(key)) & ~corrupt(owner(key))
 
 
 def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
@@ -183,7 +141,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     def forward_isolation() -> Formula:
         keys_kept = forall(
             lambda x, k: implies(
-                issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.secret(k),
+                issued(k) & has_key(x, k) & schedule.secret(k),
                 (x == orchestrator) | (x == owner(k)),
             ),
             Agent,
@@ -218,7 +176,8 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-IV-UNIQUE"),
         requirement="CLAIM-IV-UNIQUE",
         source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
-        under=made.everywhere,
+        under=made.under("iv-unique", made.everywhere),
+        fails_under=made.fails_under("iv-unique"),
     )
     def iv_unique() -> Formula:
         chunks = forall(
@@ -246,14 +205,16 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         reports = forall(
             lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        return chunks & both & uploads & home & orders & reports
+        once = forall(lambda k, v: ~sealed_again(k, v), Key, Slot)
+        return chunks & both & uploads & once & home & orders & reports
 
     @draft.claim(
         name="no-replay",
         sentence=sentence("CLAIM-NO-REPLAY"),
         requirement="CLAIM-NO-REPLAY",
         source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV",
-        under=made.everywhere,
+        under=made.under("no-replay", made.everywhere),
+        fails_under=made.fails_under("no-replay"),
     )
     def no_replay() -> Formula:
         return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
@@ -265,7 +226,8 @@ def _memory(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-CLEAN-HANDOFF"),
         requirement="CLAIM-CLEAN-HANDOFF",
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
-        under=made.everywhere,
+        under=made.under("clean-handoff", made.everywhere),
+        fails_under=made.fails_under("clean-handoff"),
     )
     def clean_handoff(g: Gpu, m: Data, k: Key) -> Formula:
         leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
@@ -277,7 +239,8 @@ def _memory(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-NO-IMPLANT"),
         requirement="CLAIM-NO-IMPLANT",
         source=f"{_ANALYSIS}: code is reuploaded each time",
-        under=made.everywhere,
+        under=made.under("no-implant", made.everywhere),
+        fails_under=made.fails_under("no-implant"),
     )
     def no_implant(g: Gpu, m: Data) -> Formula:
         return implies(resident(g, m) & honest_data(m), ~planted(g) & ~context(g))
@@ -287,7 +250,8 @@ def _memory(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-TRAINS-VERIFIED"),
         requirement="CLAIM-TRAINS-VERIFIED",
         source="deck, System Architecture: verification of the integrity of code and model",
-        under=made.everywhere,
+        under=made.under("trains-verified", made.everywhere),
+        fails_under=made.fails_under("trains-verified"),
     )
     def trains_verified(g: Gpu, n: Version) -> Formula:
         running = implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g))
@@ -298,7 +262,8 @@ def _memory(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-GPU-GENUINE"),
         requirement="CLAIM-GPU-GENUINE",
         source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
-        under=made.everywhere,
+        under=made.under("gpu-genuine", made.everywhere),
+        fails_under=made.fails_under("gpu-genuine"),
     )
     def gpu_genuine() -> Formula:
         sent = forall(
@@ -308,136 +273,19 @@ def _memory(draft: Draft, made: Scope) -> None:
             ),
             *(Agent, Key, Slot, Data),
         )
+        opened = forall(
+            lambda a, k, v, m, g: implies(
+                sealed(a, k, v, m) & honest_data(m) & (live_h2d(g, k) | live_d2h(g, k)), g == ends_at(key_session(k))
+            ),
+            *(Agent, Key, Slot, Data, Gpu),
+        )
         kept = forall(
+            lambda g, m: implies(resident(g, m) & honest_data(m), genuine(g) & confidential(g) & occupied(g)), Gpu, Data
+        )
+        there = forall(
             lambda g, m, s: implies(
-                resident(g, m) & honest_data(m),
-                genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s)),
+                resident(g, m) & honest_data(m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
             ),
             *(Gpu, Data, Session),
         )
-        return sent & kept
-
-
-def _agreement(draft: Draft, made: Scope) -> None:
-    @draft.claim(
-        name="data-agreement",
-        sentence=sentence("CLAIM-DATA-AGREEMENT"),
-        requirement="CLAIM-DATA-AGREEMENT",
-        source="Carnet (dropped tail, replay, injection)",
-        under=made.everywhere,
-    )
-    def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
-        begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
-        whose = owner(lent_key)
-        sent = sealed(whose, lent_key, v, m)
-        placed_as_sent = implies(sent, placed(g, v, m)) & implies(placed(g, v, m), sent)
-        nothing_else = implies(buffer(g, m), supplied(whose, lent_key, m))
-        both_there = placed(g, u, n) & placed(g, v, m) & precedes(n, m)
-        return implies(begun, placed_as_sent & nothing_else & implies(both_there, before(u, v)))
-
-    @draft.claim(
-        name="handoff-agreement",
-        sentence=sentence("CLAIM-HANDOFF-AGREEMENT"),
-        requirement="CLAIM-HANDOFF-AGREEMENT",
-        source="deck, System Architecture; Lowe's injective agreement",
-        under=made.everywhere,
-    )
-    def handoff_agreement() -> Formula:
-        grants = forall(
-            lambda a, p, k, v: implies(
-                accepted(a, p, k, v) & ~corrupt(a), granted(a, k, v) & (owner(k) == a) & ~accepted_twice(a, k)
-            ),
-            *(Agent, Agent, Key, Slot),
-        )
-        places = forall(
-            lambda a, k, b: implies(aims(a, k, b) & ~corrupt(a), granted_at(a, k, b)), *(Agent, Key, Address)
-        )
-        addressees = forall(
-            lambda a, b, k, v, w: implies(granted(a, k, v) & granted(b, k, w), (a == b) & (v == w)),
-            *(Agent, Agent, Key, Slot, Slot),
-        )
-        home = custody == Custody.RETURNED
-        returns = implies(
-            home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
-            gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
-        )
-        return grants & places & addressees & returns & implies(phase == Phase.TRAINING, home)
-
-    @draft.claim(
-        name="single-custody",
-        sentence=sentence("CLAIM-SINGLE-CUSTODY"),
-        requirement="CLAIM-SINGLE-CUSTODY",
-        source="deck, Enabler: sharing the key is sharing the GPU",
-        under=made.everywhere,
-    )
-    def single_custody() -> Formula:
-        one = forall(
-            lambda g, j, k: implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k),
-            *(Gpu, Key, Key),
-        )
-        made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
-        exclusive = forall(lambda k, v, a, w: ~(uploaded(k, v) & granted(a, k, w)), *(Key, Slot, Agent, Slot))
-        owned = forall(
-            lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
-        )
-        return one & made & exclusive & owned
-
-
-def _models(draft: Draft, made: Scope) -> None:
-    @draft.claim(
-        name="model-integrity",
-        sentence=sentence("CLAIM-MODEL-INTEGRITY"),
-        requirement="CLAIM-MODEL-INTEGRITY",
-        source="deck, System Architecture: verification of the integrity of code and model",
-        under=made.everywhere,
-    )
-    def model_integrity() -> Formula:
-        return chained(latest) & chained(kept)
-
-    @draft.claim(
-        name="provenance",
-        sentence=sentence("CLAIM-PROVENANCE"),
-        requirement="CLAIM-PROVENANCE",
-        source="VerifiableFL (arXiv 2412.10537): proofs that link inputs and outputs of training",
-        under=made.everywhere,
-    )
-    def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
-        whose = owner(k)
-        made_of = implies(trained_on(n, m), supplied(whose, k, m)) & implies(sealed(whose, k, v, m), trained_on(n, m))
-        return implies(ledger(n, p, k), derives(n, p) & implies(~corrupt(whose), made_of))
-
-    @draft.claim(
-        name="participation",
-        sentence=sentence("CLAIM-PARTICIPATION"),
-        requirement="CLAIM-PARTICIPATION",
-        source="Carnet (a rolled-back model, a skipped holder)",
-        under=made.everywhere,
-    )
-    def participation(k: Key, v: Slot, m: Data) -> Formula:
-        home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
-        later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
-        under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
-        accounted = taken_back(k) & ~lost(k) & ~under_way & ~corrupt(owner(k))
-        return implies(accounted & sealed(owner(k), k, v, m), within(latest, m))
-
-
-def _authenticity(draft: Draft, made: Scope) -> None:
-    @draft.claim(
-        name="orchestrator-genuine",
-        sentence=sentence("CLAIM-ORCHESTRATOR-GENUINE"),
-        requirement="CLAIM-ORCHESTRATOR-GENUINE",
-        source="deck, Threat Model: a holder trusts the orchestrator",
-        under=made.everywhere,
-    )
-    def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
-        return implies(accepted(a, p, k, v) & ~corrupt(a), measured(p) & job_manifest(p) & (p == orchestrator))
-
-    @draft.claim(
-        name="no-silent-reset",
-        sentence=sentence("CLAIM-NO-SILENT-RESET"),
-        requirement="CLAIM-NO-SILENT-RESET",
-        source="Carnet (attest, reset, re-attach)",
-        under=made.everywhere,
-    )
-    def no_silent_reset() -> Formula:
-        return implies((phase != Phase.SETUP) & (phase != Phase.OPENED), attested(session))
+        return sent & opened & kept & there

@@ -6,7 +6,7 @@ from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
-from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECORDING, USUAL, state_claims
+from carnet_spec.protocols.gpu_travelling.claims import state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
@@ -14,6 +14,7 @@ from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
+from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, LEAKING, RECORDING, USUAL
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time

@@ -6,8 +6,9 @@ used, so that neither side uses one twice.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Step, forall, implies
+from carnet_spec.language import Draft, Formula, Step, forall, implies
 from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.history import lent_last, sent_in
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -112,6 +113,8 @@ def _grant(draft: Draft) -> None:
         step.insert(offer(orchestrator, p, link_h2d, v))
         step.insert(addressed(orchestrator, p, link_h2d, b))
         step.set(lent_key, link_h2d)
+        step.remove(lent_last(session, step.each(Key)), name="lent before")
+        step.insert(lent_last(session, link_h2d), name="lent now")
         step.remove(mux_request(step.each(Agent)), name="withdraw route")
         step.insert(mux_request(p), name="ask for route")
         step.set(phase, Phase.AWAY)
@@ -199,6 +202,7 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.insert(spent(a, k, v))
         step.insert(supplied(a, k, m))
         step.insert(sealed(a, k, v, m))
+        step.insert(sent_in(key_session(k), m))
         schedule.carries(step, k, m)
 
     @draft.action(
@@ -223,8 +227,14 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.insert(replayed(k, v), when=taken_slot(k, v))
         step.insert(taken_slot(k, v))
         step.insert(taken(k, v, m))
-        in_epoch = (lent_key == k) & ((phase == Phase.AWAY) | (phase == Phase.BACK) | (phase == Phase.ROTATING_IN))
-        step.insert(stray(k), when=issued(k) & (key_session(k) == session) & ~in_epoch)
+        step.insert(stray(k), when=issued(k) & ~_in_epoch(k))
+
+
+def _in_epoch(key: Key) -> Formula:
+    """Whether the key's epoch lasts; a session that the orchestrator gave up stays in the epoch granted last in it."""
+    lent = (lent_key == key) & ((phase == Phase.AWAY) | (phase == Phase.BACK) | (phase == Phase.ROTATING_IN))
+    given_up = (key_session(key) != session) & lent_last(key_session(key), key)
+    return (key_session(key) == session) & lent | given_up
 
 
 def _give_back(draft: Draft) -> None:

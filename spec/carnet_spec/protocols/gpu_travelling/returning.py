@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
 from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.history import sealed_again
 from carnet_spec.protocols.gpu_travelling.orders import carry_out, seal, send
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     GPU,
@@ -160,6 +161,7 @@ def _upload(draft: Draft) -> None:
         """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
         step.require("phase", phase == Phase.FENCED)
         seal(step, v)
+        step.insert(sealed_again(link_h2d, v), when=uploaded(link_h2d, v))
         step.insert(uploaded(link_h2d, v))
         step.insert(model_uploaded(link_h2d, v), when=custody == Custody.NONE)
         step.set(upload_version(link_h2d), latest)
@@ -214,6 +216,7 @@ def _read_back(draft: Draft) -> None:
         step.insert(acknowledged(k, Order.CODE_GOOD), when=~planted(g), name="code digest")
         step.insert(digested(k, memory_version(g)), when=holds_model(g))
         step.insert(counted(k, c, n))
+        step.insert(done(k, Order.READ_BACK))
         step.insert(done(k, Order.CODE_GOOD), when=~planted(g), name="code was good")
         home = step.each(Key)
         step.insert(model_sent(home), when=live_d2h(g, home), unless="session-acknowledgements")

@@ -28,6 +28,7 @@ from carnet_spec.language import (
     implies,
     relation,
     rigid_relation,
+    used,
     variable,
 )
 from carnet_spec.protocols.gpu_travelling.counters import next_free
@@ -42,15 +43,19 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     Slot,
+    Version,
     before,
     custody,
     first,
+    ledger,
     lent_key,
     link_h2d,
+    pending,
     phase,
     sealed,
     session,
     streamed,
+    taken_back,
     uploaded,
 )
 
@@ -71,8 +76,8 @@ lease_end = variable("lease_end", Instant, of=ORCHESTRATOR, says="when the lease
 
 good_until = function("good_until", Session, to=Instant, kind=Kind.GHOST, says="when the session's evidence is too old")
 leased_until = function("leased_until", Key, to=Instant, kind=Kind.GHOST, says="when the lease of the epoch is over")
-stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence opened a hand-over when it was too old")
-kept_late = relation("kept_late", Key, kind=Kind.GHOST, says="something was accepted under it after its lease")
+stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence was used when it was too old")
+returned_at = function("returned_at", Key, to=Instant, kind=Kind.GHOST, says="when the epoch's return was accepted")
 
 counted_out = relation("counted_out", Key, Slot, kind=Kind.GHOST, says="the message to the GPU was counted")
 counted_home = relation("counted_home", Key, Slot, kind=Kind.GHOST, says="the GPU's message home was counted")
@@ -162,16 +167,29 @@ def _age(draft: Draft) -> None:
 
 def _lease(draft: Draft) -> None:
     @draft.superpose(
+        "rotate_out",
+        says="It is {now}.",
+        source="RFC 9334 section 10",
+        enforces="REQ-SETUP-13",
+    )
+    def _(step: Step, now: Instant) -> None:
+        """A hand-over begins with the order to rotate: the GPU does not leave on evidence that is too old."""
+        _read(step, now)
+        step.require("age at the order", ~earlier(evidence_end, now), defence=AGE)
+        step.insert(stale_use(session), when=earlier(good_until(session), now))
+
+    @draft.superpose(
         "grant",
         says="It is {now}; the lease ends at {end}.",
         source="RFC 9334 section 10; Carnet (a holder that keeps the GPU)",
         enforces=("REQ-SETUP-13", "REQ-RETURN-04"),
     )
     def _(step: Step, now: Instant, end: Instant) -> None:
-        """This is where evidence is used, however fresh it was when it was appraised."""
+        """This is where evidence is used, however fresh it was before; it has to last for as long as the lease."""
         _read(step, now)
         step.require("age at use", ~earlier(evidence_end, now), defence=AGE)
         step.require("a lease to come", ~earlier(end, now))
+        step.require("a lease within it", ~earlier(evidence_end, end), defence=AGE)
         step.set(lease_end, end)
         step.set(leased_until(link_h2d), end)
         step.insert(stale_use(session), when=earlier(good_until(session), now))
@@ -181,7 +199,7 @@ def _lease(draft: Draft) -> None:
         """A return that comes late is no return, however long it was on its way."""
         _read(step, now)
         step.require("within the lease", ~earlier(lease_end, now), defence=LEASE)
-        step.insert(kept_late(lent_key), when=earlier(leased_until(lent_key), now))
+        step.set(returned_at(lent_key), now)
 
     @draft.superpose("evict", says="It is {now}.", enforces="REQ-RETURN-04")
     def _(step: Step, now: Instant) -> None:
@@ -238,7 +256,9 @@ def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
         under=under,
     )
     def fresh_attestation(s: Session) -> Formula:
-        return ~stale_use(s)
+        away = (phase == Phase.AWAY) & (s == session)
+        lasts = ~earlier(good_until(s), clock) & ~earlier(good_until(s), leased_until(lent_key))
+        return ~stale_use(s) & implies(away, lasts)
 
     @draft.claim(
         name="bounded-custody",
@@ -249,7 +269,9 @@ def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
     )
     def bounded_custody() -> Formula:
         begun = implies(phase == Phase.AWAY, ~earlier(leased_until(lent_key), clock))
-        return begun & forall(lambda k: ~kept_late(k), Key)
+        in_time = forall(lambda k: implies(taken_back(k), ~earlier(leased_until(k), returned_at(k))), Key)
+        trained_on = forall(lambda n, p, k: implies(ledger(n, p, k), taken_back(k)), Version, Version, Key)
+        return begun & in_time & trained_on & implies(phase == Phase.TRAINING, taken_back(lent_key))
 
 
 def _lemmas(draft: Draft, schedule: Schedule) -> None:
@@ -265,8 +287,29 @@ def _lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def leases_end_as_they_should() -> Formula:
-        """While the GPU is away, the orchestrator knows when the lease is over."""
-        return implies(phase == Phase.AWAY, lease_end == leased_until(lent_key))
+        """While the GPU is away, the orchestrator knows when the lease is over, and the evidence lasts until then."""
+        return implies(phase == Phase.AWAY, (lease_end == leased_until(lent_key)) & ~earlier(evidence_end, lease_end))
+
+    @draft.lemma
+    def leased_keys_are_new(k: Key) -> Formula:
+        """No key is granted whose epoch came back already."""
+        drawn = implies(phase != Phase.SETUP, used(link_h2d) & used(lent_key))
+        rotating = (phase == Phase.ROTATING_OUT) | (phase == Phase.ROTATING_IN)
+        new = implies(phase == Phase.ROTATING_OUT, ~taken_back(pending))
+        granting = implies(phase == Phase.GRANTING, ~taken_back(link_h2d))
+        away = implies(phase == Phase.AWAY, ~taken_back(lent_key))
+        return implies(taken_back(k), used(k)) & drawn & implies(rotating, used(pending)) & new & granting & away
+
+    @draft.lemma
+    def returned_keys_were_taken_back() -> Formula:
+        """As long as custody counts as returned, the lent key was taken back."""
+        home = (phase != Phase.SETUP) & (phase != Phase.AWAY)
+        return implies(home & (custody == Custody.RETURNED), taken_back(lent_key))
+
+    @draft.lemma
+    def training_is_of_returns() -> Formula:
+        """Training, and what comes of it, is of what was returned."""
+        return implies(phase == Phase.TRAINING, custody == Custody.RETURNED)
 
 
 def _goals(draft: Draft, schedule: Schedule) -> None:

@@ -16,6 +16,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     answered,
     attested_live,
     before,
+    counted,
     digested,
     done,
     heard,
@@ -27,8 +28,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     pending,
     phase,
     protected,
+    sent_as,
     session,
     stale,
+    trained_to,
 )
 
 
@@ -39,8 +42,16 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def acknowledgements_are_true(k: Key, o: Order) -> Formula:
         """A report inside a protected session was made by the firmware, after the deed."""
         return implies(acknowledged(k, o), used(k) & answered(key_session(k))) & implies(
-            acknowledged(k, o) & guarded(k), done(k, o) | (o == Order.READ_BACK)
+            acknowledged(k, o) & guarded(k), done(k, o)
         )
+
+    @draft.lemma
+    def reports_are_of_deeds(k: Key, n: Version, c: Key, v: Slot) -> Formula:
+        """So were the digests and counters in it."""
+        read = implies((digested(k, n) | counted(k, c, v)) & guarded(k), done(k, Order.READ_BACK))
+        late = implies(counted(k, c, v), used(k) & answered(key_session(k)))
+        trained = implies(trained_to(k, n) & guarded(k), done(k, Order.TRAIN))
+        return late & read & trained & implies(sent_as(k, n) & guarded(k), done(k, Order.SAVE))
 
     @draft.lemma
     def deeds(g: Gpu, k: Key, o: Order) -> Formula:

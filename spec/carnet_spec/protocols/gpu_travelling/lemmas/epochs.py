@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.gpu_travelling.history import lent_last
 from carnet_spec.protocols.gpu_travelling.lemmas.words import HOME, OUT, active, during
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
     Data,
     Gpu,
     Key,
     Phase,
     Session,
+    Slot,
     answered,
     attested_live,
     context,
     corrupt,
+    granted,
     in_session,
     issued,
     key_session,
@@ -144,6 +148,18 @@ def _live_key(draft: Draft, schedule: Schedule) -> None:
             attested_live(g) & during(Phase.GRANTING, Phase.AWAY, Phase.BACK),
             live_h2d(g, link_h2d) | corrupt(owner(link_h2d)),
         )
+
+    @draft.lemma
+    def granted_keys_were_taken(g: Gpu, a: Agent, k: Key, v: Slot) -> Formula:
+        """A key is granted once the GPU took it."""
+        here = in_session(g, key_session(k)) & granted(a, k, v)
+        return implies(here & schedule.calm(key_session(k)), stale(g, k))
+
+    @draft.lemma
+    def live_epoch_was_lent_last(g: Gpu, a: Agent, k: Key, v: Slot) -> Formula:
+        """A holder's key that is live was granted last in its session, even if the orchestrator gave the session up."""
+        here = live_h2d(g, k) & granted(a, k, v)
+        return implies(here & schedule.calm(key_session(k)), lent_last(key_session(k), k))
 
     @draft.lemma
     def pending_taken_is_live(g: Gpu) -> Formula:

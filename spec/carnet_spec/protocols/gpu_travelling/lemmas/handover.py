@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.gpu_travelling.history import sent_in
 from carnet_spec.protocols.gpu_travelling.lemmas.words import during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -129,6 +130,11 @@ def grant_lemmas(draft: Draft) -> None:
             & (data_owner(m) == a)
             & dataset(m),
         )
+
+    @draft.lemma
+    def sent_in_its_session(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        """What was sealed under a key was sent in the key's session."""
+        return implies(sealed(a, k, v, m), sent_in(key_session(k), m))
 
     @draft.lemma
     def spenders(a: Agent, k: Key, u: Slot, v: Slot) -> Formula:
