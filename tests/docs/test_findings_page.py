@@ -27,7 +27,7 @@ def sections() -> Iterator[tuple[str, str]]:
             yield heading.splitlines()[0], text
 
 
-def cited(text: str) -> list[str]:
+def cited(text: str) -> list[tuple[str, str]]:
     return re.findall(r"\*\*Found by\*\* \*(finding-[\w-]+)\*: `([^`]+)`", text)
 
 
