@@ -91,7 +91,7 @@ def _clock(limit: str, power_on: str) -> dict[str, dict[Row, str]]:
 def judged_under(actions: Collection[str]) -> str:
     """Return the threat model that a recorded run with these actions is judged under.
 
-    Nobody but a corrupt platform resets a GPU.
+    A GPU loses its session under each of them; only where the platform is corrupt does an adversary reset one.
     """
     return "hypervisor" if "reset" in actions else "outsider"
 
