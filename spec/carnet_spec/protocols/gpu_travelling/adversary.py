@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step
 from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.orders import stream
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -35,7 +36,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ends_at,
     first_version,
     foreign,
-    forges_h2d,
     genuine,
     heard,
     holds_model,
@@ -52,7 +52,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     made,
     made_by,
     memory_version,
-    mux,
     occupied,
     offer,
     outdated,
@@ -79,16 +78,16 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 WHOLE_GPU = "deck, Outlook: nothing limits a holder to the dataset buffer"
 
 
-def specify_adversary(draft: Draft, *, confined: bool = False) -> None:
-    """Add the adversary's moves; ``confined`` hardware limits a link key to the dataset buffer."""
-    _platform_moves(draft)
-    _moves_with_gpus(draft)
-    if not confined:
-        _moves_on_whole_gpu(draft)
-    _moves_on_buffer(draft)
-    _moves_of_foreign_code(draft)
+def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
+    """Add the adversary's moves on that hardware."""
+    _platform_moves(draft, hardware)
+    _moves_with_gpus(draft, hardware)
+    if not hardware.confined:
+        _moves_on_whole_gpu(draft, hardware)
+    _moves_on_buffer(draft, hardware)
+    _moves_of_foreign_code(draft, hardware)
     _impersonation(draft)
-    _shortcut_moves(draft)
+    _shortcut_moves(draft, hardware)
 
 
 def wipe(step: Step, gpu: Gpu) -> None:
@@ -107,27 +106,13 @@ def wipe(step: Step, gpu: Gpu) -> None:
     step.set(memory_version(gpu), rubble)
 
 
-def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
-    """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there.
-
-    What outsiders do to the memory of a GPU of their own, on another machine, is left out: nobody else ever uses it.
-    """
-    makes = knows_h2d(x, key) | forges_h2d(x, key)
-    there = live_h2d(gpu, key) & ~elsewhere(gpu) & (corrupt(platform) | (mux == x))
-    return interferes & corrupt(x) & makes & there
-
-
 def _another(gpu: Gpu, version: Version) -> Formula:
     """Whether that is another version that exists, or rubble."""
     exists = made(version) | (version == first_version) | (version == rubble)
     return exists & (version != memory_version(gpu))
 
 
-def _holds_gpu(gpu: Gpu) -> Formula:
-    return interferes & (corrupt(platform) | elsewhere(gpu))
-
-
-def _platform_moves(draft: Draft) -> None:
+def _platform_moves(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
         says="The adversary resets {g} into mode {mode}.",
@@ -137,7 +122,7 @@ def _platform_moves(draft: Draft) -> None:
     )
     def reset(step: Step, g: Gpu, mode: Mode) -> None:
         """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
-        step.given("power over it", genuine(g) & _holds_gpu(g))
+        step.given("power over it", genuine(g) & hardware.holds(g))
         step.given("in the slot, or for a session", ~elsewhere(g) | (mode == Mode.CONFIDENTIAL))
         wipe(step, g)
         step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
@@ -160,7 +145,7 @@ def _platform_moves(draft: Draft) -> None:
         step.insert(in_slot(g), name="plug in")
 
 
-def _moves_with_gpus(draft: Draft) -> None:
+def _moves_with_gpus(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
         says="{x} opens a session {s} of its own with {g}, key {k}.",
@@ -170,7 +155,7 @@ def _moves_with_gpus(draft: Draft) -> None:
     )
     def open_own_session(step: Step, x: Agent, g: Gpu, s: Session, k: Key) -> None:
         """Anybody can play the CVM towards a genuine GPU."""
-        step.given("power over it", corrupt(x) & genuine(g) & _holds_gpu(g))
+        step.given("power over it", corrupt(x) & genuine(g) & hardware.holds(g))
         step.given("one session per GPU", ~occupied(g))
         step.fresh(s)
         step.fresh(k)
@@ -199,7 +184,7 @@ def _moves_with_gpus(draft: Draft) -> None:
 
         A GPU of its own, on another machine, it boots as it likes and back again, which is not told step by step.
         """
-        step.given("power over it", genuine(g) & _holds_gpu(g) & answered(n))
+        step.given("power over it", genuine(g) & hardware.holds(g) & answered(n))
         own = elsewhere(g) & ~in_session(g, n)
         step.given("true mode", shows(g, mode) | own)
         step.insert(report(g, n, mode))
@@ -213,11 +198,11 @@ def _moves_with_gpus(draft: Draft) -> None:
     )
     def plant_in_open_mode(step: Step, g: Gpu) -> None:
         """Outside confidential mode, memory is the platform's."""
-        step.given("open mode", interferes & corrupt(platform) & genuine(g) & ~elsewhere(g) & ~confidential(g))
+        step.given("open mode", interferes & hardware.taps() & genuine(g) & ~elsewhere(g) & ~confidential(g))
         step.insert(planted(g))
 
 
-def _moves_on_whole_gpu(draft: Draft) -> None:
+def _moves_on_whole_gpu(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
         says="{x} plants code on {g} through the link, under {k}.",
@@ -227,7 +212,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
     )
     def plant(step: Step, x: Agent, g: Gpu, k: Key) -> None:
         """Whoever has the link key writes code memory."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", hardware.reaches(x, g, k))
         step.insert(planted(g))
         step.insert(made_by(k, x))
 
@@ -240,7 +225,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
     )
     def leave_context(step: Step, x: Agent, g: Gpu, k: Key) -> None:
         """A resident context outlives the key it was started under."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", hardware.reaches(x, g, k))
         step.insert(context(g))
         step.insert(made_by(k, x))
 
@@ -253,8 +238,9 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
     )
     def tamper(step: Step, x: Agent, g: Gpu, k: Key, n: Version) -> None:
         """Whoever has the link key writes model memory: an older version, or anything else."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", hardware.reaches(x, g, k))
         step.given("another", _another(g, n))
+        step.given("knows where", hardware.locates(x, k))
         step.set(memory_version(g), n)
         step.insert(made_by(k, x))
 
@@ -271,7 +257,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
         step.insert(planted(g))
 
 
-def _moves_of_foreign_code(draft: Draft) -> None:
+def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
         says="Somebody else's code on {g} puts {n} in the model's place.",
@@ -323,7 +309,7 @@ def _moves_of_foreign_code(draft: Draft) -> None:
     def code_diverts(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> None:
         """A copy engine decrypts for whoever submits the copy."""
         step.given("runs", foreign(g) & live_h2d(g, k))
-        step.given("carried", sealed(a, k, v, m) & (corrupt(platform) | (mux == a)))
+        step.given("carried", sealed(a, k, v, m) & hardware.routes(a))
         step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
         step.insert(received(g, k, v))
         step.insert(stash(g, m))
@@ -357,7 +343,7 @@ def _moves_of_foreign_code(draft: Draft) -> None:
         step.insert(traffic(k, m))
 
 
-def _moves_on_buffer(draft: Draft) -> None:
+def _moves_on_buffer(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
         says="{x} writes {m} into the buffer of {g}, at {v}, under {k}.",
@@ -367,7 +353,7 @@ def _moves_on_buffer(draft: Draft) -> None:
     )
     def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
         """A corrupt holder provides data too."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", hardware.reaches(x, g, k))
         step.given("its own data", dataset(m) & corrupt(data_owner(m)))
         step.insert(buffer(g, m))
         step.insert(placed(g, v, m))
@@ -382,7 +368,7 @@ def _moves_on_buffer(draft: Draft) -> None:
     )
     def erase_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
         """What can be written can be overwritten."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", hardware.reaches(x, g, k))
         step.given("there", buffer(g, m))
         step.remove(buffer(g, m))
         step.remove(placed(g, step.each(Slot), m))
@@ -424,7 +410,7 @@ def _impersonation(draft: Draft) -> None:
         step.insert(addressed(p, a, k, b))
 
 
-def _shortcut_moves(draft: Draft) -> None:
+def _shortcut_moves(draft: Draft, hardware: Hardware) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="Somebody says that the buffer is at {b}.",
@@ -461,7 +447,7 @@ def _shortcut_moves(draft: Draft) -> None:
     def submit_work(step: Step, x: Agent, g: Gpu, s: Session) -> None:
         """The launch key does not rotate with the link."""
         step.given("has it", interferes & corrupt(x) & knows_launch(x, s))
-        step.given("reaches it", in_session(g, s) & (corrupt(platform) | (mux == x)))
+        step.given("reaches it", in_session(g, s) & hardware.routes(x))
         step.insert(context(g))
 
     @draft.action(

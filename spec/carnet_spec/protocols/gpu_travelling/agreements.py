@@ -26,7 +26,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     before,
     buffer,
     chained,
-    channel,
     corrupt,
     count,
     counted,
@@ -196,7 +195,7 @@ def authenticity_claims(draft: Draft, made: Scope) -> None:
         fails_under=made.fails_under("orchestrator-genuine"),
     )
     def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
-        checked = channel(a, p) & measured(p) & job_manifest(p) & agreed(p)
+        checked = measured(p) & job_manifest(p) & agreed(p)
         return implies(accepted(a, p, k, v) & ~corrupt(a), checked & offer(p, a, k, v) & (p == orchestrator))
 
     @draft.claim(

@@ -7,7 +7,8 @@ memory is on record until its key is known.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step
-from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU, reaches
+from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU
+from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     Agent,
@@ -64,20 +65,16 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def specify_deductions(draft: Draft, *, confined: bool = False, inner_key: bool = False) -> None:
-    """Add the adversary's deductions.
-
-    ``confined`` hardware limits a link key to the dataset buffer; with an ``inner_key`` of the holder and verified code
-    on the GPU, out of an authenticated key exchange, the link key alone opens no chunk.
-    """
+def specify_deductions(draft: Draft, hardware: Hardware = PLAIN, *, inner_key: bool = False) -> None:
+    """Add the adversary's deductions on that hardware; with an ``inner_key`` the link key alone opens no chunk."""
     _pooling(draft)
-    _forgery(draft)
+    _forgery(draft, hardware)
     _messages_on_the_link(draft)
     _masters(draft)
     if not inner_key:
         _opening_chunks(draft)
     _opening_the_rest(draft)
-    _reading(draft, confined)
+    _reading(draft, hardware)
 
 
 def responder_is(s: Session, gpu: Gpu) -> Formula:
@@ -85,7 +82,7 @@ def responder_is(s: Session, gpu: Gpu) -> Formula:
     return answered(s) & (ends_at(s) == gpu)
 
 
-def _key_of(s: Session, key: Key) -> Formula:
+def key_of(s: Session, key: Key) -> Formula:
     """Whether the key belongs to the session of the orchestrator's."""
     return key_exchange(s, key) | (issued(key) & (key_session(key) == s))
 
@@ -108,7 +105,7 @@ def _pooling(draft: Draft) -> None:
         step.insert(learned(y, m))
 
 
-def _forgery(draft: Draft) -> None:
+def _forgery(draft: Draft, hardware: Hardware) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="A report of {q}, which is a fake or whose device key leaked, says what the adversary likes.",
@@ -127,7 +124,7 @@ def _forgery(draft: Draft) -> None:
     def relay_report(step: Step, s: Session, e: Gpu, q: Gpu, n: Session, mode: Mode) -> None:
         """Whoever holds the session's secrets, a fake or the platform of a GPU in open mode, can show any report."""
         step.given("the session's far end", responder_is(s, e))
-        step.given("in the adversary's hands", ~genuine(e) | (in_session(e, s) & ~confidential(e) & corrupt(platform)))
+        step.given("in the adversary's hands", ~genuine(e) | (in_session(e, s) & ~confidential(e) & hardware.taps()))
         step.given("has it", report(q, n, mode))
         step.insert(report_inside(s, q, n, mode))
 
@@ -139,7 +136,7 @@ def _forgery(draft: Draft) -> None:
     def forge_acknowledgement(step: Step, x: Agent, s: Session, k: Key, o: Order) -> None:
         """What comes inside a session proves that somebody has its secrets, no more."""
         step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
-        step.given("key of the session", _key_of(s, k))
+        step.given("key of the session", key_of(s, k))
         step.insert(acknowledged(k, o))
 
     @draft.rule(
@@ -150,7 +147,7 @@ def _forgery(draft: Draft) -> None:
     def forge_count(step: Step, x: Agent, s: Session, k: Key, c: Key, n: Slot) -> None:
         """So with counters reported inside the session."""
         step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
-        step.given("key of the session", _key_of(s, k))
+        step.given("key of the session", key_of(s, k))
         step.insert(counted(k, c, n))
 
     @draft.rule(
@@ -161,7 +158,7 @@ def _forgery(draft: Draft) -> None:
     def forge_digest(step: Step, x: Agent, s: Session, k: Key, n: Version) -> None:
         """So with digests."""
         step.given("has the secrets", interferes & corrupt(x) & knows_master(x, s))
-        step.given("key of the session", _key_of(s, k))
+        step.given("key of the session", key_of(s, k))
         for told_of in (digested, trained_to, sent_as):
             step.insert(told_of(k, n))
 
@@ -272,7 +269,7 @@ def _masters(draft: Draft) -> None:
     )
     def master_opens_keys(step: Step, s: Session, k: Key) -> None:
         """Whoever has the master has every key of the session, early or late."""
-        step.given("keys of the session", _key_of(s, k))
+        step.given("keys of the session", key_of(s, k))
         step.given("has the master", corrupt(platform) & knows_master(platform, s))
         step.insert(knows_h2d(platform, k))
         step.insert(knows_d2h(platform, k))
@@ -376,13 +373,13 @@ def _opening_the_rest(draft: Draft) -> None:
         step.insert(learned(platform, the_model))
 
 
-def _there(gpu: Gpu, data: Data, confined: bool) -> Formula:
-    """Whether ``data`` is where whoever reaches the GPU's memory finds it."""
+def _there(gpu: Gpu, data: Data) -> Formula:
+    """Whether ``data`` is where whoever reaches all of the GPU's memory finds it."""
     held = buffer(gpu, data) | workspace(gpu, data) | stash(gpu, data)
-    return held if confined else held | (holds_model(gpu) & (data == the_model))
+    return held | (holds_model(gpu) & (data == the_model))
 
 
-def _reading(draft: Draft, confined: bool) -> None:
+def _reading(draft: Draft, hardware: Hardware) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="{x} reads {m} from {g} through the link, under {k}.",
@@ -391,8 +388,8 @@ def _reading(draft: Draft, confined: bool) -> None:
     )
     def read_gpu(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
         """Whichever half was lent, its owner can make the GPU write out what is in memory."""
-        step.given("access", reaches(x, g, k))
-        step.given("there", _there(g, m, confined))
+        step.given("access", hardware.reaches(x, g, k))
+        step.given("there", buffer(g, m) if hardware.confined else _there(g, m))
         step.insert(learned(x, m))
 
     @draft.rule(
@@ -414,7 +411,7 @@ def _reading(draft: Draft, confined: bool) -> None:
     def write_out(step: Step, g: Gpu, m: Data) -> None:
         """Code on the GPU can write unprotected host memory without any key."""
         step.given("runs", corrupt(platform) & foreign(g))
-        step.given("there", _there(g, m, confined))
+        step.given("there", _there(g, m))
         step.insert(learned(platform, m))
 
     @draft.rule(
@@ -426,5 +423,5 @@ def _reading(draft: Draft, confined: bool) -> None:
     def read_in_open_mode(step: Step, g: Gpu, m: Data) -> None:
         """Outside confidential mode, memory is the platform's."""
         step.given("open mode", corrupt(platform) & genuine(g) & ~confidential(g))
-        step.given("there", _there(g, m, confined))
+        step.given("there", _there(g, m))
         step.insert(learned(platform, m))

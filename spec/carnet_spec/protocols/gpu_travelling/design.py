@@ -10,12 +10,15 @@ from carnet_spec.protocols.gpu_travelling.claims import state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
+from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
+from carnet_spec.protocols.gpu_travelling.hiding import specify_hiding
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
-from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, LEAKING, RECORDING, USUAL
+from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, HIDDEN, LEAKING, RECORDING, USUAL
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.switch import specify_switch
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
 from carnet_spec.protocols.gpu_travelling.training import specify_training
@@ -128,6 +131,7 @@ VARIANTS = {
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
         Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
         Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
+        Variant("pcie-switch", "a switch for a MUX: several hosts reach the GPU at once", label="needs hardware"),
         Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
         Variant(
             "engine-per-holder-timed",
@@ -144,7 +148,20 @@ VARIANTS = {
     )
 }
 
-_SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet"}
+MADE = {
+    "confined-holder": CONFINED,
+    "hidden-address": HIDDEN,
+    "inner-key": RECORDING,
+    "retired-engine-leaks": LEAKING,
+}
+"""Where the claims of a variant are not made as usual."""
+HARDWARE = {
+    "confined-holder": Hardware(confined=True),
+    "hidden-address": Hardware(hidden=True),
+    "pcie-switch": Hardware(switched=True),
+}
+"""What lies beneath the variants that change it."""
+_SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet", "pcie-switch": MAIN[0]}
 """Key schedules of the variants that do not build on ``sealed-under-master``."""
 
 
@@ -161,16 +178,16 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     if base:
         add_time(draft, schedule, USUAL.all)
         return draft
-    made = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING}.get(variant, USUAL)
+    made = MADE.get(variant, USUAL)
     state_claims(draft, schedule, made)
-    state_lemmas(draft, schedule)
+    state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
     state_goals(draft)
     return draft
 
 
 def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     """Draft what is assumed and what may happen, and claim nothing."""
-    confined = variant == "confined-holder"
+    hardware = HARDWARE.get(variant, PLAIN)
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
     _assume(draft, ("A9",) if timed else ())
@@ -179,12 +196,16 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     _start(draft)
     specify_setup(draft, schedule)
     specify_rotation_out(draft, schedule)
-    specify_handover(draft, schedule)
+    specify_handover(draft, schedule, hardware)
     specify_rotation_in(draft, schedule)
     specify_return(draft)
     specify_training(draft, schedule)
-    specify_adversary(draft, confined=confined)
-    specify_deductions(draft, confined=confined, inner_key=inner_key)
+    specify_adversary(draft, hardware)
+    specify_deductions(draft, hardware, inner_key=inner_key)
+    if hardware.hidden:
+        specify_hiding(draft, hardware)
+    if hardware.switched:
+        specify_switch(draft)
     schedule.rules(draft)
     return draft
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step, forall, implies
 from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.history import lent_last, sent_in
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -53,14 +54,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     link_h2d,
     live_h2d,
     memory_version,
-    mux,
     mux_request,
     next_holder,
     offer,
     orchestrator,
     phase,
     placed,
-    platform,
     precedes,
     received,
     replayed,
@@ -82,12 +81,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 _PROVISIONING = "deck, How it works: Data Provisioning"
 
 
-def specify_handover(draft: Draft, schedule: Schedule) -> None:
+def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -> None:
     """Add grant, acceptance, provisioning, return and eviction."""
     _grant(draft)
     _keep_what_was_lent(draft)
     _accept(draft)
-    _provision(draft, schedule)
+    _provision(draft, schedule, hardware)
     _give_back(draft)
     _take_back(draft)
 
@@ -178,7 +177,7 @@ def _accept(draft: Draft) -> None:
         step.insert(knows_h2d(a, k))
 
 
-def _provision(draft: Draft, schedule: Schedule) -> None:
+def _provision(draft: Draft, schedule: Schedule, hardware: Hardware) -> None:
     @draft.action(
         by=HOLDER,
         says="Holder {a} encrypts {m} under {k} with IV {v}.",
@@ -217,7 +216,7 @@ def _provision(draft: Draft, schedule: Schedule) -> None:
         step.actor(g, genuine(g))
         step.require("live key", live_h2d(g, k))
         step.require("verifies", sealed(a, k, v, m))
-        step.given("carried", corrupt(platform) | (mux == a))
+        step.given("carried", hardware.routes(a))
         step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
         step.given("submitted by its holder", aims(a, k, b))
         step.insert(received(g, k, v))

@@ -231,7 +231,9 @@ def _read_back(draft: Draft) -> None:
         """Compare both digests, and the GPU's counter with the count that the holder returned."""
         step.require("phase", phase == Phase.CHECKING)
         step.require("code digest", acknowledged(link_h2d, Order.CODE_GOOD), defence="code-read-back")
-        step.require("model digest", digested(link_h2d, latest), defence="model-read-back")
+        good = digested(link_h2d, latest)
+        step.require("model digest", good, defence="model-read-back")
+        step.require("first model digest", good | (custody != Custody.NONE), unless="model-read-back")
         step.require(
             "count",
             counted(link_h2d, lent_key, count) | (custody != Custody.RETURNED),

@@ -40,6 +40,10 @@ class Scope:
 USUAL = Scope()
 CONFINED = Scope(model=ALL, model_falls=())
 """A holder that reaches its buffer alone never sees the model."""
+HIDDEN = Scope(
+    falling=dict.fromkeys(("trains-verified", "model-integrity", "provenance", "participation"), WITH_CORRUPT_HOLDERS)
+)
+"""Who has the link overwrites what it does not know the place of, and finds the place out if it matters."""
 LEAKING = Scope(everywhere=ALL, past=(), past_falls=("past-keys",))
 """An engine's key opens every later epoch of the engine: nothing is claimed once it leaked."""
 RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("recording",), (), ())

@@ -13,7 +13,9 @@ Second lines show which single defences could be left out.
 from __future__ import annotations
 
 from carnet_spec.language import Draft
+from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.lemmas.acknowledgements import acknowledgement_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.beneath import hardware_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.counters import counter_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.epochs import epoch_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.handover import agreement_lemmas, grant_lemmas
@@ -27,7 +29,7 @@ from carnet_spec.protocols.gpu_travelling.lemmas.sessions import session_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
 
-def state_lemmas(draft: Draft, schedule: Schedule) -> None:
+def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -> None:
     """Add the lemmas to ``draft``."""
     session_lemmas(draft)
     key_lemmas(draft, schedule)
@@ -42,3 +44,4 @@ def state_lemmas(draft: Draft, schedule: Schedule) -> None:
     model_lemmas(draft, schedule)
     knowledge_lemmas(draft, schedule)
     second_lines(draft, schedule)
+    hardware_lemmas(draft, hardware)
