@@ -38,8 +38,9 @@ A trace is untrusted input, so it cannot say which code to run: `protocol` is th
 other protocol, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
 
 An empty `threat` leaves the threat model to the judge: the protocol names the one that fits the actions of the trace.
-For GPU Travelling that is `outsider`, or `hypervisor` if the trace says that the adversary reset a GPU. A GPU that loses its
-session needs no adversary. The judge ignores steps that a corrupt party reports of itself: they are no evidence.
+For GPU Travelling that is `outsider`, or `hypervisor` if the trace says that the adversary reset a GPU. A GPU that
+loses its session needs no adversary. The judge ignores steps that a corrupt party reports of itself: they are no
+evidence.
 
 Sizes are bounded, so that no header can ask for an instance that takes minutes to build: 100,000 where a size only
 counts values that are drawn fresh, such as rounds and sessions here, and 1,000 of anything else. Those others,

@@ -165,15 +165,15 @@ _SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet", "pc
 """Key schedules of the variants that do not build on ``sealed-under-master``."""
 
 
-def schedule_of(variant: str) -> str:
-    """Return the name of the key schedule that a variant builds on."""
-    return _SCHEDULE_OF.get(variant, "sealed-under-master")
+def schedule_of(variant: str) -> type[Schedule]:
+    """Return the key schedule that a variant builds on."""
+    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]
 
 
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
     base = VARIANTS[variant].over if variant in VARIANTS else ""
-    schedule = SCHEDULES[schedule_of(base or variant)]()
+    schedule = schedule_of(base or variant)()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
         add_time(draft, schedule, USUAL.all)

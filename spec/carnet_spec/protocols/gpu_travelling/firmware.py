@@ -9,14 +9,30 @@ tried on a GPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from carnet_spec.language.family import Service
 from carnet_spec.protocols.gpu_travelling.design import VARIANTS, schedule_of
-from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES
+from carnet_spec.protocols.gpu_travelling.schedules import EnginePerHolder, Ratchet, Schedule
 
 SHOWN, HIDDEN, LACKING = "shown", "hidden", "lacking"
-_ENGINES = ("engine-per-holder", "retired-engine-leaks")
-_RATCHETS = ("ratchet", "reset")
 _IN_SESSION = "session-acknowledgements"
+
+
+def _any(schedule: type[Schedule]) -> bool:
+    return True
+
+
+def _engines(schedule: type[Schedule]) -> bool:
+    return issubclass(schedule, EnginePerHolder)
+
+
+def _ratchets(schedule: type[Schedule]) -> bool:
+    return issubclass(schedule, Ratchet)
+
+
+def _fresh(schedule: type[Schedule]) -> bool:
+    return not _engines(schedule) and not _ratchets(schedule)
 
 
 def _service(
@@ -25,7 +41,7 @@ def _service(
     available: str,
     where: str,
     *,
-    schedules: tuple[str, ...] = tuple(SCHEDULES),
+    schedules: Callable[[type[Schedule]], bool] = _any,
     unless: tuple[str, ...] = (),
     variants: tuple[str, ...] = tuple(VARIANTS),
 ) -> Service:
@@ -33,7 +49,7 @@ def _service(
     needed_by = (
         name
         for name in variants
-        if schedule_of(VARIANTS[name].over or name) in schedules and not {*VARIANTS[name].without} & {*unless}
+        if schedules(schedule_of(VARIANTS[name].over or name)) and not {*VARIANTS[name].without} & {*unless}
     )
     return Service(id, title, available, where, frozenset(needed_by))
 
@@ -52,21 +68,21 @@ SERVICES = (
         "an engine with a key pair of its own, whose channels have counters of their own",
         SHOWN,
         "conf_compute_keystore_gh100.c; kernel_channel.c",
-        schedules=_ENGINES,
+        schedules=_engines,
     ),
     _service(
         "ratchet",
         "a rotation that derives the next key from the last",
         SHOWN,
         "conf_compute_keystore_gh100.c; conf_compute_key_rotation.c: past a threshold, or at the kernel's request",
-        schedules=_RATCHETS,
+        schedules=_ratchets,
     ),
     _service(
         "engine-retirement",
         "an engine's channels retired, and that reported",
         HIDDEN,
         "conf_compute_key_rotation.c: channels are disabled as a part of a rotation; no retirement by itself",
-        schedules=_ENGINES,
+        schedules=_engines,
         unless=("engine-retirement",),
     ),
     _service(
@@ -109,7 +125,7 @@ SERVICES = (
         "a fresh link key, taken once, in the order of epochs",
         LACKING,
         "conf_compute_keystore_gh100.c derives each key from the last",
-        schedules=("sealed-under-master", "wrapped-under-old"),
+        schedules=_fresh,
         unless=("rotation-out",),
     ),
     _service(
