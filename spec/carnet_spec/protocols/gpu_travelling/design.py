@@ -133,7 +133,12 @@ VARIANTS = {
         Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
         Variant("pcie-switch", "a switch for a MUX: several hosts reach the GPU at once", label="needs hardware"),
         Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
-        Variant("engine-per-holder-timed", "the same, with clock, leases and limits of keys", over=MAIN[0]),
+        Variant(
+            "engine-per-holder-timed",
+            "the same, with clock, leases and limits of keys",
+            label="needs firmware",
+            over=MAIN[0],
+        ),
         Variant(
             "sealed-under-master-timed",
             "the same, with clock, leases and limits of keys",
@@ -160,10 +165,15 @@ _SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet", "pc
 """Key schedules of the variants that do not build on ``sealed-under-master``."""
 
 
+def schedule_of(variant: str) -> type[Schedule]:
+    """Return the key schedule that a variant builds on."""
+    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]
+
+
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
     base = VARIANTS[variant].over if variant in VARIANTS else ""
-    schedule = SCHEDULES[_SCHEDULE_OF.get(base or variant, "sealed-under-master")]()
+    schedule = schedule_of(base or variant)()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
         add_time(draft, schedule, USUAL.all)
