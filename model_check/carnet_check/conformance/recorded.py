@@ -18,7 +18,7 @@ from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import blamed_on_the_specification
-from carnet_spec.language import Family, Instance, Profile, Protocol
+from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
 
 
@@ -197,7 +197,7 @@ def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Mentioned:
-    """What a trace mentions: its actions, the elements of each sort that is drawn fresh, in order, and its parties.
+    """What a trace mentions: its actions, the elements of each sort that takes any element, in order, and its parties.
 
     A party has the role that its first event is of.
     """
@@ -208,7 +208,7 @@ class _Mentioned:
 
 
 def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _Mentioned:
-    mentioned = _Mentioned({sort.name: {} for sort in protocol.sorts if sort.fresh})
+    mentioned = _Mentioned({sort.name: {} for sort in protocol.sorts if _is_open(sort, protocol)})
     sort_of = {
         (action.name, var.name): mentioned.elements[var.sort.name]
         for action in protocol.actions
@@ -232,8 +232,14 @@ def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _
     return mentioned
 
 
+def _is_open(sort: Sort, protocol: Protocol) -> bool:
+    """Whether a sort takes any element that a trace names: it is drawn fresh, or no rigid fact tells elements apart."""
+    rigid = {domain for symbol in protocol.symbols if not symbol.mutable for domain in symbol.domain}
+    return sort.fresh or (not sort.is_enumeration and sort not in rigid)
+
+
 def _grown(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
-    """Add the elements that a trace names to the sorts that are drawn fresh."""
+    """Add the elements that a trace names to the sorts that take any."""
     grown = {
         sort: tuple(dict.fromkeys((*instance.elements.get(sort, ()), *elements))) for sort, elements in named.items()
     }

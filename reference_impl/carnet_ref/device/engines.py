@@ -58,6 +58,11 @@ class CopyEngines:
         """How many engines take traffic."""
         return len(self._receiving)
 
+    @property
+    def live_epochs(self) -> frozenset[int]:
+        """The epochs that traffic is taken in."""
+        return frozenset(receiving.keys.epoch for receiving in self._receiving.values())
+
     def accept(self, order: bytes) -> LinkKeys:
         """Take the key that an order of this session carries, and return it; one that stays keeps its counters.
 
@@ -113,12 +118,6 @@ class CopyEngines:
         """
         slot = self._sealer.ivs.message
         return Sealed(self._sealer.seal(plaintext), self._sending, slot)
-
-    def acknowledge(self, plaintext: bytes, keys: LinkKeys) -> Sealed:
-        """Encrypt the acknowledgement of ``keys`` under these very keys, whatever goes on under others."""
-        if keys is not self._sending:
-            return Sealed(self._sealer_of(keys).seal(plaintext), keys, 0)
-        return self.seal(plaintext)
 
     @property
     def sending(self) -> LinkKeys:

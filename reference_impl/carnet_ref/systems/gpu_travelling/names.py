@@ -4,9 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
+from carnet_ref.device.memory import BASE, CAPACITY, Region
+
 ORCHESTRATOR: Final = "orchestrator"
 HOLDER: Final = "holder"
 """What traces call the holder that has the GPU; on the wire, every holder has its own name."""
 GPU: Final = "gpu"
 FOR_JOURNEY: Final = b"before a journey"
 """The body of a request to reset the GPU because the key schedule asks for a new session before it travels."""
+FOR_NEW_SESSION: Final = b"for a new session"
+"""The body of a request to reset the GPU because its session is over, or is given up."""
+BUFFER: Final = "the buffer"
+ELSEWHERE: Final = "elsewhere"
+_DIGITS: Final = 16
+
+
+def address_name(address: int) -> str:
+    """Return what traces call an address: whether it lies in the dataset buffer."""
+    return BUFFER if 0 <= address - BASE[Region.BUFFER] < CAPACITY else ELSEWHERE
+
+
+def version_name(digest: bytes, epoch: str) -> str:
+    """Return what traces call a version of the model: its digest, and the epoch that it was trained in.
+
+    The same training again, after a session was lost, makes another version with the same digest.
+    """
+    return f"{digest.hex()[:_DIGITS]} of {epoch}"

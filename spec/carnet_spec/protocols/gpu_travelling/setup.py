@@ -123,6 +123,8 @@ def _open_session(draft: Draft, schedule: Schedule) -> None:
     def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
         """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
         _ask(step, s, k, c, schedule)
+        step.remove(mux_request(step.each(Agent)), name="withdraw route")
+        step.insert(mux_request(orchestrator), name="ask for route")
         step.set(latest, kept)
         gone = step.each(Key)
         step.insert(lost(gone), when=taken_back(gone) & ~secured(gone))

@@ -27,6 +27,7 @@ LIMIT = "Let no link key protect more messages than this, instead of some 389 GB
 MOST_HOLDERS = 1_000
 MOST_ROUNDS = 100_000
 """What a run is kept to. Its steps stay in memory until they are judged, some 7 KB a round."""
+SAVE = "Bring the model home after every R rounds, not only at the end and before a new session."
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
@@ -39,6 +40,7 @@ JOURNAL = "Keep journals here; with --journal-key, go on from them."
 )
 @click.option("--key-schedule", "schedule", type=click.Choice(SCHEDULES), default=SCHEDULES[0], show_default=True)
 @click.option("--key-limit", type=click.IntRange(1, MOST_MESSAGES), metavar="MESSAGES", help=LIMIT)
+@click.option("--save-every", type=click.IntRange(1, MOST_ROUNDS), metavar="R", help=SAVE)
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
@@ -51,6 +53,7 @@ def run(
     rounds: int,
     schedule: str,
     key_limit: int | None,
+    save_every: int | None,
     trainer: str,
     processes: bool,
     port: int,
@@ -62,7 +65,8 @@ def run(
     """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
 
-    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, journal, journal_key, trace, key_limit)
+    kept = (journal, journal_key, trace)
+    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, key_limit, save_every or 0)
     say = functools.partial(_say, on_standard_error=as_json)
     say(plan.announcement)
     fields = carried_out(plan, say).to_json()
@@ -87,6 +91,8 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
         say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
     say(f"model        SHA-384 {fields['model'][:32]}…")
+    if fields["lost"]:
+        say(f"lost         {counted(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
     say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
     say(f"conforms     {_verdict(fields)}")
     say(f"rerun        {rerun}")

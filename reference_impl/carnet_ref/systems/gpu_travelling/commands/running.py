@@ -8,7 +8,7 @@ import secrets
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -52,6 +52,7 @@ class RunRequest:
     journal_key: Path | None = None
     trace: Path | None = None
     key_limit: int | None = None
+    save_every: int = 0
 
     @property
     def deployment(self) -> Deployment:
@@ -73,6 +74,7 @@ class RunRequest:
             lease=20.0,
             patience=10.0,
             key_messages=self.key_limit,
+            save_every=self.save_every,
             trainer=trainer,
         )
 
@@ -88,6 +90,7 @@ class RunRequest:
         """The command that does the same again."""
         words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
         words += ["--key-limit", self.key_limit] if self.key_limit is not None else []
+        words += ["--save-every", self.save_every] if self.save_every else []
         words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
         words += ["--processes"] if self.processes else []
         given = {
@@ -110,6 +113,8 @@ class Result:
     losses: tuple[float, ...]
     provisioned: int
     model: str
+    ledger: Sequence[Mapping[str, str]]
+    lost: Sequence[str]
     carried: tuple[int, int]
     seconds: float
 
@@ -126,6 +131,9 @@ class Result:
             "ignored": self.judged.get("ignored"),
             "loss": list(self.losses),
             "model": self.model,
+            "kept": self.model,
+            "ledger": list(self.ledger),
+            "lost": list(self.lost),
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -163,13 +171,23 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
-        header = deployment.header(sum(json.loads(line)["action"] == "open_session" for line in lines))
+        header = deployment.header(*_extent(lines))
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
-        losses = tuple(outcome["losses"])
-        return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], carried, seconds)
+        losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
+        return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], *books, carried, seconds)
+
+
+def _extent(lines: Iterable[str]) -> tuple[int, int]:
+    """Return how many sessions a run had, and the largest value of any counter in it."""
+    sessions = counted = 0
+    for line in lines:
+        step = json.loads(line)
+        sessions += step["action"] == "open_session"
+        counted = max(counted, *(int(value) for value in step["args"].values() if value.isdecimal()), 0)
+    return sessions, counted
 
 
 @contextlib.contextmanager

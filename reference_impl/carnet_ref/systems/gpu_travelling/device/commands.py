@@ -1,6 +1,7 @@
-"""What goes through the link: commands to the device, and what the device answers.
+"""What goes through the link: copies to the device, and what it sends home.
 
-Whoever has the host-to-device half can send every one of them; nothing in a command says who made it.
+Whoever has the host-to-device half can send every one of the copies; nothing in one says who made it. Nothing is
+decided by what comes over the link: orders, and reports on them, travel inside the session (module `orders`).
 """
 
 from __future__ import annotations
@@ -29,76 +30,45 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """Stop every resident context."""
-
-
-@dataclass(frozen=True, slots=True)
 class Upload:
-    """Replace the code, and the model if one is given and there is none yet."""
+    """Replace the code, and the model if one is given."""
 
     code: bytes
     model: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBack:
-    """Have the copy engine read out code and model, and the receive counter of an epoch."""
+class Submit:
+    """Carry out an order that did not come inside the session."""
 
-    epoch: int
+    order: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Train:
-    """Run the code in code memory on the dataset buffer."""
+Command = Write | Start | Upload | Submit
 
 
 @dataclass(frozen=True, slots=True)
-class Scrub:
-    """Clear the dataset buffer and all that was derived from it, the model excepted."""
-
-
-Command = Write | Start | Fence | Upload | ReadBack | Train | Scrub
-
-
-@dataclass(frozen=True, slots=True)
-class Rotated:
-    """The device took the key of this epoch; so many engines take traffic now."""
-
-    epoch: int
-    live: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fenced:
-    """No context runs any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryRead:
-    """Code and model as they lie in memory, and how many messages of the epoch asked for were received."""
-
-    code: bytes
-    model: bytes = field(repr=False)
-    received: int
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """Training is over: its mean loss, and the model it left."""
+class Logged:
+    """What training writes down on the way: the mean loss."""
 
     loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model, on its way home."""
+
     model: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Scrubbed:
-    """Buffer and workspace are clear: the copy engine finds ``left`` bytes in them."""
+class Sent:
+    """Anything else that code on the GPU sends home."""
 
-    left: int
+    data: bytes = field(repr=False)
 
 
-Reply = Rotated | Fenced | MemoryRead | Trained | Scrubbed
+Reply = Logged | Model | Sent
 
 _LOSS = struct.Struct("<d")
 
@@ -114,20 +84,12 @@ def encode(message: Command | Reply) -> bytes:
     match message:
         case Write(address, chunk, data):
             parts = (number(address), number(chunk), data)
-        case Start(program):
-            parts = (program,)
+        case Start(content) | Submit(content) | Model(content) | Sent(content):
+            parts = (content,)
         case Upload(code, model):
             parts = (code, model)
-        case ReadBack(counter) | Scrubbed(counter):
-            parts = (number(counter),)
-        case Rotated(epoch, live):
-            parts = (number(epoch), number(live))
-        case MemoryRead(code, model, received):
-            parts = (code, model, number(received))
-        case Trained(loss, model):
-            parts = (_LOSS.pack(loss), model)
-        case _:
-            parts = ()
+        case Logged(loss):
+            parts = (_LOSS.pack(loss),)
     return bytes([_TAGS[type(message)]]) + join(*parts)
 
 
@@ -146,20 +108,11 @@ def parse_command(data: bytes) -> Command:
             (program,) = split(body, what, "program")
             return Start(program)
         case b"\x03":
-            split(body, what)
-            return Fence()
-        case b"\x04":
             code, model = split(body, what, "code", "model")
             return Upload(code, model)
-        case b"\x05":
-            (epoch,) = split(body, what, "epoch")
-            return ReadBack(to_number(epoch, what, "epoch"))
-        case b"\x06":
-            split(body, what)
-            return Train()
-        case b"\x07":
-            split(body, what)
-            return Scrub()
+        case b"\x04":
+            (order,) = split(body, what, "order")
+            return Submit(order)
     raise MalformedError(what, "a known command", data[:1].hex() or "nothing", 0)
 
 
@@ -172,36 +125,25 @@ def parse_reply(data: bytes) -> Reply:
     what, body = "reply", data[1:]
     match data[:1]:
         case b"\x11":
-            epoch, live = split(body, what, "epoch", "live")
-            return Rotated(to_number(epoch, what, "epoch"), to_number(live, what, "live"))
-        case b"\x12":
-            split(body, what)
-            return Fenced()
-        case b"\x13":
-            code, model, received = split(body, what, "code", "model", "received")
-            return MemoryRead(code, model, to_number(received, what, "received"))
-        case b"\x14":
-            loss, model = split(body, what, "loss", "model")
+            (loss,) = split(body, what, "loss")
             if len(loss) != _LOSS.size:
                 raise MalformedError(what, f"{_LOSS.size} bytes of loss", str(len(loss)))
-            return Trained(float(_LOSS.unpack(loss)[0]), model)
-        case b"\x15":
-            (left,) = split(body, what, "left")
-            return Scrubbed(to_number(left, what, "left"))
+            return Logged(float(_LOSS.unpack(loss)[0]))
+        case b"\x12":
+            (model,) = split(body, what, "model")
+            return Model(model)
+        case b"\x13":
+            (content,) = split(body, what, "data")
+            return Sent(content)
     raise MalformedError(what, "a known reply", data[:1].hex() or "nothing", 0)
 
 
 _TAGS: dict[type[Command | Reply], int] = {
     Write: 0x01,
     Start: 0x02,
-    Fence: 0x03,
-    Upload: 0x04,
-    ReadBack: 0x05,
-    Train: 0x06,
-    Scrub: 0x07,
-    Rotated: 0x11,
-    Fenced: 0x12,
-    MemoryRead: 0x13,
-    Trained: 0x14,
-    Scrubbed: 0x15,
+    Upload: 0x03,
+    Submit: 0x04,
+    Logged: 0x11,
+    Model: 0x12,
+    Sent: 0x13,
 }

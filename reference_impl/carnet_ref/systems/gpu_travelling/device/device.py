@@ -1,26 +1,17 @@
-"""The device without its session: memory, what runs on it, and what the orders that come through the link do."""
+"""The device without its session: memory, what runs on it, and what copies and orders do to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device.memory import Memory, Region
 from carnet_ref.device.mode import Mode
 from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
-from carnet_ref.systems.gpu_travelling.device.commands import (
-    Fence,
-    Fenced,
-    MemoryRead,
-    Scrub,
-    Scrubbed,
-    Start,
-    Train,
-    Trained,
-    Upload,
-    Write,
-)
+from carnet_ref.systems.gpu_travelling.device.commands import Start, Upload, Write
+from carnet_ref.systems.gpu_travelling.device.orders import Fence, Fenced, MemoryRead, Scrub, Scrubbed
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
-from carnet_ref.training import Trainer
+from carnet_ref.training import Outcome, Trainer
 from carnet_ref.wire.reader import MalformedError
 
 
@@ -41,35 +32,39 @@ class Device:
         """How many resident contexts there are."""
         return len(self._contexts)
 
-    def carry_out(self, command: Write | Start | Fence | Upload | Train | Scrub) -> Fenced | Trained | Scrubbed | None:
-        """Do what a command says, let whatever is resident run, and return the acknowledgement, if there is one.
+    def store(self, command: Write | Start | Upload) -> None:
+        """Do what came through the link says, and let whatever is resident run.
 
         Raises:
-            MalformedError: the command, or the code that it runs, makes no sense; nothing was changed by it.
+            MalformedError: it makes no sense; nothing was changed by it.
         """
-        reply: Fenced | Trained | Scrubbed | None = None
         match command:
             case Write(address, _, data):
                 self.memory.write(address, data)
             case Start(program):
                 self._contexts.append(parse(program))
-            case Fence():
-                self._contexts.clear()
-                reply = Fenced()
             case Upload():
                 self.upload(command)
-            case Train():
-                reply = self._train()
+        self.run_resident()
+
+    def clear(self, order: Fence | Scrub) -> Fenced | Scrubbed:
+        """Stop what is resident, or clear what is left of data, let whatever is still resident run, and report."""
+        report: Fenced | Scrubbed
+        match order:
+            case Fence():
+                self._contexts.clear()
+                report = Fenced()
             case Scrub():
                 self.scrub()
-                reply = Scrubbed(len(self.memory.content(Region.BUFFER)) + len(self.memory.content(Region.WORKSPACE)))
+                left = (Region.BUFFER, Region.WORKSPACE)
+                report = Scrubbed(sum(len(self.memory.content(region)) for region in left))
         self.run_resident()
-        return reply
+        return report
 
     def upload(self, command: Upload) -> None:
-        """Overwrite the code; write the model only where there is none."""
+        """Overwrite the code, and the model if one came."""
         self.replace_code(command.code)
-        if command.model and not self.memory.content(Region.MODEL):
+        if command.model:
             self.memory.replace(Region.MODEL, command.model)
 
     @enforces("REQ-HOME-03", "code-reupload")
@@ -92,9 +87,15 @@ class Device:
         """Clear what training derived from the dataset."""
         self.memory.clear(Region.WORKSPACE)
 
+    @property
+    def model(self) -> bytes:
+        """The model, as it lies in memory."""
+        return self.memory.content(Region.MODEL)
+
+    @enforces("REQ-SESSION-04")
     def read_back(self, received: int) -> MemoryRead:
-        """Return memory as it is now, read by the copy engine and not by code on the device."""
-        return MemoryRead(self.memory.content(Region.CODE), self.memory.content(Region.MODEL), received)
+        """Return digests of memory as it is now: firmware makes them, and no weights leave the GPU."""
+        return MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received)
 
     def run_resident(self) -> None:
         """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
@@ -111,11 +112,21 @@ class Device:
             return ()
 
     @enforces("REQ-TRAIN-02")
-    def _train(self) -> Trained:
-        """Train; what is derived from the data, the model excepted, goes where every scrub reaches it."""
-        if all(instruction.verb is not Verb.TRAIN for instruction in parse(self.memory.content(Region.CODE))):
+    def train(self) -> Outcome:
+        """Train; what is derived from the data, the model excepted, goes where every scrub reaches it.
+
+        Whatever else is in code memory runs too, and goes on running.
+
+        Raises:
+            MalformedError: there is no code that trains.
+        """
+        program = parse(self.memory.content(Region.CODE))
+        if all(instruction.verb is not Verb.TRAIN for instruction in program):
             raise MalformedError("code memory", "code that trains", "none that does")
-        outcome = self._trainer.train(self.memory.content(Region.MODEL), self.memory.content(Region.BUFFER))
+        outcome = self._trainer.train(self.model, self.memory.content(Region.BUFFER))
+        if planted := tuple(each for each in program if each.verb is not Verb.TRAIN):
+            self._contexts.append(planted)
         self.memory.replace(Region.MODEL, outcome.model)
         self.memory.replace(Region.WORKSPACE, outcome.residue)
-        return Trained(outcome.loss, outcome.model)
+        self.run_resident()
+        return outcome

@@ -39,6 +39,8 @@ from carnet_ref.wire.reader import MalformedError, Reader
 
 HOME_ENGINE: Final = 0
 """The copy engine that the orchestrator keeps to itself."""
+FIRST_CHANNEL: Final = 1
+"""The channel counter of the first epoch under a key."""
 ALL_CHECKS: Final = Checks()
 
 
@@ -92,7 +94,7 @@ class _Rotating:
             epoch=0,
             owner=owner,
             engine=HOME_ENGINE,
-            channel=1,
+            channel=FIRST_CHANNEL,
             h2d=session.key(engine_label(HOME_ENGINE, Direction.H2D)),
             d2h=session.key(engine_label(HOME_ENGINE, Direction.D2H)),
         )
@@ -144,7 +146,7 @@ class _Rotating:
         if any(before.mask(way) != keys.mask(way) for way in Direction):
             raise OrderRefusedError("iv-mask", f"the key of engine {keys.engine} has another mask")
         used = f"channel {keys.channel} of engine {keys.engine} was used"
-        self.checks.require("epochs-increase", "REQ-KEY-04", keys.channel > before.channel, otherwise=used)
+        self.checks.require("channel-counter", "REQ-IV-04", keys.channel > before.channel, otherwise=used)
 
     def _place(self, owner: str) -> tuple[int, int]:
         """Return engine and channel of the next epoch; after a rotation the channel counter is kept."""
@@ -259,7 +261,7 @@ class EnginePerHolder(_Rotating):
         if engine >= ENGINES:
             raise EnginesExhaustedError(f"{ENGINES - 1} holders have engines, and there is none for {owner}")
         before = self._last.get(engine)
-        return engine, 1 if before is None else before.channel + 1
+        return engine, FIRST_CHANNEL if before is None else before.channel + 1
 
     def _masks(self, engine: int, random: Random) -> tuple[bytes, bytes]:
         """Return the masks that the keys of an engine have, or new ones where it has none."""

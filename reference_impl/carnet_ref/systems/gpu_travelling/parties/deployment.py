@@ -31,9 +31,10 @@ from carnet_ref.systems.gpu_travelling.evidence import (
     gpu_responder,
 )
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
-from carnet_ref.systems.gpu_travelling.roles.job import Progress, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.job import Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
 from carnet_ref.systems.gpu_travelling.weakened import design
@@ -50,11 +51,13 @@ HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
 MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When the simulated hardware was made, and the time that simulated verifiers appraise at."""
 GPU_NAME: Final = "gpu1"
+LEAST_SLOTS: Final = 6
+"""Counter values that the orders of one epoch take."""
 BESIDE_PAYLOAD: Final = 1 << 16
 """Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
 
 
-_PLAIN = ("holders", "rounds", "schedule", "chunks", "chunk_bytes", "lease", "patience", "key_messages")
+_PLAIN = ("holders", "rounds", "schedule", "chunks", "chunk_bytes", "lease", "patience", "key_messages", "save_every")
 """Settings that are JSON values as they are."""
 
 
@@ -68,7 +71,8 @@ class Deployment:
     """Makes the roles of a run.
 
     ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
-    messages one key may protect, if that is to be fewer than the driver's limits allow.
+    messages one key may protect, if that is to be fewer than the driver's limits allow. After ``save_every`` rounds the
+    model comes home even where it need not, if that is not 0.
     """
 
     holders: tuple[str, ...]
@@ -79,15 +83,18 @@ class Deployment:
     lease: float = 60.0
     patience: float = 30.0
     key_messages: int | None = None
+    save_every: int = 0
     defences: Defences = ALL
     seed: bytes = b"carnet run on simulated hardware"
     trainer: Trainer = field(default_factory=CharacterModel)
 
-    def orchestrator(self, random: Random, progress: Progress | None = None, resumed: bool = False) -> Orchestrator:
-        """Return the orchestrator, from the start or from where an earlier one was."""
+    def orchestrator(
+        self, random: Random, kept: Kept | None = None, books: Books = NO_BOOKS, resumed: bool = False
+    ) -> Orchestrator:
+        """Return the orchestrator, from the start or from what an earlier one kept."""
         verifier = self._gpu_verifier
         tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
-        return Orchestrator(self.terms, tools, progress, resumed, procedures(self.without))
+        return Orchestrator(self.terms, tools, kept, books, resumed, procedures(self.without))
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
@@ -136,9 +143,10 @@ class Deployment:
         Raises:
             MalformedError: the journal says something that no orchestrator wrote.
         """
-        saved = journal.last("trained")
-        progress = None if saved is None else Progress.parse(saved)
-        return self.orchestrator(random, progress, resumed=len(journal) > 0)
+        saved = journal.last("saved")
+        kept = Kept.first(self.trainer.first_model()) if saved is None else Kept.parse(saved)
+        books = Books.of(journal.all("trained"), journal.all("returned"), journal.all("lost"), kept)
+        return self.orchestrator(random, kept, books, resumed=len(journal) > 0)
 
     def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:
         """Return the holder that remembers every epoch it was granted."""
@@ -186,14 +194,18 @@ class Deployment:
             return self.orchestrator_from(journal, random)
         return self.holder_from(journal, name, random)
 
-    def header(self, sessions: int = 1) -> Header:
-        """Return the first line of a run's trace; the judge chooses the threat model."""
+    def header(self, sessions: int = 1, counted: int = 0) -> Header:
+        """Return the first line of a run's trace, in which counters go up to ``counted``; the judge chooses the threat.
+
+        One value more than was used is there, since a counter also says what comes next.
+        """
         sizes = {
             "holders": len(self.holders),
             "corrupt": 0,
             "chunks": self.chunks,
             "rounds": self.rounds,
             "sessions": sessions,
+            "slots": max(LEAST_SLOTS, counted + 2),
         }
         return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), "", tuple(sizes.items()))
 
@@ -213,6 +225,7 @@ class Deployment:
             enrolled,
             self.lease,
             self.patience,
+            save_every=self.save_every,
             limits=self.limits,
         )
 

@@ -11,12 +11,13 @@ from carnet_ref.device.memory import BASE, Region
 from carnet_ref.keys import Budget, Direction, KeysError
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
-from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
-from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, Declined, LinkMessage, Returned, TimePassed
+from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, Declined, Reported, Returned, TimePassed
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
+from carnet_ref.systems.gpu_travelling.roles.links import borrowed
 from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsHolder,
@@ -27,7 +28,18 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     OrchestratorState,
     Transition,
 )
-from carnet_ref.transport.frames import PLATFORM, Ended, FrameKind, Note, Persist, Proceed, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import (
+    PLATFORM,
+    Ended,
+    FrameKind,
+    Note,
+    Persist,
+    Proceed,
+    ProtocolError,
+    Remark,
+    RoleEffect,
+    Send,
+)
 
 ALL_CHECKS: Final = Checks()
 
@@ -51,7 +63,7 @@ class Lending(ABC):
             return Finished(job), [Ended()]
         if job.terms.schedule == "reset" and job.lendings:
             return self.renew(job, for_journey=True)
-        job = replace(job, holder=job.terms.holders[job.progress.rounds % len(job.terms.holders)])
+        job = replace(job, holder=job.next_holder)
         if short := shortage(job, job.holder):
             return self.renewed(job, short) if job.lendings else too_low(job, short)
         if job.admission.admitted(job.holder) is None:
@@ -75,9 +87,16 @@ class Lending(ABC):
     def order_rotation(self, job: Job, attested: GpuAttested) -> Transition:
         """Give the link a key of the next holder's epoch, before the GPU leaves."""
         job, intent = self.set_out(job, attested)
-        order = job.live.draw(job.holder, job.tools.random)
-        noted = Note(step("rotate_out", ORCHESTRATOR, a=job.holder, k=job.live.pending_name))
-        return AwaitsRotationOut(job), [intent, noted, job.command(order)]
+        effects = self.rotate(job, job.holder, "rotate_out", a=job.holder)
+        return AwaitsRotationOut(job), [intent, *effects]
+
+    @enforces("REQ-IV-04", "channel-counter")
+    def rotate(self, job: Job, owner: str, action: str, **about: str) -> list[RoleEffect]:
+        """Order a key of ``owner`` in a channel of its own, and record it as ``action``."""
+        order = job.live.draw(owner, job.tools.random)
+        noted = step(action, ORCHESTRATOR, **about, k=job.live.pending_name, c=job.live.pending_channel)
+        _, frame = job.order(order)
+        return [Note(noted), frame]
 
     def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, Persist]:
         """Look at the age of the GPU's evidence, and write down whose turn it is."""
@@ -88,8 +107,8 @@ class Lending(ABC):
         intent = Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
         return replace(job, lendings=job.lendings + 1).waiting(job.terms.patience), intent
 
-    def rotated_out(self, state: AwaitsRotationOut, event: LinkMessage) -> Transition:
-        """Take the acknowledgement, under the new key."""
+    def rotated_out(self, state: AwaitsRotationOut, event: Reported) -> Transition:
+        """Take the firmware's report."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         return self.go_out(state.job, rotated)
 
@@ -114,7 +133,7 @@ class Lending(ABC):
         job = replace(job, lent=job.live.keys).waiting(job.terms.lease)
         return AwaitsReturn(job, whole), [
             Persist("grant", job.live.name(job.live.keys).encode()),
-            Note(step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start)),
+            Note(step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))),
             Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
@@ -130,6 +149,7 @@ class Lending(ABC):
         return job.live.next_slot
 
     @enforces("REQ-GRANT-03", "h2d-half-only", "launch-key-kept")
+    @enforces("address-in-grant")
     def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Return the grant: the host-to-device half, and neither the other half nor the launch key."""
         told, keys = f"{enrolled!r} is not about {job.holder}", job.live.keys
@@ -155,13 +175,16 @@ class Lending(ABC):
         due = is_due(job, event.holder, given)
         if not self.checks.passes("return-authenticated", "REQ-RETURN-02", due):
             return state, [Remark(event.left_aside)]
+        messages = given.count - job.live.next_slot
         try:
             self.learn_count(job, given)
         except (CryptoError, KeysError) as error:
             return self.evict(job, f"{event.holder} counts what cannot be: {error}")
+        epoch, needs = lent_epoch(job), {**job.needs, job.holder: borrowed(given.size, messages)}
+        job = replace(job, books=job.books.returned(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
         noted = Note(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count))
-        return Back(job), [Persist("returned", str(given.count).encode()), noted, Proceed()]
+        return Back(job), [Persist("returned", epoch.encode()), noted, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")
     def learn_count(self, job: Job, given: Return) -> None:
@@ -177,7 +200,8 @@ class Lending(ABC):
         if not is_due(state.job, event.holder, event.said):
             return state, [Remark(event.left_aside)]
         why = f"{event.holder} needs {event.said.needs} for one turn"
-        return too_low(state.job, why) if state.whole else self.renewed(state.job, why)
+        job = replace(state.job, needs={**state.job.needs, event.holder: event.said.needs})
+        return too_low(job, why) if state.whole else self.renewed(job, why)
 
     def watch_lease(self, state: AwaitsReturn, event: TimePassed) -> Transition:
         """Evict the holder when its lease is over."""
@@ -222,6 +246,17 @@ class Lending(ABC):
 def too_low(job: Job, why: str) -> Transition:
     """End the job: under new keys there is no more room than this."""
     return Finished(job), [Ended(f"the key limit is too low for one hand-over: {why}")]
+
+
+def lent_epoch(job: Job) -> str:
+    """Return the name of the epoch that was lent last.
+
+    Raises:
+        ProtocolError: none was.
+    """
+    if job.lent is None:
+        raise ProtocolError("no epoch was lent")
+    return job.live.name(job.lent)
 
 
 def is_due(job: Job, holder: str, said: Return | Decline) -> bool:

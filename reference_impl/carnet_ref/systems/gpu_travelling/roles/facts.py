@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.systems.gpu_travelling.device.commands import Fenced, MemoryRead, Rotated, Scrubbed
+from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.roles.appraising import accepted, proves_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel
@@ -89,19 +89,37 @@ class GpuAttested(SessionFact):
 
 
 class KeyRotated(EpochFact):
-    """The GPU acknowledged the key of this epoch, under that key."""
+    """The firmware reported that the GPU took the key of this epoch."""
 
 
 class ContextsFenced(EpochFact):
-    """The GPU acknowledged, in this epoch, that nothing of anybody else's runs."""
+    """The firmware reported, in this epoch, that nothing of anybody else's runs."""
 
 
 class MemoryVerified(EpochFact):
-    """Code, model and receive counter were read back in this epoch, and are as they should be."""
+    """The firmware reported, in this epoch, code, model and receive counter as they should be."""
+
+
+class VersionFact(EpochFact):
+    """Something established, in one epoch, about a version of the model, which its digest names."""
+
+    __slots__ = ("digest",)
+
+    def __init__(self, mint: object, session: str, epoch: int, digest: bytes) -> None:
+        super().__init__(mint, session, epoch)
+        self.digest = digest
+
+
+class VersionTrained(VersionFact):
+    """The firmware reported that training in this epoch ended with this version."""
+
+
+class VersionSaved(VersionFact):
+    """The model that came home in this epoch is this version, the one last produced."""
 
 
 class BufferScrubbed(EpochFact):
-    """The GPU acknowledged, in this epoch, that nothing of a dataset is left."""
+    """The firmware reported, in this epoch, that nothing of a dataset is left."""
 
 
 class HolderEnrolled(Fact):
@@ -158,42 +176,42 @@ def enrolled(
 
 
 def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
-    """Take the pending key, on the GPU's acknowledgement under it.
+    """Take the pending key, on the firmware's report that the GPU took it.
 
     Raises:
-        AuthenticationError: the acknowledgement does not verify under the new key.
-        ProtocolError: it acknowledges something else.
+        AuthenticationError: the session's firmware did not report it.
+        ProtocolError: it reports something else.
     """
-    reply = checks.expect("rotation-ack", "REQ-KEY-05", link.acknowledge(sealed), Rotated)
-    ordered = link.pending is not None and reply.epoch == link.pending.epoch
-    checks.require("rotation-ack", "REQ-KEY-05", ordered, otherwise=f"epoch {reply.epoch} was not ordered")
-    told = f"{reply.live} copy engines take traffic after a rotation, not one"
-    checks.require("engine-retirement", "REQ-KEY-04", reply.live == 1, otherwise=told)
+    report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated)
+    ordered = link.pending is not None and report.epoch == link.pending.epoch
+    checks.require("rotation-ack", "REQ-KEY-05", ordered, otherwise=f"epoch {report.epoch} was not ordered")
+    told = f"{report.live} copy engines take traffic after a rotation, not one"
+    checks.require("engine-retirement", "REQ-KEY-04", report.live == 1, otherwise=told)
     link.take()
     return KeyRotated(_MINT, link.session, link.keys.epoch)
 
 
 def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
-    """Establish that contexts are fenced, on the GPU's acknowledgement under the link key.
+    """Establish that contexts are fenced, on the firmware's report.
 
     Raises:
-        AuthenticationError: the acknowledgement does not verify.
-        ProtocolError: it acknowledges something else.
+        AuthenticationError: the session's firmware did not report it.
+        ProtocolError: it reports something else.
     """
-    checks.expect("fence-ack", "REQ-HOME-02", link.open(sealed), Fenced)
+    checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced)
     return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
 def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
-    """Establish that the scrub happened, on the GPU's acknowledgement under the link key, never on a semaphore.
+    """Establish that the scrub happened, on the firmware's report, never on a semaphore.
 
     Raises:
-        AuthenticationError: the acknowledgement does not verify.
-        ProtocolError: it acknowledges something else.
+        AuthenticationError: the session's firmware did not report it.
+        ProtocolError: it reports something else.
     """
-    reply = checks.expect("scrub-ack", "REQ-SCRUB-03", link.open(sealed), Scrubbed)
-    told = f"{reply.left} bytes are left after the scrub"
-    checks.require("scrub-workspace", "REQ-SCRUB-02", reply.left == 0, otherwise=told)
+    report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed)
+    told = f"{report.left} bytes are left after the scrub"
+    checks.require("scrub-workspace", "REQ-SCRUB-02", report.left == 0, otherwise=told)
     return BufferScrubbed(_MINT, link.session, link.keys.epoch)
 
 
@@ -207,17 +225,43 @@ class Expected:
 
 
 def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
-    """Compare what the copy engine read back with what it should be.
+    """Compare the digests and the counter that the firmware reports with what they should be.
 
     Raises:
-        AuthenticationError: the reply does not verify under the link key.
+        AuthenticationError: the session's firmware did not report them.
         ProtocolError: code, model or counter differ.
     """
-    found = checks.expect("code-read-back", "REQ-HOME-04", link.open(sealed), MemoryRead)
-    own, last = sha384(found.code) == expected.code_digest, sha384(found.model) == expected.model_digest
+    found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead)
+    own, last = found.code == expected.code_digest, found.model == expected.model_digest
     checks.require("code-read-back", "REQ-HOME-04", own, otherwise="code in GPU memory is not the orchestrator's")
     told = "the model in GPU memory is not the one last produced"
     checks.require("model-read-back", "REQ-HOME-05", last, otherwise=told)
     told = f"the GPU received {found.received} messages, the holder sent {expected.count}"
     checks.require("received-count", "REQ-HOME-06", expected.count in {None, found.received}, otherwise=told)
     return MemoryVerified(_MINT, link.session, link.keys.epoch)
+
+
+def trained(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
+    """Establish which version training ended with, on the firmware's report; what came on the link decides nothing.
+
+    Raises:
+        AuthenticationError: the session's firmware did not report it.
+        ProtocolError: it reports something else.
+    """
+    report = checks.expect("session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained)
+    return VersionTrained(_MINT, link.session, link.keys.epoch, report.model)
+
+
+def saved(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks) -> VersionSaved:
+    """Establish that the model that came home is the version last produced.
+
+    Raises:
+        AuthenticationError: the session's firmware did not report it.
+        ProtocolError: it reports something else, or another model went home, or another came.
+    """
+    report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved)
+    told = "the model that went home is not the one last produced"
+    checks.require("saved-digest", "REQ-MODEL-03", report.model == latest, otherwise=told)
+    told = "the model that came home is not the one that the firmware sent"
+    checks.require("saved-digest", "REQ-MODEL-03", sha384(model) == report.model, otherwise=told)
+    return VersionSaved(_MINT, link.session, link.keys.epoch, report.model)

@@ -1,33 +1,58 @@
-"""The GPU: one session at a time, obedient to any party that has the link; anything that does not verify is its end."""
+"""The GPU: one session at a time, whose firmware takes orders inside it; whoever has the link can copy to it.
+
+Anything that does not verify is its end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, verify_hmac_sha384
+from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, sha384, verify_hmac_sha384
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
 from carnet_ref.device.mode import Mode
 from carnet_ref.keys import H100KeySchedule, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.device.commands import (
-    Fence,
-    ReadBack,
+    Logged,
+    Model,
     Reply,
-    Rotated,
-    Scrub,
     Start,
-    Train,
+    Submit,
     Upload,
     Write,
     encode,
     parse_command,
 )
 from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
+from carnet_ref.systems.gpu_travelling.device.orders import (
+    Fence,
+    Fenced,
+    Order,
+    Place,
+    ReadBack,
+    Report,
+    Rotate,
+    Rotated,
+    Save,
+    Saved,
+    Scrub,
+    Scrubbed,
+    Train,
+    Trained,
+)
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import (
+    FOR_JOURNEY,
+    FOR_NEW_SESSION,
+    GPU,
+    ORCHESTRATOR,
+    address_name,
+    version_name,
+)
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
 from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
@@ -44,6 +69,7 @@ from carnet_ref.transport.frames import (
 )
 from carnet_ref.wire.fields import split, to_number
 from carnet_ref.wire.reader import MalformedError
+from carnet_spec.trace import TraceStep
 
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
 _HEAD = 9
@@ -51,10 +77,11 @@ _HEAD = 9
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a GPU is made of: its device, its copy engines, and what they check before they follow an order."""
+    """What a GPU is made of: its device, its copy engines, its firmware, and what they check before they obey."""
 
     device: type[Device] = Device
     engines: type[CopyEngines] = CopyEngines
+    firmware: type[Firmware] = Firmware
     checks: Checks = field(default_factory=Checks)
 
 
@@ -65,6 +92,11 @@ class GpuState:
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
+
+    @property
+    def occupied(self) -> bool:
+        """Whether there is a session that a reset would lose."""
+        return True
 
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Take a message of the session."""
@@ -92,6 +124,11 @@ class AwaitsSession(GpuState):
         self.responder = gpu.new_responder()
         self.noted = False
 
+    @property
+    def occupied(self) -> bool:
+        """Whether a key exchange was answered."""
+        return self.noted
+
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Go on with the handshake; once it is done, take the first keys from the session."""
         if orders:
@@ -107,9 +144,9 @@ class AwaitsSession(GpuState):
 
 
 class InSession(GpuState):
-    """A session, its keys, and orders that come through it or through the link."""
+    """A session, its keys, orders that come inside it, and copies that come through the link."""
 
-    __slots__ = ("engines", "launch_key", "responder", "submitted")
+    __slots__ = ("engines", "firmware", "launch_key", "responder", "submitted")
 
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
@@ -118,17 +155,14 @@ class InSession(GpuState):
         self.launch_key = keys.key(LAUNCH_LABEL)
         self.submitted = 0
         self.engines = self._engines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, gpu.hardware.checks))
+        self.firmware = gpu.hardware.firmware(keys, self.engines, gpu.hardware.checks)
 
     @enforces("REQ-SETUP-02")
     def on_session(self, orders: bool, message: bytes) -> Transition:
-        """Answer a request for evidence, or take a key as ordered and acknowledge under it."""
+        """Answer a request for evidence, or have the firmware carry out an order."""
         if not orders:
             return self, [self.gpu.answer(each) for each in self.responder.receive(message)]
-        keys = self.engines.accept(self.responder.open(message))
-        action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
-        noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
-        sealed = self.engines.acknowledge(encode(Rotated(keys.epoch, self.engines.live)), keys)
-        return self, [Note(noted), Send(ORCHESTRATOR, FrameKind.D2H, sealed.ciphertext)]
+        return self, self.obey(*self.firmware.open(message))
 
     @enforces("REQ-DATA-02", "REQ-IV-02", "gpu-implicit-iv")
     def on_link(self, body: bytes) -> Transition:
@@ -137,20 +171,55 @@ class InSession(GpuState):
             raise MalformedError("message for a copy engine", f"at least {_HEAD} bytes", str(len(body)))
         opened = self.engines.open(body[0], body[_HEAD:], to_number(body[1:_HEAD], "message", "counter"))
         command = parse_command(opened.plaintext)
-        k, v, g = self._name(opened.keys), opened.slot, self.gpu.name
-        if isinstance(command, ReadBack):
-            return self._read_back(opened, command.epoch)
-        reply = self.gpu.device.carry_out(command)
-        match command:
-            case Write(chunk=chunk):
-                return self, self._received(opened, chunk)
-            case Upload():
-                return self, [Note(step("exec_upload", GPU, g=g, k=k, v=v)), *self.gpu.leaked()]
-        if reply is None:
-            return self, self.gpu.leaked()
-        sealed, frame = self._reply(reply)
-        noted = step(_EXECUTED[type(command)], GPU, g=g, k=k, v=v, j=self._name(sealed.keys), w=sealed.slot)
-        return self, [Note(noted), *self.gpu.leaked(), *_semaphore(reply), frame]
+        if isinstance(command, Submit):
+            return self, self.obey(*self.firmware.submitted(command.order))
+        self.gpu.device.store(command)
+        return self, [*self._stored(opened, command), *self.gpu.leaked()]
+
+    def obey(self, place: Place, order: Order) -> list[RoleEffect]:
+        """Carry out an order if it is the next one, and report on it in its place."""
+        self.firmware.take(place, order)
+        noted, report, home = self._carry_out(place, order)
+        target, body = self.firmware.report(place, report)
+        sent = self.gpu.answer(body, reports=True) if target is FrameKind.SESSION else _home(body)
+        return [Note(noted), *home, *self.gpu.leaked(), *_semaphore(report), sent]
+
+    def _carry_out(self, place: Place, order: Order) -> tuple[TraceStep, Report, list[RoleEffect]]:
+        """Return the step that was taken, what is to be reported, and what goes home on the link before that."""
+        device, about = self.gpu.device, {"g": self.gpu.name, "k": self._epoch(place.epoch)}
+        match order:
+            case Rotate(key):
+                return self._rotate(place, key)
+            case Fence() | Scrub():
+                return step(_CLEARED[type(order)], GPU, **about, v=place.number), device.clear(order), []
+            case ReadBack(epoch):
+                received = self.engines.received(epoch)
+                noted = step("exec_read_back", GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
+                return noted, device.read_back(received), []
+            case Train():
+                outcome = device.train()
+                digest = sha384(outcome.model)
+                sealed, frame = self._send_home(Logged(outcome.loss))
+                way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
+                made = version_name(digest, about["k"])
+                return step("exec_train", GPU, **about, **way, n=made), Trained(digest), [frame]
+            case Save():
+                sealed, frame = self._send_home(Model(device.model))
+                way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
+                return step("exec_save", GPU, **about, **way), Saved(sha384(device.model)), [frame]
+
+    def _rotate(self, place: Place, key: bytes) -> tuple[TraceStep, Report, list[RoleEffect]]:
+        """Take a key as ordered.
+
+        Raises:
+            ProtocolError: the order is about another epoch than the key's.
+        """
+        keys = self.engines.accept(key)
+        if keys.epoch != place.epoch:
+            raise ProtocolError(f"{place} has the key of epoch {keys.epoch}")
+        action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
+        noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
+        return noted, Rotated(keys.epoch, self.engines.live), []
 
     def on_work(self, body: bytes) -> Transition:
         """Start a kernel that somebody with the launch key submitted."""
@@ -160,7 +229,7 @@ class InSession(GpuState):
         if to_number(count, "submitted work", "number") != self.submitted:
             raise ProtocolError("work submitted again, or out of order")
         self.submitted += 1
-        self.gpu.device.carry_out(Start(program))
+        self.gpu.device.store(Start(program))
         return self, self.gpu.leaked()
 
     @enforces("REQ-KEY-04", "engine-retirement", "no-engine-reload", "atomic-rotation")
@@ -169,36 +238,27 @@ class InSession(GpuState):
         """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
         return self.gpu.hardware.engines(schedule, self.gpu.limits)
 
-    def _received(self, opened: Opened, chunk: int) -> list[RoleEffect]:
-        if not chunk:
-            return self.gpu.leaked()
-        owner = opened.keys.owner
-        known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
-        noted = step("gpu_receive", GPU, g=self.gpu.name, k=self._name(opened.keys), v=opened.slot, **known)
-        return [Note(noted), *self.gpu.leaked()]
+    def _stored(self, opened: Opened, command: Write | Start | Upload) -> list[RoleEffect]:
+        """Return what is recorded of a copy: which chunk went where, or that code was uploaded."""
+        about = {"g": self.gpu.name, "k": self._name(opened.keys), "v": opened.slot}
+        match command:
+            case Upload():
+                return [Note(step("exec_upload", GPU, **about))]
+            case Write(address, chunk, _) if chunk:
+                owner = opened.keys.owner
+                known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
+                return [Note(step("gpu_receive", GPU, **about, **known, b=address_name(address)))]
+        return []
 
-    def _read_back(self, opened: Opened, epoch: int) -> Transition:
-        received = opened.slot if epoch == opened.keys.epoch else self.engines.received(epoch)
-        sealed, frame = self._reply(self.gpu.device.read_back(received))
-        noted = step(
-            "exec_read_back",
-            GPU,
-            g=self.gpu.name,
-            k=self._name(opened.keys),
-            v=opened.slot,
-            j=self._name(sealed.keys),
-            w=sealed.slot,
-            c=f"{self.responder.label}/{epoch}",
-            n=received,
-        )
-        return self, [Note(noted), frame]
-
-    def _reply(self, reply: Reply) -> tuple[Sealed, Send]:
+    def _send_home(self, reply: Reply) -> tuple[Sealed, Send]:
         sealed = self.engines.seal(encode(reply))
-        return sealed, Send(ORCHESTRATOR, FrameKind.D2H, sealed.ciphertext)
+        return sealed, _home(sealed.ciphertext)
 
     def _name(self, keys: LinkKeys) -> str:
-        return f"{self.responder.label}/{keys.epoch}"
+        return self._epoch(keys.epoch)
+
+    def _epoch(self, epoch: int) -> str:
+        return f"{self.responder.label}/{epoch}"
 
 
 class AwaitsReset(GpuState):
@@ -207,7 +267,16 @@ class AwaitsReset(GpuState):
     Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
     """
 
-    __slots__ = ()
+    __slots__ = ("_occupied",)
+
+    def __init__(self, gpu: Gpu, occupied: bool) -> None:
+        super().__init__(gpu)
+        self._occupied = occupied
+
+    @property
+    def occupied(self) -> bool:
+        """Whether there was a session when it failed."""
+        return self._occupied
 
 
 class Gpu:
@@ -241,16 +310,16 @@ class Gpu:
         try:
             self.state, effects = self._on_frame(event)
         except Failure as error:
-            self.state = AwaitsReset(self)
+            self.state = AwaitsReset(self, self.state.occupied)
             effects = [
                 Remark(f"{self.name} failed: {error}"),
                 Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
             ]
         return self.state, effects
 
-    def answer(self, message: bytes) -> RoleEffect:
-        """Return the frame that answers a message of the session."""
-        return Send(ORCHESTRATOR, FrameKind.SESSION, tagged(False, self._attempt, message))
+    def answer(self, message: bytes, reports: bool = False) -> RoleEffect:
+        """Return the frame that answers a message of the session, or ``reports`` on an order."""
+        return Send(ORCHESTRATOR, FrameKind.SESSION, tagged(reports, self._attempt, message))
 
     def leaked(self) -> list[RoleEffect]:
         """Return what code on the GPU wrote to plain host memory since the last time."""
@@ -271,22 +340,33 @@ class Gpu:
                 return self.state.on_work(frame.body)
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
+    @enforces("REQ-STOP-02")
     def _reset(self, body: bytes) -> Transition:
         """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
         mode = Mode.OPEN if body == Mode.OPEN.value.encode("ascii") else Mode.CONFIDENTIAL
-        self.device = self._boot(mode)
+        lost, self.device = self.state.occupied, self._boot(mode)
         if body == FOR_JOURNEY:
-            noted = step("reset_before_travel", GPU, g=self.name)
+            noted = [Note(step("reset_before_travel", GPU, g=self.name))]
+        elif body == FOR_NEW_SESSION:
+            noted = [Note(step("lose_session", GPU, g=self.name))] if lost else []
         else:
-            noted = step("reset", "adversary", g=self.name, mode=mode.value)
-        return AwaitsSession(self), [Note(noted)]
+            noted = [Note(step("reset", "adversary", g=self.name, mode=mode.value))]
+        return AwaitsSession(self), [*noted]
 
     def _boot(self, mode: Mode) -> Device:
         return self.hardware.device(mode, self._trainer, self._written_out.append)
 
 
-_EXECUTED = {Fence: "exec_fence", Train: "exec_train", Scrub: "exec_scrub"}
+_CLEARED = {Fence: "exec_fence", Scrub: "exec_scrub"}
 
 
-def _semaphore(reply: Reply) -> list[RoleEffect]:
-    return [Send(ORCHESTRATOR, FrameKind.SEMAPHORE, type(reply).__name__.encode("ascii"))]
+def _home(body: bytes) -> Send:
+    """Return the frame that carries what a copy engine made to the orchestrator."""
+    return Send(ORCHESTRATOR, FrameKind.D2H, body)
+
+
+def _semaphore(report: Report) -> list[RoleEffect]:
+    """Return the plain word, beside a report, that something is done; anybody could have written it."""
+    if not isinstance(report, Fenced | Scrubbed):
+        return []
+    return [Send(ORCHESTRATOR, FrameKind.SEMAPHORE, type(report).__name__.encode("ascii"))]

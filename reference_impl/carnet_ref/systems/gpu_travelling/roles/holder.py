@@ -13,7 +13,7 @@ from carnet_ref.keys import Budget, KeysError
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Write
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
-from carnet_ref.systems.gpu_travelling.names import GPU, HOLDER, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import GPU, HOLDER, ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles.appraising import accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
@@ -213,7 +213,15 @@ class AwaitsGrant(_InChannel):
         if not grant.budget.covers(needs):
             return self, [self.send(Decline(grant.session, grant.epoch, needs))]
         known.accepted.add(name)
-        noted = step("accept_grant", HOLDER, a=known.setup.name, p=ORCHESTRATOR, k=name, v=grant.start)
+        noted = step(
+            "accept_grant",
+            HOLDER,
+            a=known.setup.name,
+            p=ORCHESTRATOR,
+            k=name,
+            v=grant.start,
+            b=address_name(grant.address),
+        )
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
         return provides, [Persist("accepted", name.encode()), Note(noted), Proceed()]
 

@@ -29,6 +29,14 @@ class SessionMessage(Input):
 
 
 @dataclass(frozen=True, slots=True)
+class Reported(Input):
+    """A report of the firmware came, still sealed."""
+
+    noun = "a report of the firmware"
+    sealed: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class LinkMessage(Input):
     """A message from a copy engine came, still sealed."""
 

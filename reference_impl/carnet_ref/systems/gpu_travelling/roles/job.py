@@ -6,7 +6,6 @@ job refers to, and what counts for itself, are the ends of connections: session,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -15,10 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device.programs import TRAINING_CODE
-from carnet_ref.keys import LinkKeys, UsageLimits
+from carnet_ref.keys import Budget, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.device.commands import Command
+from carnet_ref.systems.gpu_travelling.device.orders import Order, Place
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.roles.admission import Admission
+from carnet_ref.systems.gpu_travelling.roles.books import Books, Kept, Progress
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Manifest
 from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested
 from carnet_ref.systems.gpu_travelling.roles.links import Link
@@ -26,8 +27,6 @@ from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvide
 from carnet_ref.systems.gpu_travelling.roles.session_frames import tagged
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import FrameKind, ProtocolError, Send
-from carnet_ref.wire.fields import join, split
-from carnet_ref.wire.reader import MalformedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Terms:
 
     ``rounds`` hand-overs go to ``holders`` in turn. A holder keeps the GPU for ``lease`` seconds at most, any other
     answer is waited for ``patience`` seconds, a holder that was evicted ``evictions`` times in a row is given up, and
-    so is a GPU after ``sessions`` failed ones. Evidence opens no hand-over after ``evidence_lasts`` seconds.
+    XX
     """
 
     holders: tuple[str, ...]
@@ -48,46 +47,13 @@ class Terms:
     evictions: int = 3
     sessions: int = 8
     evidence_lasts: float = 3600.0
+    save_every: int = 0
     limits: UsageLimits = field(default_factory=UsageLimits.for_advantage)
 
     def manifest(self, trainer: Trainer) -> Manifest:
         """Return what every holder has to know of the job."""
         digests = sha384(TRAINING_CODE), sha384(trainer.first_model())
         return Manifest(*digests, self.holders, self.schedule)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the job is: rounds trained, the loss of each, the bytes that holders provided, and the model."""
-
-    rounds: int
-    losses: tuple[float, ...]
-    provisioned: int
-    model: bytes = field(repr=False)
-
-    @property
-    def digest(self) -> str:
-        """The SHA-384 of the model, in hexadecimal."""
-        return sha384(self.model).hex()
-
-    def encode(self) -> bytes:
-        """Return the bytes for the journal."""
-        numbers = {"rounds": self.rounds, "losses": self.losses, "provisioned": self.provisioned}
-        return join(json.dumps(numbers).encode("ascii"), self.model)
-
-    @classmethod
-    def parse(cls, data: bytes) -> Progress:
-        """Return what `encode` wrote.
-
-        Raises:
-            MalformedError: it wrote something else.
-        """
-        numbers, model = split(data, "progress", "numbers", "model")
-        try:
-            fields = json.loads(numbers)
-            return cls(fields["rounds"], tuple(fields["losses"]), fields["provisioned"], model)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise MalformedError("progress", "rounds, losses and bytes", repr(numbers[:40])) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +79,18 @@ class Custody(Enum):
 class Job:
     """What the orchestrator knows while it runs.
 
-    ``lendings`` counts the hand-overs that were begun in the session.
+    ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
+    its key, or would have. ``furthest`` is the round that was ever reached.
     """
 
     terms: Terms
     tools: Tools
+    kept: Kept
     progress: Progress
     admission: Admission
     manifest: bytes
+    books: Books = field(default_factory=Books)
+    needs: Mapping[str, Budget] = field(default_factory=dict)
     session: Requester | None = None
     link: Link | None = None
     attested: GpuAttested | None = None
@@ -135,6 +105,7 @@ class Job:
     lendings: int = 0
     failures: int = 0
     evictions: int = 0
+    furthest: int = 0
     now: float = 0.0
     deadline: float = 0.0
 
@@ -149,20 +120,15 @@ class Job:
             raise ProtocolError("there is no session with a GPU")
         return self.link
 
-    def order(self, command: Command) -> tuple[int, Send]:
+    def load(self, command: Command) -> tuple[int, Send]:
         """Return the counter value and the frame that carries ``command`` through the link."""
         slot, body = self.live.seal(command)
         return slot, Send(GPU, FrameKind.H2D, body)
 
-    def command(self, message: bytes) -> Send:
-        """Return the frame that carries ``message`` inside the session.
-
-        Raises:
-            ProtocolError: there is no session.
-        """
-        if self.session is None:
-            raise ProtocolError("there is no session with a GPU")
-        return Send(GPU, FrameKind.SESSION, tagged(True, self.attempt, self.session.seal(message)))
+    def order(self, order: Order) -> tuple[Place, Send]:
+        """Return the place of an order, and the frame that carries it to the firmware, inside the session."""
+        place, sealed = self.live.order(order)
+        return place, Send(GPU, FrameKind.SESSION, tagged(True, self.attempt, sealed))
 
     def handshake(self, message: bytes) -> Send:
         """Return the frame that carries a message of the session's own."""
@@ -175,3 +141,8 @@ class Job:
     def without_session(self) -> Job:
         """Return the job, with everything forgotten that belongs to a session with a GPU."""
         return replace(self, session=None, link=None, attested=None, evidence=None, lent=None)
+
+    @property
+    def next_holder(self) -> str:
+        """The holder whose turn the next one is."""
+        return self.terms.holders[self.progress.rounds % len(self.terms.holders)]

@@ -1,15 +1,35 @@
-"""The ends of the link that send to the GPU: the orchestrator's with both halves, a holder's with what it borrowed."""
+"""The orchestrator's end of a session with its GPU, and the ends of the link that send to the GPU.
+
+The orchestrator has both halves of the link, and what orders are sealed with; a holder has what it borrowed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from carnet_ref.crypto.primitives import AuthenticationError, Random
+from carnet_ref.crypto.primitives import Random
 from carnet_ref.device.memory import CAPACITY
-from carnet_ref.keys import Budget, Direction, KeyLedger, KeySchedule, KeyUsage, LinkKeys, Opener, Sealer, UsageLimits
+from carnet_ref.keys import (
+    Budget,
+    Direction,
+    H100KeySchedule,
+    KeyLedger,
+    KeySchedule,
+    KeyUsage,
+    LinkKeys,
+    Opener,
+    Sealer,
+    UsageLimits,
+)
 from carnet_ref.keys.iv import LAST_MESSAGE
+from carnet_ref.keys.usage import BLOCK_BYTES
+from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
+from carnet_ref.systems.gpu_travelling.device.orders import ORDERS_LABEL, REPORTS_LABEL, Order, Place, Report, Rotate
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.keys.schedules import FIRST_CHANNEL
+from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL
+from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire.fields import number
 
 FRAMING = size_of(Write(0, 0, b""))
@@ -34,8 +54,22 @@ class Incoming:
     opener: Opener
 
 
+@dataclass(frozen=True, slots=True)
+class SessionKeys:
+    """The keys of a session that belong to no epoch: those for orders, for reports, and for submitted work."""
+
+    orders: bytes = field(repr=False)
+    reports: bytes = field(repr=False)
+    launch: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, session: H100KeySchedule) -> SessionKeys:
+        """Return those that hang on a session's secret."""
+        return cls(session.key(ORDERS_LABEL), session.key(REPORTS_LABEL), session.key(LAUNCH_LABEL))
+
+
 class Link:
-    """The link of one session.
+    """The orchestrator's end of one session: its link, and the orders that go beside it to the firmware.
 
     Every key has one count of what it protected, in all its epochs and by holders too; past a limit nothing is done
     with it. Epochs are named ``session/epoch`` wherever a name is needed.
@@ -46,16 +80,24 @@ class Link:
         "_incoming",
         "_ledger",
         "_lent_out",
+        "_orders",
         "_outgoing",
         "_pending",
+        "_reports",
         "_schedule",
+        "_told",
+        "awaited",
         "launch_key",
         "session",
     )
 
-    def __init__(self, session: str, schedule: KeySchedule, launch_key: bytes, limits: UsageLimits) -> None:
+    def __init__(self, session: str, schedule: KeySchedule, secrets: SessionKeys, limits: UsageLimits) -> None:
         self.session = session
-        self.launch_key = launch_key
+        self.launch_key = secrets.launch
+        self._orders = orders.Sealed(secrets.orders)
+        self._reports = orders.Sealed(secrets.reports)
+        self._told: dict[int, int] = {}
+        self.awaited: Place | None = None
         self._home = schedule.keys.owner
         self._schedule = schedule
         self._ledger = KeyLedger(limits)
@@ -75,6 +117,11 @@ class Link:
         return self._outgoing.sealer.ivs.message
 
     @property
+    def incoming(self) -> LinkKeys:
+        """The keys of the device-to-host half."""
+        return self._incoming.keys
+
+    @property
     def pending(self) -> LinkKeys | None:
         """The keys that a rotation is under way to."""
         return None if self._pending is None else self._pending.keys
@@ -84,35 +131,69 @@ class Link:
         """The name of the epoch that a rotation is under way to."""
         return "" if self._pending is None else self.name(self._pending.keys)
 
+    @property
+    def pending_channel(self) -> int:
+        """The channel counter of the epoch that a rotation is under way to, counted from 0."""
+        return 0 if self._pending is None else self._pending.keys.channel - FIRST_CHANNEL
+
     def name(self, keys: LinkKeys) -> str:
         """Return the name of an epoch."""
         return f"{self.session}/{keys.epoch}"
 
+    # -- orders and reports ------------------------------------------------------------------------
+
     @enforces("REQ-KEY-01", "fresh-key")
-    def draw(self, owner: str, random: Random) -> bytes:
-        """Return the order that rotates to a key of ``owner``, never used before, and expect its acknowledgement.
+    def draw(self, owner: str, random: Random) -> Rotate:
+        """Return the order that rotates to a key of ``owner``, never used before.
 
         Raises:
             KeysError: the schedule has no key for ``owner`` in this session.
         """
         order = self._schedule.order(owner, random)
         self.expect(self._schedule.follow(order))
-        return order
+        return Rotate(order)
 
     def expect(self, keys: LinkKeys) -> None:
-        """Expect an acknowledgement under ``keys``; those in use keep their counters."""
+        """Expect that a rotation to ``keys`` is reported; those in use keep their counters."""
         self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
 
-    def acknowledge(self, sealed: bytes) -> Reply:
-        """Return the acknowledgement of the rotation under way; it has to verify under the new key.
+    @enforces("REQ-SESSION-01", "session-orders")
+    def order(self, order: Order) -> tuple[Place, bytes]:
+        """Return the place of an order, and the order sealed for it; its report is awaited from now on.
+
+        A rotation is the first of the epoch that it begins, anything else the next one of the link's epoch.
+        """
+        begun = self.pending if isinstance(order, Rotate) else None
+        epoch = self.keys.epoch if begun is None else begun.epoch
+        place = Place(epoch, self._told.get(epoch, 0) if begun is None else 0)
+        self._told[epoch] = max(self._told.get(epoch, 0), place.number + 1)
+        self.awaited = place
+        return place, self._orders.seal(place, orders.encode(order))
+
+    @enforces("REQ-SESSION-03", "session-acknowledgements")
+    def report(self, sealed: bytes) -> Report:
+        """Return the report on the order that was given last.
 
         Raises:
-            AuthenticationError: it does not.
+            AuthenticationError: the session's firmware did not make it, or made it on another order.
             MalformedError: it says nothing that is known.
+            ProtocolError: it is on another order, or none was given.
         """
-        if self._pending is None:
-            raise AuthenticationError("acknowledgement of a rotation that was never ordered")
-        return parse_reply(self._pending.opener.open(sealed))
+        place, message = self.open_report(sealed)
+        if place != self.awaited:
+            raise ProtocolError(f"a report on {place}, which is not awaited (REQ-SESSION-03)")
+        self.awaited = None
+        return orders.parse_report(message)
+
+    def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
+        """Return what the firmware said, and on which order.
+
+        Raises:
+            AuthenticationError: the firmware did not make it, or made it on another order.
+        """
+        return self._reports.open(sealed)
+
+    # -- rotation ----------------------------------------------------------------------------------
 
     @enforces("REQ-KEY-06", "rotation-in-h2d", "rotation-in-d2h")
     def take(self) -> None:
@@ -127,8 +208,10 @@ class Link:
         self._outgoing = self._sending(keys)
 
     def receive_under(self, pending: Incoming) -> None:
-        """Take what comes from the device under the key of a rotation."""
+        """Open what comes from the device under the key of a rotation."""
         self._incoming = pending
+
+    # -- the link ----------------------------------------------------------------------------------
 
     @enforces("REQ-IV-01", "sender-iv-monotonic")
     @enforces("REQ-KEY-07", "key-usage-limit")
@@ -220,6 +303,12 @@ class BorrowedLink:
         """
         slot = self.count
         return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode(command)))
+
+
+def borrowed(size: int, messages: int) -> Budget:
+    """Return what so many bytes of data in so many messages took of a key, at least."""
+    messages = max(0, messages)
+    return Budget(messages, (size + messages * FRAMING) // BLOCK_BYTES + messages)
 
 
 def h2d_body(engine: int, slot: int, sealed: bytes) -> bytes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from carnet_ref.crypto.primitives import CryptoError
+from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.roles.admission import Admission, Attest
+from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Decline,
     Hello,
@@ -24,15 +25,15 @@ from carnet_ref.systems.gpu_travelling.roles.inputs import (
     Input,
     LinkMessage,
     OwnTurn,
+    Reported,
     ReportOutside,
     Returned,
     Semaphore,
     SessionMessage,
     TimePassed,
 )
-from carnet_ref.systems.gpu_travelling.roles.job import Job, Progress, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.job import Job, Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from carnet_ref.systems.gpu_travelling.roles.returning import route_back
 from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS, untagged
 from carnet_ref.systems.gpu_travelling.roles.setup import evidence_for, reset_gpu
 from carnet_ref.systems.gpu_travelling.roles.states import OrchestratorState, Stopped, Transition
@@ -62,14 +63,16 @@ class Orchestrator:
         self,
         terms: Terms,
         tools: Tools,
-        progress: Progress | None = None,
+        kept: Kept | None = None,
+        books: Books = NO_BOOKS,
         resumed: bool = False,
         procedures: Procedures = SECURE,
     ) -> None:
-        first = Progress(0, (), 0, tools.trainer.first_model())
+        kept = kept or Kept.first(tools.trainer.first_model())
         admission = Admission(terms.enrolled, tools.random, procedures.checks)
         manifest = terms.manifest(tools.trainer).encode()
-        job = Job(terms, tools, progress or first, admission, manifest, attempt=tools.random(1)[0] % ATTEMPTS)
+        attempt = tools.random(1)[0] % ATTEMPTS
+        job = Job(terms, tools, kept, kept.progress, admission, manifest, books, attempt=attempt)
         self.resumed = resumed
         self.procedures = procedures
         self.state: OrchestratorState = Stopped(job)
@@ -80,17 +83,23 @@ class Orchestrator:
         return self.state.job
 
     def begin(self, now: float) -> list[RoleEffect]:
-        """Ask holders for channels and open a session; after a restart, have the GPU routed back and reset first."""
+        """Ask holders for channels and open a session; after a restart, have the GPU reset first."""
         effects: list[RoleEffect] = [*self.job.admission.invite()]
         if self.resumed:
-            effects += [route_back(), reset_gpu()]
+            effects.append(reset_gpu())
         self.state, opened = self.procedures.open_session(replace(self.job, now=now))
         return effects + opened
 
     def outcome(self) -> dict[str, Any]:
-        """Return what was trained: losses, bytes provided, and the model's digest."""
-        progress = self.job.progress
-        return {"losses": progress.losses, "provisioned": progress.provisioned, "model": progress.digest}
+        """Return what was trained: losses, bytes provided, and the version that is kept; and what the books say."""
+        kept, books = self.job.kept, self.job.books
+        return {
+            "losses": kept.progress.losses,
+            "provisioned": kept.progress.provisioned,
+            "model": sha384(kept.model).hex(),
+            "ledger": [entry.to_json() for entry in books.ledger],
+            "lost": list(books.lost),
+        }
 
     def handle(self, event: RoleEvent) -> tuple[OrchestratorState, list[RoleEffect]]:
         """Take an event, and return the new state and what is to be done.
@@ -139,10 +148,10 @@ class Orchestrator:
         return self.procedures.take(self.state, event)
 
     def _on_session(self, body: bytes) -> Transition:
-        _, attempt, message = untagged(body)
+        reports, attempt, message = untagged(body)
         if attempt != self.job.attempt:
             return self.state, [Remark("ignored: an answer to a session that was given up")]
-        return self._take(SessionMessage(message))
+        return self._take(Reported(message) if reports else SessionMessage(message))
 
     def _on_fault(self, body: bytes) -> Transition:
         if body and untagged(body)[1] != self.job.attempt:

@@ -24,6 +24,7 @@ from carnet_ref.systems.gpu_travelling.roles.inputs import (
     Input,
     LinkMessage,
     OwnTurn,
+    Reported,
     ReportOutside,
     Returned,
     Semaphore,
@@ -35,6 +36,7 @@ from carnet_ref.systems.gpu_travelling.roles.setup import Setup
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsFence,
     AwaitsHolder,
+    AwaitsModel,
     AwaitsReadBack,
     AwaitsReport,
     AwaitsReturn,
@@ -80,6 +82,7 @@ class Row:
     """What one state does about each kind of input."""
 
     session: Cell
+    reported: Cell
     link: Cell
     report: Cell
     semaphore: Cell
@@ -93,6 +96,7 @@ class Row:
 COLUMNS: Final[Mapping[type[Input], str]] = MappingProxyType(
     {
         SessionMessage: "session",
+        Reported: "reported",
         LinkMessage: "link",
         ReportOutside: "report",
         Semaphore: "semaphore",
@@ -112,58 +116,64 @@ WAIT: Final = Taken(Lending.wait_on)
 # fmt: off
 TABLE: Final[Table] = MappingProxyType({
     AwaitsSession: Row(
-        session=Taken(Setup.handshake, (AwaitsSession, AwaitsReport)), link=IGNORED,
+        session=Taken(Setup.handshake, (AwaitsSession, AwaitsReport)), reported=IGNORED, link=IGNORED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsReport: Row(
-        session=Taken(Setup.report_came, (AwaitsFence,)), link=REFUSED,
+        session=Taken(Setup.report_came, (AwaitsFence,)), reported=REFUSED, link=REFUSED,
         report=SAID, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsFence: Row(
-        session=REFUSED, link=Taken(Returning.fenced, (AwaitsReadBack,)),
+        session=REFUSED, reported=Taken(Returning.fenced, (AwaitsReadBack,)), link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsReadBack: Row(
-        session=REFUSED, link=Taken(Returning.verified, (AwaitsTraining, AwaitsScrub)),
+        session=REFUSED, reported=Taken(Returning.verified, (AwaitsTraining, AwaitsScrub)), link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsTraining: Row(
-        session=REFUSED, link=Taken(Returning.trained, (AwaitsScrub,)),
+        session=REFUSED, reported=Taken(Returning.trained, (AwaitsModel, AwaitsScrub)),
+        link=Taken(Returning.logged, (AwaitsTraining,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsModel: Row(
+        session=REFUSED, reported=Taken(Returning.saved, (AwaitsScrub,)),
+        link=Taken(Returning.model_came, (AwaitsModel,)),
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsScrub: Row(
-        session=REFUSED, link=Taken(Returning.scrubbed, (AwaitsHolder, AwaitsRotationOut, AwaitsSession, Finished)),
-        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        session=REFUSED, reported=Taken(Returning.scrubbed, (AwaitsHolder, AwaitsRotationOut, AwaitsSession, Finished)),
+        link=REFUSED, report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsHolder: Row(
-        session=REFUSED, link=REFUSED,
+        session=REFUSED, reported=REFUSED, link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=Taken(Lending.holder_came, (AwaitsHolder, AwaitsRotationOut)),
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsRotationOut: Row(
-        session=REFUSED, link=Taken(Lending.rotated_out, (AwaitsReturn,)),
+        session=REFUSED, reported=Taken(Lending.rotated_out, (AwaitsReturn,)), link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     AwaitsReturn: Row(
-        session=REFUSED, link=REFUSED,
+        session=REFUSED, reported=REFUSED, link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=Taken(Lending.holder_restarted, (AwaitsReturn, Back, Finished)),
         returned=Taken(Lending.take_back, (AwaitsReturn, Back, Finished)),
         declined=Taken(Lending.lend_again, (AwaitsReturn, AwaitsSession, Finished)),
         tick=Taken(Lending.watch_lease, (AwaitsReturn, Back, Finished)),
         turn=IGNORED),
     Back: Row(
-        session=REFUSED, link=REFUSED,
+        session=REFUSED, reported=REFUSED, link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=Taken(Returning.begin_home, (AwaitsRotationIn,))),
     AwaitsRotationIn: Row(
-        session=REFUSED, link=Taken(Returning.rotated_in, (AwaitsFence,)),
+        session=REFUSED, reported=Taken(Returning.rotated_in, (AwaitsFence,)), link=REFUSED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
     Finished: Row(
-        session=IGNORED, link=IGNORED,
+        session=IGNORED, reported=IGNORED, link=IGNORED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
     Stopped: Row(
-        session=IGNORED, link=IGNORED,
+        session=IGNORED, reported=IGNORED, link=IGNORED,
         report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
         returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
 })

@@ -1,5 +1,7 @@
 """Whether the keys of a session still have room for a hand-over: looked at before the GPU travels, while it is clean.
 
+It is looked at after training, too: where there is no room for another hand-over, the model comes home first.
+
 A key that is due to rotate, or has no room for what is to come, is not used for another hand-over. Where a rotation
 makes new keys there is nothing to do; where it goes back to the same ones, only a new session has others. A hand-over
 that does not fit under new keys fits under none.
@@ -9,44 +11,26 @@ from __future__ import annotations
 
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, KeyUsage, UsageState
-from carnet_ref.systems.gpu_travelling.device.commands import (
-    Command,
-    Fence,
-    Fenced,
-    MemoryRead,
-    ReadBack,
-    Reply,
-    Rotated,
-    Scrub,
-    Scrubbed,
-    Train,
-    Trained,
-    Upload,
-    size_of,
-)
+from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, size_of
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 
 _ANY_CHUNK = Budget.of([0])
-_AWAY = {Direction.H2D: _ANY_CHUNK, Direction.D2H: Budget.of([size_of(Rotated(0, 1))])}
-"""What a turn takes of a holder's keys at least: one chunk, and the acknowledgement of the rotation."""
+"""What a turn takes of a holder's key at least: one chunk."""
 
 
 def at_home(model: int) -> dict[Direction, Budget]:
-    """Return what one return takes of the orchestrator's keys, with a model of so many bytes."""
-    short: tuple[Command, ...] = (Fence(), ReadBack(0), Train(), Scrub())
-    orders = [*map(size_of, short), size_of(Upload(TRAINING_CODE, b"")) + model]
-    answers: tuple[Reply, ...] = (Rotated(0, 1), Fenced(), Scrubbed(0))
-    replies = [*map(size_of, answers)]
-    replies += [size_of(MemoryRead(TRAINING_CODE, b"", 0)) + model, size_of(Trained(0.0, b"")) + model]
-    return {Direction.H2D: Budget.of(orders), Direction.D2H: Budget.of(replies)}
+    """Return what one return takes of the orchestrator's keys, if a model of so many bytes goes home."""
+    uploads, replies = [size_of(Upload(TRAINING_CODE, b""))], [size_of(Logged(0.0)), size_of(Model(b"")) + model]
+    return {Direction.H2D: Budget.of(uploads), Direction.D2H: Budget.of(replies)}
 
 
 def shortage(job: Job, holder: str) -> str:
     """Return why the next hand-over, to ``holder``, should be under other keys than this session's; nothing if not."""
+    away = {Direction.H2D: job.needs.get(holder, _ANY_CHUNK), Direction.D2H: Budget()}
     uses = [
         (owner, way, job.live.usage(owner, way), needs[way])
-        for owner, needs in ((holder, _AWAY), (ORCHESTRATOR, at_home(len(job.progress.model))))
+        for owner, needs in ((holder, away), (ORCHESTRATOR, at_home(len(job.kept.model))))
         for way in Direction
     ]
     for owner, way, usage, needs in uses:

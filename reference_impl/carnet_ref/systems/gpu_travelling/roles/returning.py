@@ -1,7 +1,8 @@
 """Home: what the orchestrator does between a return and the next journey, one state for each answer it awaits.
 
 The order of the steps is the defence. The link is rotated first, in both directions, so that whatever the last holder
-still sends or forges is dead; only then are contexts fenced, and code and model uploaded and checked.
+still sends is dead; only then are contexts fenced, code is uploaded, and code and model are checked. All of it rests on
+what the firmware reports inside the session; the model stays on the GPU, and comes home only where it is to be kept.
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ from dataclasses import replace
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.commands import Fence, ReadBack, Scrub, Train, Trained, Upload
+from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload
+from carnet_ref.systems.gpu_travelling.device.orders import Fence, ReadBack, Save, Scrub, Train
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
-from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.custody import Lending
+from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
+from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch
 from carnet_ref.systems.gpu_travelling.roles.facts import (
     BufferScrubbed,
     ContextsFenced,
     Expected,
     KeyRotated,
     MemoryVerified,
+    VersionTrained,
 )
-from carnet_ref.systems.gpu_travelling.roles.inputs import LinkMessage, OwnTurn
-from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job, Progress
+from carnet_ref.systems.gpu_travelling.roles.inputs import LinkMessage, OwnTurn, Reported
+from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
+from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsFence,
+    AwaitsModel,
     AwaitsReadBack,
     AwaitsRotationIn,
     AwaitsScrub,
@@ -67,13 +73,11 @@ class Returning(Lending):
 
     def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Give the link a key of the orchestrator's own, in both directions."""
-        order = job.live.draw(ORCHESTRATOR, job.tools.random)
-        noted = Note(step("rotate_in", ORCHESTRATOR, k=job.live.pending_name))
-        state = AwaitsRotationIn(job, self.rotate_in, left, so_far)
-        return state, [noted, route_back(), job.command(order)]
+        noted, frame = self.rotate(job, ORCHESTRATOR, "rotate_in")
+        return AwaitsRotationIn(job, self.rotate_in, left, so_far), [noted, route_back(), frame]
 
-    def rotated_in(self, state: AwaitsRotationIn, event: LinkMessage) -> Transition:
-        """Take the acknowledgement, under the new key."""
+    def rotated_in(self, state: AwaitsRotationIn, event: Reported) -> Transition:
+        """Take the firmware's report."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, rotated=rotated))
         return after, [Note(step("rotated_in", ORCHESTRATOR)), *effects]
@@ -81,36 +85,37 @@ class Returning(Lending):
     @enforces("REQ-HOME-01", "fence")
     def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Have the GPU stop every resident context."""
-        slot, frame = job.order(Fence())
+        place, frame = job.order(Fence())
         state = AwaitsFence(job, self.fence, left, so_far)
-        return state, [Note(step("send_fence", ORCHESTRATOR, v=slot)), frame]
+        return state, [Note(step("send_fence", ORCHESTRATOR, v=place.number)), frame]
 
-    def fenced(self, state: AwaitsFence, event: LinkMessage) -> Transition:
-        """Take the acknowledgement, under the link key."""
+    def fenced(self, state: AwaitsFence, event: Reported) -> Transition:
+        """Take the firmware's report."""
         fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [Note(step("fenced", ORCHESTRATOR)), *effects]
 
-    @enforces("REQ-HOME-03")
+    @enforces("REQ-HOME-03", "REQ-TRAIN-03")
     def upload(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
-        """Upload the code again, and the model, whatever is there."""
-        slot, frame = job.order(Upload(TRAINING_CODE, job.progress.model))
+        """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
+        model = job.kept.model if job.custody is Custody.NONE else b""
+        slot, frame = job.load(Upload(TRAINING_CODE, model))
         state, effects = self.go_on(job, left, so_far)
         return state, [Note(step("upload", ORCHESTRATOR, v=slot)), frame, *effects]
 
     def read_back(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
-        """Ask the copy engine for code, model and receive counter."""
+        """Ask the firmware for digests of code and model, and for the receive counter."""
         if job.lent is None:
             raise ProtocolError("there is no epoch to ask the counter of")
-        slot, frame = job.order(ReadBack(job.lent.epoch))
+        place, frame = job.order(ReadBack(job.lent.epoch))
         state = AwaitsReadBack(job, self.read_back, left, so_far)
-        return state, [Note(step("send_read_back", ORCHESTRATOR, v=slot)), frame]
+        return state, [Note(step("send_read_back", ORCHESTRATOR, v=place.number)), frame]
 
-    def verified(self, state: AwaitsReadBack, event: LinkMessage) -> Transition:
-        """Compare what was read back with what it should be."""
+    def verified(self, state: AwaitsReadBack, event: Reported) -> Transition:
+        """Compare what the firmware found with what it should be."""
         job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
-        expected = Expected(sha384(TRAINING_CODE), sha384(job.progress.model), count)
+        expected = Expected(sha384(TRAINING_CODE), job.progress.digest, count)
         verified = facts.verified(job.live, event.sealed, expected, self.checks)
         after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
         return after, [Note(step("verified", ORCHESTRATOR)), *effects]
@@ -128,33 +133,82 @@ class Returning(Lending):
             raise ProtocolError("nothing is trained before the rotation at return")
         return self.train(job, so_far.rotated, so_far.fenced, so_far.verified)
 
+    @enforces("REQ-MODEL-01")
     def train(self, job: Job, rotated: KeyRotated, fenced: ContextsFenced, verified: MemoryVerified) -> Transition:
         """Train on what was returned, once its key is dead, nothing else runs and memory is as it should be."""
         for fact in (rotated, fenced, verified):
             facts.require(fact, job.live)
-        slot, frame = job.order(Train())
+        place, frame = job.order(Train())
         state = AwaitsTraining(job, Established(rotated, fenced, verified))
-        return state, [Note(step("send_train", ORCHESTRATOR, v=slot)), frame]
+        return state, [Note(step("send_train", ORCHESTRATOR, v=place.number)), frame]
 
-    def trained(self, state: AwaitsTraining, event: LinkMessage) -> Transition:
-        """Take the result; the model's digest is the one to check next time."""
+    def logged(self, state: AwaitsTraining, event: LinkMessage) -> Transition:
+        """Take down what training logged; it decides nothing."""
         reply = state.job.live.open(event.sealed)
-        if not isinstance(reply, Trained):
-            raise ProtocolError(f"expected the result of training, found {type(reply).__name__}")
-        job = replace(state.job, progress=_further(state.job, reply), evictions=0)
-        saved = Persist("trained", job.progress.encode())
-        told = Remark(f"round {job.progress.rounds} of {job.terms.rounds}, {job.holder}: loss {reply.loss:.3f}")
-        after, effects = self.scrub(job)
-        return after, [saved, Note(step("trained", ORCHESTRATOR)), told, *effects]
+        if not isinstance(reply, Logged):
+            raise ProtocolError(f"expected what training logged, found {type(reply).__name__}")
+        return replace(state, loss=reply.loss), []
+
+    def trained(self, state: AwaitsTraining, event: Reported) -> Transition:
+        """Take the version that training ended with as the latest, and enter it in the ledger."""
+        version = facts.trained(state.job.live, event.sealed, self.checks)
+        if state.loss is None:
+            raise ProtocolError("training is over, and what it logged did not come")
+        return self.enter(state.job, version, state.loss)
+
+    @enforces("REQ-MODEL-02")
+    def enter(self, job: Job, version: VersionTrained, loss: float) -> Transition:
+        """Write the version down, and have it brought home if it is to be kept now."""
+        facts.require(version, job.live)
+        entry = Entry(job.holder, lent_epoch(job), job.progress.digest.hex(), version.digest.hex())
+        progress = job.progress.further(loss, job.returned_bytes, version.digest)
+        forward = progress.rounds > job.furthest
+        job = replace(
+            job,
+            progress=progress,
+            books=job.books.entered(entry),
+            evictions=0 if forward else job.evictions,
+            furthest=max(progress.rounds, job.furthest),
+        )
+        noted = step("trained", ORCHESTRATOR, n=version_name(version.digest, job.live.name(job.live.keys)))
+        told = Remark(f"round {progress.rounds} of {job.terms.rounds}, {job.holder}: loss {loss:.3f}")
+        after, effects = self.save(job) if is_to_be_kept(job) else self.scrub(job)
+        return after, [Persist("trained", entry.encode()), Note(noted), told, *effects]
+
+    @enforces("REQ-TRAIN-03")
+    def save(self, job: Job) -> Transition:
+        """Have the model brought home."""
+        place, frame = job.order(Save())
+        state = AwaitsModel(job.waiting(job.terms.patience))
+        return state, [Note(step("send_save", ORCHESTRATOR, v=place.number)), frame]
+
+    def model_came(self, state: AwaitsModel, event: LinkMessage) -> Transition:
+        """Take the model that came, without believing in it yet."""
+        reply = state.job.live.open(event.sealed)
+        if not isinstance(reply, Model):
+            raise ProtocolError(f"expected the model, found {type(reply).__name__}")
+        return replace(state, model=reply.model), []
+
+    def saved(self, state: AwaitsModel, event: Reported) -> Transition:
+        """Keep the model if it is the version last produced."""
+        job, model = state.job, state.model
+        if model is None:
+            raise ProtocolError("the model went home, and did not come")
+        version = facts.saved(job.live, event.sealed, model, job.progress.digest, self.checks)
+        facts.require(version, job.live)
+        kept = Kept(job.progress, model, job.books.returns)
+        after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
+        return after, [Persist("saved", kept.encode()), Note(step("saved", ORCHESTRATOR)), *effects]
 
     @enforces("REQ-SCRUB-01")
     def scrub(self, job: Job) -> Transition:
         """Have the GPU clear the buffer, and everything that was derived from it."""
-        slot, frame = job.order(Scrub())
-        return AwaitsScrub(job.waiting(job.terms.patience)), [Note(step("send_scrub", ORCHESTRATOR, v=slot)), frame]
+        place, frame = job.order(Scrub())
+        noted = step("send_scrub", ORCHESTRATOR, v=place.number)
+        return AwaitsScrub(job.waiting(job.terms.patience)), [Note(noted), frame]
 
-    def scrubbed(self, state: AwaitsScrub, event: LinkMessage) -> Transition:
-        """Take the acknowledgement, under the link key."""
+    def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
+        """Take the firmware's report."""
         return self.go_clean(state.job, facts.scrubbed(state.job.live, event.sealed, self.checks))
 
     def go_clean(self, job: Job, clean: BufferScrubbed) -> Transition:
@@ -163,18 +217,15 @@ class Returning(Lending):
         return state, [Note(step("scrubbed", ORCHESTRATOR)), *effects]
 
 
+def is_to_be_kept(job: Job) -> bool:
+    """Whether the model comes home now: after the last round, as often as asked for, and before a new session."""
+    done, terms = job.progress.rounds, job.terms
+    if done == terms.rounds or terms.schedule == "reset":
+        return True
+    asked_for = terms.save_every > 0 and done % terms.save_every == 0
+    return asked_for or bool(shortage(job, job.next_holder))
+
+
 def route_back() -> Send:
     """Return the request to route the GPU back to the orchestrator."""
     return Send(PLATFORM, FrameKind.ROUTE, ORCHESTRATOR.encode("utf-8"))
-
-
-def _further(job: Job, reply: Trained) -> Progress:
-    """Return the progress after one more round."""
-    before = job.progress
-    return replace(
-        before,
-        rounds=before.rounds + 1,
-        losses=(*before.losses, reply.loss),
-        provisioned=before.provisioned + job.returned_bytes,
-        model=reply.model,
-    )

@@ -13,7 +13,7 @@ LAUNCH_LABEL: Final = "cpu_sec2_hmac_user"
 
 
 def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
-    """Return the body of a session frame: whether it is an order, the attempt it belongs to, and the message.
+    """Return the body of a session frame: whether it is an order or a report, its attempt, and the message.
 
     Attempts tell what is late from what is new; nothing but availability rests on them.
     """

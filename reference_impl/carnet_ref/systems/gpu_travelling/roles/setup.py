@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from carnet_ref.device.mode import Mode
 from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import OrchestratorEvidence
 from carnet_ref.systems.gpu_travelling.roles.inputs import SessionMessage
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
-from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence, Requester
 from carnet_ref.systems.gpu_travelling.roles.returning import Returning, route_back
-from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS, LAUNCH_LABEL
+from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsReport,
     AwaitsSession,
@@ -44,12 +43,19 @@ _NONCE_BYTES = 32
 class Setup(Returning):
     """The steps from nothing to an attested GPU in a session, and back to nothing when anything fails."""
 
+    @enforces("REQ-MODEL-04")
     def open_session(self, job: Job) -> tuple[AwaitsSession, list[RoleEffect]]:
-        """Open a session from nothing: new keys are to come of it, and a new attestation."""
-        session = job.tools.requester()
-        job = replace(job, attempt=(job.attempt + 1) % ATTEMPTS).waiting(job.terms.patience)
+        """Open a session from nothing: new keys are to come of it, and a new attestation.
+
+        The job goes on from the version that was kept last; what was returned since then is written down as lost.
+        """
+        session, lost = job.tools.requester(), job.books.unsecured
+        job = replace(job, attempt=(job.attempt + 1) % ATTEMPTS, progress=job.kept.progress, books=job.books.given_up())
+        gone: list[RoleEffect] = [Persist("lost", epoch.encode()) for epoch in lost]
+        gone += [Remark(f"lost with the session, and to be done again: {', '.join(lost)}")] if lost else []
         started = [job.handshake(message) for message in session.begin()]
-        return AwaitsSession(job, session), [Persist("session", number(job.failures)), *started]
+        opened = AwaitsSession(job.waiting(job.terms.patience), session)
+        return opened, [*gone, Persist("session", number(job.failures)), *started]
 
     def handshake(self, state: AwaitsSession, event: SessionMessage) -> Transition:
         """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
@@ -66,12 +72,12 @@ class Setup(Returning):
         """Take the first link key, for both directions, from the session that was just opened."""
         keys = H100KeySchedule.of_session(session.secret())
         schedule = key_schedule(job.terms.schedule, keys, ORCHESTRATOR)
-        link = self.new_link(job, session.label, schedule, keys.key(LAUNCH_LABEL))
+        link = self.new_link(job, session.label, schedule, SessionKeys.of(keys))
         return replace(job, session=session, link=link, lendings=0, lent=schedule.keys)
 
-    def new_link(self, job: Job, session: str, schedule: KeySchedule, launch_key: bytes) -> Link:
+    def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return the orchestrator's end of the link of a session."""
-        return Link(session, schedule, launch_key, job.terms.limits)
+        return Link(session, schedule, secrets, job.terms.limits)
 
     @enforces("REQ-SETUP-06", "report-in-session")
     def report_came(self, state: AwaitsReport, event: SessionMessage) -> Transition:
@@ -106,23 +112,22 @@ class Setup(Returning):
     def start_over(self, state: OrchestratorState, job: Job) -> Transition:
         """Start from nothing: everything in the session is forgotten, and the GPU is reset."""
         after, started = self.open_session(job.without_session())
-        return after, [route_back(), reset_gpu(), *started]
+        return after, [reset_gpu(), *started]
 
     def renew(self, job: Job, for_journey: bool) -> Transition:
         """Open a new session though nothing failed: the schedule asks for it, or a key has no room left."""
-        first = [reset_gpu(for_journey=True)] if for_journey else [route_back(), reset_gpu()]
         state, started = self.open_session(job.without_session())
-        return state, [*first, *started]
+        return state, [reset_gpu(for_journey), *started]
 
 
 def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tuple[AwaitsSession, list[RoleEffect]]:
-    """Take a message of the handshake; as soon as the session has a name, ``action`` is recorded."""
+    """Take a message of the handshake; once the session has a name, ``action`` is recorded, and the GPU asked for."""
     effects: list[RoleEffect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
     label = state.session.label
     if not label or state.noted:
         return state, effects
-    opened = Note(step(action, ORCHESTRATOR, s=label, k=f"{label}/0"))
-    return replace(state, noted=True), [opened, *effects]
+    opened = Note(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0))
+    return replace(state, noted=True), [opened, route_back(), *effects]
 
 
 def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:
@@ -145,4 +150,4 @@ def show_all(job: Job) -> list[RoleEffect]:
 
 def reset_gpu(for_journey: bool = False) -> Send:
     """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
-    return Send(PLATFORM, FrameKind.RESET, FOR_JOURNEY if for_journey else Mode.CONFIDENTIAL.value.encode("ascii"))
+    return Send(PLATFORM, FrameKind.RESET, FOR_JOURNEY if for_journey else FOR_NEW_SESSION)

@@ -110,9 +110,17 @@ class AwaitsReadBack(AwaitsAnswer):
 
 @dataclass(frozen=True, slots=True)
 class AwaitsTraining(OrchestratorState):
-    """Training is under way, on what these facts are about."""
+    """Training is under way, on what these facts are about; ``loss`` is what it logged, once that came home."""
 
     so_far: Established
+    loss: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitsModel(OrchestratorState):
+    """The model is ordered home; ``model`` is what came, once it did."""
+
+    model: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

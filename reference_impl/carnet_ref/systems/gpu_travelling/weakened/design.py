@@ -8,11 +8,12 @@ from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys import UsageLimits
 from carnet_ref.keys.usage import UNLIMITED
 from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 from carnet_ref.systems.gpu_travelling.roles.gpu import Hardware
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
-from carnet_ref.systems.gpu_travelling.weakened import device, engines, evidence, links
+from carnet_ref.systems.gpu_travelling.weakened import device, engines, evidence, links, reports
 from carnet_ref.systems.gpu_travelling.weakened.composing import without
 
 NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
@@ -22,7 +23,10 @@ NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 def hardware(off: frozenset[str]) -> Hardware:
     """Return what a GPU is made of."""
     return Hardware(
-        without(Device, device.ALTERNATIVES, off), without(CopyEngines, engines.ALTERNATIVES, off), Checks(off)
+        without(Device, device.ALTERNATIVES, off),
+        without(CopyEngines, engines.ALTERNATIVES, off),
+        without(Firmware, reports.ALTERNATIVES, off),
+        Checks(off),
     )
 
 

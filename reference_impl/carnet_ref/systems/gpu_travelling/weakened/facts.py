@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from carnet_ref.systems.gpu_travelling.device.commands import Fenced, Reply, Rotated
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.facts import (
     BufferScrubbed,
@@ -16,7 +15,6 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
 )
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.states import Established
-from carnet_ref.systems.gpu_travelling.weakened.links import ForgoesReplies
 
 _MINT = facts._MINT
 
@@ -33,7 +31,7 @@ def kept(link: Link) -> KeyRotated:
 
 def rotated_unheard(link: Link) -> KeyRotated:
     """Take the pending key without an acknowledgement."""
-    forgo(link, Rotated)
+    link.awaited = None
     link.take()
     return kept(link)
 
@@ -45,12 +43,13 @@ def not_fenced(link: Link) -> ContextsFenced:
 
 def fenced_unheard(link: Link) -> ContextsFenced:
     """Take contexts for fenced without an acknowledgement."""
-    forgo(link, Fenced)
+    link.awaited = None
     return not_fenced(link)
 
 
 def scrubbed_unheard(link: Link) -> BufferScrubbed:
     """Take the buffer for clean without an acknowledgement."""
+    link.awaited = None
     return BufferScrubbed(_MINT, link.session, link.keys.epoch)
 
 
@@ -66,9 +65,3 @@ def carried_over(so_far: Established, link: Link) -> Established:
 
 def _is_of(fact: EpochFact | None, link: Link) -> bool:
     return fact is not None and fact.session == link.session
-
-
-def forgo(link: Link, kind: type[Reply]) -> None:
-    """Go on without a reply of this kind, which may come all the same."""
-    assert isinstance(link, ForgoesReplies)
-    link.disregard(kind)

@@ -6,57 +6,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from carnet_ref.crypto.primitives import AuthenticationError, Random
-from carnet_ref.keys import Direction, KeySchedule, LinkKeys, Opener, UsageLimits
-from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply
+from carnet_ref.crypto.primitives import Random
+from carnet_ref.keys import LinkKeys
+from carnet_ref.systems.gpu_travelling.device.commands import Command
+from carnet_ref.systems.gpu_travelling.device.orders import Place, Rotate, placed
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Incoming, Link
+from carnet_ref.systems.gpu_travelling.weakened.reports import open_on_link
 
 
-class ForgoesReplies(Link):
-    """A reply may come that nobody waits for; it is told from the one that is awaited."""
+class HearsTheLink(Link):
+    """Reports come over the link, under the half that the device sends with, in a channel of their own."""
 
-    def __init__(self, session: str, schedule: KeySchedule, launch_key: bytes, limits: UsageLimits) -> None:
-        super().__init__(session, schedule, launch_key, limits)
-        self._disregarded: list[type[Reply]] = []
+    __slots__ = ()
 
-    def acknowledge(self, sealed: bytes) -> Reply:
-        """Return the acknowledgement of the rotation under way; replies under the key before will not come."""
-        reply = super().acknowledge(sealed)
-        self._disregarded.clear()
-        return reply
-
-    def disregard(self, kind: type[Reply]) -> None:
-        """Expect, and do not wait for, one reply of this kind."""
-        self._disregarded.append(kind)
-
-    def disregards(self, sealed: bytes) -> bool:
-        """Return whether the next message is the reply that nobody waits for any more.
+    def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
+        """Open what came under the live key, or under the key that a rotation is under way to.
 
         Raises:
-            AuthenticationError: it is not the next reply.
+            AuthenticationError: it was made without that key.
         """
-        if not self._disregarded or (self._pending is not None and _verifies(self._pending, sealed)):
-            return False
-        return isinstance(self.open(sealed), self._disregarded.pop(0))
-
-
-def _verifies(incoming: Incoming, sealed: bytes) -> bool:
-    """Whether a message is the next one under these keys; no IV is counted."""
-    at = incoming.opener.ivs.message
-    try:
-        Opener(incoming.keys.d2h, incoming.keys.ivs(Direction.D2H, at), incoming.opener.usage).open(sealed)
-    except AuthenticationError:
-        return False
-    return True
+        place, rest = placed(sealed)
+        begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None
+        return place, open_on_link(begun or self.incoming, place, rest)
 
 
 class LendsOneKey(Link):
     """Every holder is lent the key that the first one was lent."""
 
-    _lent: tuple[bytes, LinkKeys] | None = None
+    _lent: tuple[Rotate, LinkKeys] | None = None
 
-    def draw(self, owner: str, random: Random) -> bytes:
+    def draw(self, owner: str, random: Random) -> Rotate:
         """Return the first order again, for any holder but the first."""
         if owner == ORCHESTRATOR:
             return super().draw(owner, random)
@@ -118,9 +98,7 @@ ALTERNATIVES: Final[Mapping[str, type[Link]]] = {
     "rotation-in-h2d": KeepsSending,
     "rotation-in-d2h": KeepsReceiving,
     "sender-iv-monotonic": SetsCounterBack,
-    "rotation-ack": ForgoesReplies,
-    "fence-ack": ForgoesReplies,
-    "scrub-ack": ForgoesReplies,
+    "session-acknowledgements": HearsTheLink,
 }
 """What the orchestrator's end does without each defence."""
 

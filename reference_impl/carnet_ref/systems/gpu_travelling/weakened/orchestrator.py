@@ -13,7 +13,7 @@ from typing import Final
 
 from carnet_ref.keys import Budget, KeySchedule
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.commands import Scrubbed
+from carnet_ref.systems.gpu_travelling.device.orders import Scrubbed, placed
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
@@ -23,12 +23,13 @@ from carnet_ref.systems.gpu_travelling.roles.inputs import (
     Input,
     LinkMessage,
     OwnTurn,
+    Reported,
     ReportOutside,
     Semaphore,
     SessionMessage,
 )
 from carnet_ref.systems.gpu_travelling.roles.job import Job
-from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.procedures import TABLE, Handler, Procedures, Row, Table, Taken
@@ -51,7 +52,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Transition,
 )
 from carnet_ref.systems.gpu_travelling.weakened import design, facts
-from carnet_ref.systems.gpu_travelling.weakened.links import ForgoesReplies
+from carnet_ref.systems.gpu_travelling.weakened.reports import ON_LINK
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire.fields import split
 
@@ -80,11 +81,16 @@ class Weakened(Procedures):
         self.off = off
 
     def take(self, state: OrchestratorState, event: Input) -> Transition:
-        """Take an input, unless it is the reply that nobody waits for."""
-        link = state.job.link
-        if isinstance(event, LinkMessage) and isinstance(link, ForgoesReplies) and link.disregards(event.sealed):
+        """Take an input, unless it is the report that nobody waits for; reports may come over the link."""
+        if "session-acknowledgements" in self.off:
+            event = _off_the_link(event)
+        if isinstance(event, Reported) and self._forgone(state, event):
             return state, []
         return super().take(state, event)
+
+    def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
+        link = state.job.link
+        return link is not None and bool(_UNHEARD & self.off) and placed(event.sealed)[0] != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
@@ -191,16 +197,16 @@ class Weakened(Procedures):
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def rotated_out(self, state: AwaitsRotationOut, event: LinkMessage | OwnTurn) -> Transition:
+    def rotated_out(self, state: AwaitsRotationOut, event: Reported | OwnTurn) -> Transition:
         """Take the new key, whatever the GPU says."""
-        if isinstance(event, LinkMessage) and "rotation-ack" not in self.off:
+        if isinstance(event, Reported) and "rotation-ack" not in self.off:
             return super().rotated_out(state, event)
         return self.go_out(state.job, facts.rotated_unheard(state.job.live))
 
-    def rotated_in(self, state: AwaitsRotationIn, event: LinkMessage | OwnTurn) -> Transition:
+    def rotated_in(self, state: AwaitsRotationIn, event: Reported | OwnTurn) -> Transition:
         """Take the new key, whatever the GPU says; what was checked before a late rotation still counts."""
         late = state.step == self.rotate_late
-        if isinstance(event, LinkMessage) and "rotation-ack" not in self.off:
+        if isinstance(event, Reported) and "rotation-ack" not in self.off:
             rotated = secure.rotated(state.job.live, event.sealed, self.checks)
         else:
             rotated = facts.rotated_unheard(state.job.live)
@@ -210,16 +216,16 @@ class Weakened(Procedures):
         after, effects = self.go_on(state.job, state.left, so_far)
         return after, [_noted("rotated_late" if late else "rotated_in"), *effects]
 
-    def fenced(self, state: AwaitsFence, event: LinkMessage | OwnTurn) -> Transition:
+    def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
         """Go on, whatever the GPU says."""
-        if isinstance(event, LinkMessage) and "fence-ack" not in self.off:
+        if isinstance(event, Reported) and "fence-ack" not in self.off:
             fenced = secure.fenced(state.job.live, event.sealed, self.checks)
         else:
             fenced = facts.fenced_unheard(state.job.live)
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [_noted("fenced_early" if state.step == self.fence_early else "fenced"), *effects]
 
-    def scrubbed(self, state: AwaitsScrub, event: LinkMessage) -> Transition:
+    def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
         """Take the buffer for clean, whatever the GPU says."""
         if "scrub-ack" not in self.off:
             return super().scrubbed(state, event)
@@ -229,14 +235,13 @@ class Weakened(Procedures):
         """Believe a plain semaphore."""
         if event.name != Scrubbed.__name__:
             return state, []
-        facts.forgo(state.job.live, Scrubbed)
         return self.go_clean(state.job, facts.scrubbed_unheard(state.job.live))
 
     # -- sessions ----------------------------------------------------------------------------------
 
-    def new_link(self, job: Job, session: str, schedule: KeySchedule, launch_key: bytes) -> Link:
+    def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return a link without these defences."""
-        return design.link(self.off)(session, schedule, launch_key, job.terms.limits)
+        return design.link(self.off)(session, schedule, secrets, job.terms.limits)
 
     def report_shown(self, state: AwaitsReport, event: ReportOutside) -> Transition:
         """Take a report from outside the session."""
@@ -295,6 +300,17 @@ def table_without(off: frozenset[str]) -> Table:
     for state, column, step_taken in (each for name in changed if name in off for each in changed[name]):
         rows[state] = replace(rows[state], **{column: Taken(step_taken)})
     return rows
+
+
+_UNHEARD: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
+"""The defences without which a report may come that nobody waits for."""
+
+
+def _off_the_link(event: Input) -> Input:
+    """Return a report that came over the link as one."""
+    if isinstance(event, LinkMessage) and event.sealed.startswith(ON_LINK):
+        return Reported(event.sealed.removeprefix(ON_LINK))
+    return event
 
 
 def _noted(action: str) -> Note:

@@ -1,0 +1,77 @@
+"""The firmware's end of a session: which orders it carries out, and where its reports go."""
+
+from __future__ import annotations
+
+from carnet_ref.device.engines import CopyEngines
+from carnet_ref.keys import H100KeySchedule
+from carnet_ref.systems.gpu_travelling.device.orders import (
+    ORDERS_LABEL,
+    REPORTS_LABEL,
+    Order,
+    Place,
+    Report,
+    Rotate,
+    Sealed,
+    encode,
+    parse_order,
+)
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.transport.frames import FrameKind, ProtocolError
+
+
+class Firmware:
+    """Takes the orders of a session in their sequence, each once, and reports on each; it alone has the keys for that.
+
+    ``heard`` counts the orders of each epoch.
+    """
+
+    __slots__ = ("_orders", "_reports", "checks", "engines", "heard")
+
+    def __init__(self, session: H100KeySchedule, engines: CopyEngines, checks: Checks) -> None:
+        self._orders = Sealed(session.key(ORDERS_LABEL))
+        self._reports = Sealed(session.key(REPORTS_LABEL))
+        self.engines = engines
+        self.checks = checks
+        self.heard: dict[int, int] = {}
+
+    @enforces("REQ-SESSION-01", "session-orders")
+    def open(self, sealed: bytes) -> tuple[Place, Order]:
+        """Return an order and its place.
+
+        Raises:
+            AuthenticationError: it was not made inside the session, or for another place.
+            MalformedError: it is no order.
+        """
+        place, message = self._orders.open(sealed)
+        return place, parse_order(message)
+
+    def take(self, place: Place, order: Order) -> None:
+        """Insist that an order is the next one of a live epoch, and count it; a rotation begins an epoch.
+
+        Raises:
+            ProtocolError: it is another one, or of another epoch.
+        """
+        begins = isinstance(order, Rotate)
+        if not begins and place.epoch not in self.engines.live_epochs:
+            raise ProtocolError(f"{place}, which is not live (REQ-SESSION-02)")
+        due = 0 if begins else self.heard.get(place.epoch, 0)
+        told = f"{place}, and number {due} has to come next"
+        self.checks.require("session-sequence", "REQ-SESSION-02", place.number == due, otherwise=told)
+        self.heard[place.epoch] = place.number + 1
+
+    def submitted(self, order: bytes) -> tuple[Place, Order]:
+        """Return an order that did not come inside the session, and the place that it takes.
+
+        Raises:
+            MalformedError: it is no order.
+            ProtocolError: orders come inside the session, and nowhere else.
+        """
+        told = "an order came through the link"
+        self.checks.require("session-orders", "REQ-SESSION-01", False, otherwise=told)
+        epoch = max(self.engines.live_epochs)
+        return Place(epoch, self.heard.get(epoch, 0)), parse_order(order)
+
+    @enforces("REQ-SESSION-03", "session-acknowledgements")
+    def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
+        """Return a report on an order, sealed in the session, and the path that it takes."""
+        return FrameKind.SESSION, self._reports.seal(place, encode(report))
