@@ -26,11 +26,13 @@ from carnet_ref.attestation.intel.collateral import (
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.attestation.nvidia.device_mode import parse_device_mode
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.device.programs import parse as parse_program
@@ -168,6 +170,18 @@ def _reports() -> list[bytes]:
     return [simulated, *(decode(data, "report") for data in _evidence("02*/**/*AttestationReport.txt"))]
 
 
+_VENDOR: Final = SimulatedVendor(b"fuzzing", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def _manifests() -> list[bytes]:
+    return [*_VENDOR.reference_values(), *_evidence("0[13]*/**/*.swidtag", 2)]
+
+
+def _answers() -> list[bytes]:
+    simulated = _VENDOR.answers([each.certificate for each in reversed(_VENDOR.signers)])
+    return [*simulated, *(decode(data, "ocsp") for data in _evidence("03*/**/ocsp/*.dat"))]
+
+
 def _quotes() -> list[bytes]:
     return [
         QUOTE,
@@ -198,7 +212,7 @@ def _bundles() -> list[bytes]:
 
 
 def _composite() -> list[bytes]:
-    binding = Binding("orchestrator", bytes(32), bytes(48), bytes(32), 7, bytes(48))
+    binding = Binding("orchestrator", bytes(32), bytes(48), bytes(32), 7, bytes(48), bytes(32))
     return [CompositeEvidence(binding, bytes(20), bytes(20), bytes(20)).encode()]
 
 
@@ -210,8 +224,9 @@ PARSERS: Final = {
     parser.name: parser
     for parser in (
         Parser("gpu-report", parse_report, _reports),
-        Parser("rim", parse_rim, lambda: _evidence("0[13]*/**/*.swidtag", 2), heavy=True),
-        Parser("ocsp", parse_ocsp, lambda: [decode(d, "ocsp") for d in _evidence("03*/**/ocsp/*.dat")], heavy=True),
+        Parser("device-mode", parse_device_mode, lambda: [bytes(16)]),
+        Parser("rim", parse_rim, _manifests, heavy=True),
+        Parser("ocsp", parse_ocsp, _answers, heavy=True),
         Parser("tdx-quote", parse_quote, _quotes),
         Parser("event-log", parse_event_log, lambda: _evidence("10*/**/tdx_ccel_live*", 1)),
         Parser("pck-chain", parse_pck_chain, lambda: [parse_quote(QUOTE).signature.pck_chain, *_pem()], heavy=True),

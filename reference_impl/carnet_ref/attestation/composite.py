@@ -4,8 +4,8 @@ A quote says what runs in a TD, not who is at the other end of a channel, and a 
 it is used in. Both are bound here, *after* the handshake:
 
 * The TD asks for its quote with a REPORTDATA that commits to its role, to the exporter of the channel it answers on, to
-  the report of its GPU, to the holder's nonce, to the epoch and to the manifest of the job. A quote relayed from
-  another channel, or diverted from a TD of another role, commits to something else.
+  the report of its GPU, to the holder's nonce, to the epoch, to the manifest of the job and to the instance that it
+  is. A quote relayed from another channel, or diverted from a TD of another role, commits to something else.
 * The GPU's report is taken only from the SPDM session that is to be used, under the certificate that signed that
   session's key exchange, and on a nonce derived from what the session agreed on (`nonce_in_session`).
 
@@ -33,11 +33,12 @@ from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.spdm.session import GpuSession
 from carnet_ref.wire.reader import MalformedError, Reader
 
-_BINDING: Final = b"carnet composite binding 1\0"
+_BINDING: Final = b"carnet composite binding 2\0"
 _EVIDENCE: Final = b"carnet composite evidence 1\0"
 _SESSION_NONCE: Final = b"carnet nonce in session 1\0"
 DIGEST_BYTES: Final = 48
 NONCE_BYTES: Final = 32
+INSTANCE_BYTES: Final = 32
 EXPORTER_BYTES: Final = range(32, 65)
 LARGEST_PART: Final = 1 << 20
 SOURCE: Final = "RFC 9266; Sardar et al., Identity Crisis"
@@ -54,6 +55,7 @@ class Binding:
         nonce: the 32 bytes that the other end of the channel asked with.
         epoch: the key epoch from which on the evidence is to be relied on.
         manifest: the SHA-384 of the job's manifest.
+        instance: the 32 bytes that the TD drew when it first started, which tell it from others of its code and job.
     """
 
     role: str
@@ -62,10 +64,11 @@ class Binding:
     nonce: bytes
     epoch: int
     manifest: bytes
+    instance: bytes
 
     def encode(self) -> bytes:
         """Return the one encoding of this binding: each field with its length before it, big-endian."""
-        fields = (self.role.encode(), self.exporter, self.gpu_report_digest, self.nonce, self.manifest)
+        fields = (self.role.encode(), self.exporter, self.gpu_report_digest, self.nonce, self.manifest, self.instance)
         return _BINDING + self.epoch.to_bytes(8, "big") + b"".join(_with_length(field) for field in fields)
 
     def report_data(self) -> bytes:
@@ -108,8 +111,8 @@ def _parse_binding(data: bytes) -> Binding:
     reader = Reader(data, "binding", "big")
     reader.constant(_BINDING, "header")
     epoch = reader.number(8, "epoch")
-    names = ("role", "exporter", "GPU report digest", "nonce", "manifest")
-    role, exporter, digest, nonce, manifest = (_part(reader, name) for name in names)
+    names = ("role", "exporter", "GPU report digest", "nonce", "manifest", "instance")
+    role, exporter, digest, nonce, manifest, instance = (_part(reader, name) for name in names)
     reader.end()
     sizes = {"GPU report digest": len(digest), "manifest": len(manifest)}
     wrong = next((name for name, size in sizes.items() if size != DIGEST_BYTES), None)
@@ -117,8 +120,10 @@ def _parse_binding(data: bytes) -> Binding:
         raise MalformedError("binding", f"{DIGEST_BYTES} bytes of {wrong}", f"{sizes[wrong]}")
     if len(nonce) != NONCE_BYTES or len(exporter) not in EXPORTER_BYTES:
         raise MalformedError("binding", "a nonce and an exporter of their sizes", f"{len(nonce)} and {len(exporter)}")
+    if len(instance) != INSTANCE_BYTES:
+        raise MalformedError("binding", f"{INSTANCE_BYTES} bytes of instance", f"{len(instance)}")
     try:
-        return Binding(role.decode("ascii"), exporter, digest, nonce, epoch, manifest)
+        return Binding(role.decode("ascii"), exporter, digest, nonce, epoch, manifest, instance)
     except UnicodeDecodeError:
         raise MalformedError("binding", "a role in ASCII", role.hex()) from None
 
@@ -193,8 +198,11 @@ def appraise_composite(
         gpu = _appraise_report(steps, parsed, verifier, at)
     except RefusedError:
         return steps.concluded({})
-    bound = {"role": parsed.binding.role, "epoch": parsed.binding.epoch, "manifest": parsed.binding.manifest.hex()}
-    return steps.concluded({**bound, "quote": dict(quote.claims), "gpu": dict(gpu)})
+    binding = parsed.binding
+    told = {"manifest": binding.manifest.hex(), "instance": binding.instance.hex()}
+    return steps.concluded(
+        {"role": binding.role, "epoch": binding.epoch, **told, "quote": dict(quote.claims), "gpu": dict(gpu)}
+    )
 
 
 def _parse(steps: Checklist, evidence: bytes) -> CompositeEvidence:

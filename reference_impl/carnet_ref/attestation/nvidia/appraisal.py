@@ -2,7 +2,8 @@
 
 * The signature comes before everything that the report says, because until then nobody has said it.
 * What the verifier was not given (nonce, reference values, OCSP replies) is listed as not requested; a policy may ask.
-* The report shows no debug flag of its own: a debug fuse or firmware shows as a measurement that matches no RIM.
+* NVIDIA's reports at hand have no debug flag: a debug fuse or firmware shows as a measurement that matches no RIM. A
+  report that does state a device mode is held to it, and a policy may insist that it states one.
 * The report is not bound to a session or to a confidential VM; that is for the composite appraisal.
 
 Source: NVIDIA, "Attestation" (docs.nvidia.com/attestation), the steps of the local verifier; RFC 9334, section 8.
@@ -39,6 +40,7 @@ from carnet_ref.wire.reader import MalformedError
 X509_PATH = "RFC 5280, section 6.1"
 OCSP = "RFC 6960, section 3.2"
 SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
+DEVICE_MODE = "DMTF DSP0274 1.2.1, device mode"
 DICE = "TCG DICE Attestation Architecture, TcbInfo fwids"
 PATH_LENGTH = 5  # attestation key, boot ROM, provisioner, model, root
 NVDEC0_INDEX = 35  # the measurement of video decoder 0, which means nothing where that is off
@@ -130,33 +132,46 @@ def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: 
     _check_revocation(steps, evidence, at, anchor, anchors)
 
 
+_Pairs = Sequence[tuple[x509.Certificate, x509.Certificate]]
+"""Certificates, each with its issuer."""
+
+
 def _check_revocation(
     steps: Checklist, evidence: _Evidence, at: datetime, anchor: x509.Certificate, anchors: Anchors
 ) -> None:
-    """Check every reply given; together they must cover each certificate between the leaf and the root.
+    """Check the replies about the device: they must cover each certificate between the leaf and the root.
 
-    The leaf is made by the device itself, so no authority answers for it. Replies about a RIM's signers are
-    checked too, and are not asked for.
+    The leaf is made by the device itself, so no authority answers for it. Replies about signers of RIMs have a step of
+    their own; one about neither is refused here.
     """
-    if not evidence.replies:
-        steps.not_requested("revocation", OCSP)
-        return
     needed = [pair for pair in _issued(evidence.chain, anchor) if pair[0] != evidence.chain[0]]
-    known = [*needed, *(pair for rim in evidence.rims for pair in _rim_issued(rim, anchors))]
-    answered: set[x509.Certificate] = set()
+    known = [*needed, *_rim_signers(evidence, anchors)]
     for place, reply in enumerate(evidence.replies, start=1):
-        about = next((pair for pair in known if reply.is_about(*pair)), None)
-        if about is None:
+        if not any(reply.is_about(*pair) for pair in known):
             steps.refuse("revocation", f"reply {place} is about no certificate of this evidence", OCSP)
-        try:
-            check_not_revoked(reply, *about, at)
-        except RevocationError as error:
-            steps.refuse("revocation", str(error), OCSP)
-        answered.add(about[0])
-    missing = [certificate for certificate, _ in needed if certificate not in answered]
+    missing = _check_replies(steps, "revocation", needed, evidence.replies, at)
     if missing:
-        steps.refuse("revocation", f"no reply about {name(missing[0])}", OCSP)
-    steps.passed("revocation", f"{len(answered)} certificates are good", OCSP)
+        steps.refuse("revocation", f"no reply about {missing}", OCSP)
+
+
+def _check_replies(
+    steps: Checklist, step: str, needed: _Pairs, replies: Sequence[OcspReply], at: datetime
+) -> str | None:
+    """Check the replies about the certificates that are ``needed``; return the name of one that none is about."""
+    given = [(reply, pair) for reply in replies for pair in needed if reply.is_about(*pair)]
+    if not given:
+        steps.not_requested(step, OCSP)
+        return None
+    for reply, pair in given:
+        try:
+            check_not_revoked(reply, *pair, at)
+        except RevocationError as error:
+            steps.refuse(step, str(error), OCSP)
+    answered = {pair[0] for _, pair in given}
+    missing = next((name(certificate) for certificate, _ in needed if certificate not in answered), None)
+    if missing is None:
+        steps.passed(step, f"{len(answered)} certificates are good", OCSP)
+    return missing
 
 
 def _issued(
@@ -165,6 +180,10 @@ def _issued(
     """Return each certificate below the anchor with its issuer."""
     path = [*chain, anchor]
     return [(issued, issuer) for issued, issuer in pairwise(path) if issued != anchor]
+
+
+def _rim_signers(evidence: _Evidence, anchors: Anchors) -> _Pairs:
+    return [pair for rim in evidence.rims for pair in _rim_issued(rim, anchors)]
 
 
 def _rim_issued(rim: Rim, anchors: Anchors) -> list[tuple[x509.Certificate, x509.Certificate]]:
@@ -222,6 +241,9 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
             steps.not_requested(f"{kind}-rim")
         else:
             _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
+    unanswered = _check_replies(steps, "rim-revocation", _rim_signers(evidence, anchors), evidence.replies, at)
+    if unanswered:
+        steps.left_out("rim-revocation", f"no reply about {unanswered}", OCSP)
     if evidence.rims:
         _check_measurements(steps, report, evidence.rims)
     else:
@@ -274,10 +296,22 @@ def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None
         said = mode or "not said"
         otherwise = f"the mode is {said}; accepted: {', '.join(sorted(policy.modes)) or 'none'}"
         steps.require(mode in policy.modes, "mode", f"the mode is {said}", otherwise)
+    _check_debug(steps, evidence.report, policy)
     problem = _policy_problem(steps, evidence, policy)
     if problem is not None:
         steps.refuse("policy", problem)
     steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
+
+
+def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
+    if report.device_mode is None:
+        steps.left_out("debug", "the report states no device mode", DEVICE_MODE)
+    elif policy.allow_debug:
+        steps.not_requested("debug", DEVICE_MODE)
+    else:
+        state = report.device_mode.debug
+        otherwise = f"the device is or was debugged since its reset: {state.name or state.value}"
+        steps.require(not report.device_mode.debugged, "debug", "no debug mode since the reset", otherwise, DEVICE_MODE)
 
 
 def _policy_problem(steps: Checklist, evidence: _Evidence, policy: Policy) -> str | None:
@@ -309,5 +343,6 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
         "vbios_version": report.vbios_version,
         "firmware_id": firmware.hex() if firmware else None,
         "mode": report.mode.value if report.mode else None,
+        "debugged": None if report.device_mode is None else report.device_mode.debugged,
         "unread_fields": sorted({field.type for field in report.opaque} - set(OpaqueType)),
     }

@@ -25,8 +25,10 @@ STEPS = (
     "nonce",
     "driver-rim",
     "vbios-rim",
+    "rim-revocation",
     "measurements",
     "mode",
+    "debug",
     "policy",
 )
 DEFAULT_STEPS = frozenset({"chain", "validity", "signature"})
@@ -45,6 +47,7 @@ class Policy:
         minimum_driver: the oldest driver accepted, such as ``550.90.07``; ``None``: any.
         minimum_vbios: the oldest VBIOS accepted, such as ``96.00.9F.00.01``; ``None``: any.
         modes: the modes accepted; ``None``: any.
+        allow_debug: whether a device may say that it is debugged, or was since its last reset.
         result_ttl: for how many seconds a result may be relied on.
     """
 
@@ -53,7 +56,16 @@ class Policy:
     minimum_driver: str | None = None
     minimum_vbios: str | None = None
     modes: frozenset[Mode] | None = None
+    allow_debug: bool = False
     result_ttl: int = field(default=HOUR)
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """The versions of what runs on a device: of the driver's part, and of the VBIOS."""
+
+    driver: str
+    vbios: str
 
 
 DEFAULT_POLICY = Policy(require=DEFAULT_STEPS)
@@ -83,6 +95,7 @@ def parse_policy(data: bytes) -> Policy:
         _version(given, "minimum_driver", DRIVER),
         _version(given, "minimum_vbios", VBIOS),
         None if modes is None else frozenset(Mode(mode) for mode in modes),
+        _flag(given, "allow_debug"),
         _seconds(given, "result_ttl"),
     )
 
@@ -103,6 +116,13 @@ def _version(given: dict[str, object], key: str, form: re.Pattern[str]) -> str |
     value = given.get(key)
     if value is not None and not (isinstance(value, str) and form.fullmatch(value)):
         raise MalformedError(WHAT, f"{key} to be a version", ascii(value)[:100])
+    return value
+
+
+def _flag(given: dict[str, object], key: str) -> bool:
+    value = given.get(key, False)
+    if not isinstance(value, bool):
+        raise MalformedError(WHAT, f"{key} to be true or false", ascii(value)[:100])
     return value
 
 

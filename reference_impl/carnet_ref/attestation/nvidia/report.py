@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from carnet_ref.attestation.nvidia import device_mode
+from carnet_ref.attestation.nvidia.device_mode import DeviceMode, parse_device_mode
 from carnet_ref.wire.reader import MalformedError, Reader
 
 WHAT = "attestation report"
@@ -25,6 +27,7 @@ SIGNATURE_REQUESTED = b"\x01"
 ALL_BLOCKS = b"\xff"
 DMTF_MEASUREMENT = b"\x01"
 GPU_VBIOS_LENGTH = 8
+_BLOCK_LENGTH = 4 + 3 + DIGEST_LENGTH
 
 
 class OpaqueType(IntEnum):
@@ -84,6 +87,7 @@ class GpuReport:
         responder_nonce: the device's nonce, 32 bytes.
         measurements: the SHA-384 values; ``measurements[i]`` is SPDM block ``i + 1`` and RIM index ``i``.
         opaque: the opaque fields in their order, no type twice.
+        device_mode: what the device says of debug modes; ``None`` where the report has no such block.
     """
 
     signed: bytes
@@ -93,6 +97,7 @@ class GpuReport:
     responder_nonce: bytes
     measurements: tuple[bytes, ...]
     opaque: tuple[OpaqueField, ...]
+    device_mode: DeviceMode | None = None
 
     def field(self, type_: OpaqueType) -> bytes | None:
         """Return the value of an opaque field, ``None`` where the report has none."""
@@ -147,13 +152,13 @@ def parse_report(data: bytes) -> GpuReport:
     """
     reader = Reader(data, WHAT)
     nonce, slot = _read_request(reader)
-    measurements = _read_measurements(reader)
+    measurements, stated = _read_measurements(reader)
     responder_nonce = reader.take(NONCE_LENGTH, "responder nonce")
     opaque = _read_opaque(reader.take(reader.number(2, "length of opaque data"), "opaque data"))
     signed = data[: reader.position]
     signature = reader.take(SIGNATURE_LENGTH, "signature")
     reader.end()
-    return GpuReport(signed, signature, nonce, slot, responder_nonce, measurements, opaque)
+    return GpuReport(signed, signature, nonce, slot, responder_nonce, measurements, opaque, stated)
 
 
 def _read_request(reader: Reader) -> tuple[bytes, int]:
@@ -164,16 +169,28 @@ def _read_request(reader: Reader) -> tuple[bytes, int]:
     return reader.take(NONCE_LENGTH, "requester nonce"), reader.number(1, "slot")
 
 
-def _read_measurements(reader: Reader) -> tuple[bytes, ...]:
+def _read_measurements(reader: Reader) -> tuple[tuple[bytes, ...], DeviceMode | None]:
     reader.constant(SPDM_1_1, "SPDM version of the response")
     reader.constant(MEASUREMENTS, "response code MEASUREMENTS")
     reader.take(2, "parameters of the response")
     count = reader.number(1, "number of blocks")
     length = reader.number(3, "length of the measurement record")
     record = Reader(reader.take(length, "measurement record"), "measurement record")
-    measurements = tuple(_read_block(record, index) for index in range(1, count + 1))
+    digests_only = record.remaining == count * _BLOCK_LENGTH
+    measurements = tuple(_read_block(record, index) for index in range(1, count + digests_only))
+    stated = None if digests_only or not count else _read_device_mode(record)
     record.end()
-    return measurements
+    return measurements, stated
+
+
+def _read_device_mode(record: Reader) -> DeviceMode:
+    """Read the last block, which is no digest."""
+    record.constant(device_mode.INDEX, "index of the device mode")
+    record.constant(DMTF_MEASUREMENT, "measurement specification")
+    record.constant((3 + device_mode.LENGTH).to_bytes(2, "little"), "block size")
+    record.constant(device_mode.VALUE_TYPE, "value type")
+    record.constant(device_mode.LENGTH.to_bytes(2, "little"), "value size")
+    return parse_device_mode(record.take(device_mode.LENGTH, "device mode"))
 
 
 def _read_block(record: Reader, index: int) -> bytes:

@@ -64,7 +64,7 @@ class Authority:
         *,
         authority: bool,
         path_length: int | None = None,
-        extensions: Sequence[x509.UnrecognizedExtension] = (),
+        extensions: Sequence[x509.ExtensionType] = (),
     ) -> Issued:
         """Return a certificate for ``name``, by ``issuer`` or, without one, by itself."""
         key = derived_key(self.seed, name, self.curve)

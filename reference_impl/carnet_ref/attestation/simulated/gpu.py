@@ -1,5 +1,7 @@
 """A simulated GPU: reports of NVIDIA's format under a chain of five test certificates.
 
+Beside NVIDIA's 64 digests it reports the device mode of SPDM 1.2, which says whether it is debugged.
+
 Source: as for the parser, `carnet_ref.attestation.nvidia.report`.
 """
 
@@ -16,15 +18,26 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.anchors import Anchors
+from carnet_ref.attestation.nvidia import device_mode
 from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
+from carnet_ref.attestation.nvidia.device_mode import DebugState, DeviceMode
+from carnet_ref.attestation.nvidia.policy import Firmware
 from carnet_ref.attestation.nvidia.report import DIGEST_LENGTH, NONCE_LENGTH, SPDM_1_1, OpaqueType
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
+from carnet_ref.attestation.simulated.vendor import (
+    BLOCKS,
+    CHIP,
+    CURRENT,
+    DRIVER_INDICES,
+    VBIOS_INDICES,
+    SimulatedVendor,
+)
 from carnet_ref.wire.reader import Reader
 
-BLOCKS: Final = 64
 HALF: Final = 48
-CHIP: Final = "GH100"
+NORMAL_OPERATION: Final = 4
+"""The bit of an operational mode that is neither manufacturing nor recovery. Source: DMTF DSP0274 1.2.1."""
 OFF: Final = b"\x55"
 
 
@@ -35,19 +48,34 @@ def gpu_request(nonce: bytes, slot: int = 0) -> bytes:
 
 
 class SimulatedGpu:
-    """A GPU with its own test root; ``seed`` gives every key and measurement, ``at`` the start of its certificates."""
+    """A GPU of a simulated vendor, or of one of its own.
+
+    ``seed`` gives its keys and its own measurements, ``at`` the start of its certificates. ``firmware`` is what it
+    runs; ``stated``, ``mode`` and ``debug`` are what its reports say of it. A fake measures what the devices of another
+    vendor, whom it ``imitated``, measure.
+    """
 
     def __init__(
-        self, seed: bytes, at: datetime, *, driver: str = "550.90.07", vbios: str = "96.00.9F.00.01", mode: int = 0
+        self,
+        seed: bytes,
+        at: datetime,
+        *,
+        vendor: SimulatedVendor | None = None,
+        imitated: SimulatedVendor | None = None,
+        firmware: Firmware = CURRENT,
+        stated: Firmware | None = None,
+        mode: int = 0,
+        debug: DebugState = DebugState.NONE,
     ) -> None:
         self._seed = seed
-        self._driver = driver
-        self._vbios = vbios
+        self._firmware = firmware
+        self._stated = stated or firmware
         self._mode = mode
+        self._debug = debug
+        self.vendor = vendor or SimulatedVendor(seed, at)
+        self._measured = imitated or self.vendor
+        root, model, provisioner = self.vendor.devices
         authority = Authority(seed, ec.SECP384R1(), hashes.SHA384(), at, NO_END)
-        root = authority.issue("TEST root of simulated GPUs", None, authority=True)
-        model = authority.issue(f"TEST {CHIP} Identity", root, authority=True)
-        provisioner = authority.issue(f"TEST {CHIP} Provisioner ICA 1", model, authority=True)
         boot_rom = authority.issue(f"{CHIP} TEST GSP BROM", provisioner, authority=True)
         extension = x509.UnrecognizedExtension(HOPPER_DICE, self._dice(boot_rom))
         self._leaf = authority.issue(f"{CHIP} TEST GSP FMC LF", boot_rom, authority=False, extensions=[extension])
@@ -70,8 +98,8 @@ class SimulatedGpu:
 
     @property
     def anchors(self) -> Anchors:
-        """Trust in this GPU's test root alone."""
-        return Anchors({AnchorRole.NVIDIA_DEVICE: (self.certificates[-1],)})
+        """Trust in this GPU's vendor alone."""
+        return self.vendor.anchors
 
     @property
     def firmware_id(self) -> bytes:
@@ -80,8 +108,19 @@ class SimulatedGpu:
 
     @property
     def measurements(self) -> tuple[bytes, ...]:
-        """The 64 values that a report carries, SHA-384 each."""
-        return tuple(derived(self._seed, f"measurement {index}", DIGEST_LENGTH) for index in range(BLOCKS))
+        """The 64 values that a report carries, SHA-384 each: what its firmware determines, and its own."""
+        return tuple(self._measurement(index) for index in range(BLOCKS))
+
+    def _measurement(self, index: int) -> bytes:
+        if index in VBIOS_INDICES or index in DRIVER_INDICES:
+            return self._measured.measurement(index, self._firmware)
+        return derived(self._seed, f"measurement {index}", DIGEST_LENGTH)
+
+    @property
+    def device_mode(self) -> DeviceMode:
+        """What it says of debug modes, all of which it has."""
+        every = sum(state.value for state in DebugState)
+        return DeviceMode(NORMAL_OPERATION, NORMAL_OPERATION, every, self._debug)
 
     def report(self, request: bytes) -> bytes:
         """Return a report: the GET_MEASUREMENTS request and the answer to it.
@@ -107,11 +146,12 @@ class SimulatedGpu:
     def _response(self, request: bytes) -> bytes:
         """Return the response up to its signature."""
         record = b"".join(_block(index, value) for index, value in enumerate(self.measurements, start=1))
+        record += _mode_block(self.device_mode.encode())
         opaque = self._opaque()
         return b"".join(
             (
                 SPDM_1_1 + b"\x60\0\0",
-                bytes([BLOCKS]),
+                bytes([BLOCKS + 1]),
                 len(record).to_bytes(3, "little"),
                 record,
                 derived(self._seed + request, "responder nonce", NONCE_LENGTH),
@@ -121,10 +161,10 @@ class SimulatedGpu:
         )
 
     def _opaque(self) -> bytes:
-        numbers = [bytes.fromhex(part) for part in self._vbios.split(".")]
+        numbers = [bytes.fromhex(part) for part in self._stated.vbios.split(".")]
         fields = {
             OpaqueType.VBIOS_VERSION: b"".join(reversed(numbers[:4])) + numbers[4] + bytes(3),
-            OpaqueType.DRIVER_VERSION: self._driver.encode() + b"\0",
+            OpaqueType.DRIVER_VERSION: self._stated.driver.encode() + b"\0",
             OpaqueType.NVDEC0_STATUS: OFF,
             OpaqueType.FIRMWARE_ID: self.firmware_id,
             OpaqueType.PROTECTED_PCIE_STATUS: OFF,
@@ -176,3 +216,8 @@ class CompositeDeviceId:
 def _block(index: int, value: bytes) -> bytes:
     measurement = b"\x01" + len(value).to_bytes(2, "little") + value
     return bytes([index, 1]) + len(measurement).to_bytes(2, "little") + measurement
+
+
+def _mode_block(value: bytes) -> bytes:
+    measurement = device_mode.VALUE_TYPE + len(value).to_bytes(2, "little") + value
+    return device_mode.INDEX + b"\x01" + len(measurement).to_bytes(2, "little") + measurement

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -22,8 +23,10 @@ from carnet_ref.attestation.composite import (
 )
 from carnet_ref.attestation.intel.policy import Policy as TdPolicy
 from carnet_ref.attestation.nvidia import appraisal as nvidia
+from carnet_ref.attestation.nvidia.policy import STEPS, Firmware
 from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.report import Mode as ReportedMode
+from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedTd
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain, validity
@@ -43,11 +46,16 @@ from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.wire.reader import MalformedError
 
 FIRST_EPOCH: Final = 0
 """Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on."""
 QUOTE_STEPS: Final = frozenset({"pck-chain", "quote-signature", "report-data", "tcb-status", "revocation"})
 """The steps that a quote has to pass."""
+VALUE_STEPS: Final = frozenset({"driver-rim", "vbios-rim", "rim-revocation", "measurements"})
+"""The steps of an appraisal that compare a GPU's firmware with reference values."""
+GPU_STEPS: Final = frozenset(STEPS) - {"policy", "nonce"}
+"""The steps that a GPU's report has to pass, beside those that are always taken where something is given."""
 OPEN_MODE: Final = 0xFF
 """The feature flag of a simulated GPU that is out of confidential mode: no mode that a report can name."""
 _CODE_AT = 2
@@ -141,33 +149,88 @@ def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
 
 
 @dataclass(frozen=True, slots=True)
+class VendorServices:
+    """What a vendor signs about its devices, as its services hand it out; nobody trusts how it comes.
+
+    Attributes:
+        reference_values: returns the manifests of a firmware, or nothing.
+        answers: returns OCSP replies about the certificates of a chain, leaf first, or nothing.
+    """
+
+    reference_values: Callable[[Firmware], tuple[bytes, ...]]
+    answers: Callable[[tuple[x509.Certificate, ...]], tuple[bytes, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class GpuVerifier:
-    """Trusts and appraises GPUs, at times that ``clock`` gives; ``names`` says what is known of them, by key."""
+    """Trusts and appraises GPUs, at times that ``clock`` gives; ``names`` says what is known of them, by key.
+
+    It accepts the ``current`` firmware only, and asks ``services`` for its reference values and about certificates.
+    """
 
     anchors: Anchors
     clock: Callable[[], datetime]
-    names: dict[bytes, str]
+    names: Mapping[bytes, str]
+    services: VendorServices
+    current: Firmware
 
     def requester(self, random: Random) -> LabelledRequester:
         """Return the orchestrator's end of a new session."""
         return LabelledRequester(RequesterConfig(self.trust, random))
 
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
-        """Appraise a report: its signer's chain, the nonce it answers, and confidential mode."""
+        """Appraise a report: its signer, its nonce, the firmware that was measured, and the modes that it states."""
         chain = parse_pem_chain(evidence.chain)
+        firmware, answers = self.firmware(), self.answers(chain)
+        rims = () if firmware is None else self.services.reference_values(firmware)
         appraisal = nvidia.appraise_gpu(
             evidence.report,
             evidence.chain,
             at=self.clock(),
-            policy=GpuPolicy(frozenset({"chain", "validity", "signature", "firmware-id"}), modes=self.modes()),
+            policy=self._policy(firmware, answers),
             anchors=self.roots(chain),
             nonce=self.expected(nonce),
+            rims=rims,
+            ocsp=(*(answers or ()), *self._about_signers(rims)),
         )
         key = key_bytes(chain[0].public_key())  # type: ignore[arg-type]  # the appraisal refuses other curves
-        confidential = appraisal.claims.get("mode") == ReportedMode.SINGLE_GPU.value
-        mode = Mode.CONFIDENTIAL if confidential else Mode.OPEN
-        known = {"device": self.names.get(key, "unknown GPU"), "mode": mode.value, "key": key}
+        shown = self._shown(appraisal.claims)
+        known = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
+
+    def _policy(self, firmware: Firmware | None, answers: tuple[bytes, ...] | None) -> GpuPolicy:
+        """Return what is asked: every step but those that a weaker design leaves out."""
+        modes, debuggable = self.modes(), self.debuggable()
+        left_out = {
+            "mode": modes is None,
+            "debug": debuggable,
+            "revocation": answers is None,
+            **dict.fromkeys(VALUE_STEPS, firmware is None),
+        }
+        return GpuPolicy(
+            GPU_STEPS - {step for step, out in left_out.items() if out},
+            minimum_driver=firmware.driver if firmware else None,
+            minimum_vbios=firmware.vbios if firmware else None,
+            modes=modes,
+            allow_debug=debuggable,
+        )
+
+    def _about_signers(self, rims: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """Return replies about whoever signed the manifests; a manifest that cannot be read is refused later."""
+        signers: dict[tuple[x509.Certificate, ...], None] = {}
+        for rim in rims:
+            with contextlib.suppress(MalformedError):
+                signers[parse_rim(rim).certificates] = None
+        return tuple(reply for chain in signers for reply in self.services.answers(chain))
+
+    def _shown(self, claims: Mapping[str, object]) -> Mode:
+        """Return the mode that a report shows; it shows one flaw at a time."""
+        if claims.get("mode") != ReportedMode.SINGLE_GPU.value:
+            return Mode.OPEN
+        if claims.get("debugged"):
+            return Mode.DEBUG
+        versions = (claims.get("driver_version"), claims.get("vbios_version"))
+        return Mode.CONFIDENTIAL if versions == (self.current.driver, self.current.vbios) else Mode.OUTDATED
 
     @enforces("REQ-SETUP-03", "gpu-certificate")
     def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
@@ -184,6 +247,21 @@ class GpuVerifier:
     def modes(self) -> frozenset[ReportedMode] | None:
         """Return the modes that the report may state: the confidential one."""
         return frozenset({ReportedMode.SINGLE_GPU})
+
+    @enforces("REQ-SETUP-14", "debug-check")
+    def debuggable(self) -> bool:
+        """Return whether the report may state a debug mode: it may not."""
+        return False
+
+    @enforces("REQ-SETUP-15", "reference-values")
+    def firmware(self) -> Firmware | None:
+        """Return the firmware whose reference values the measurements have to be; older ones are refused, too."""
+        return self.current
+
+    @enforces("REQ-SETUP-16", "revocation-check")
+    def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...] | None:
+        """Return what authorities say of the device's certificates; nothing said is not enough."""
+        return self.services.answers(chain)
 
     @enforces("REQ-SETUP-03", "gpu-certificate")
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
@@ -203,13 +281,15 @@ class GpuVerifier:
 
 @dataclass(frozen=True, slots=True)
 class TdQuoter:
-    """Makes the orchestrator's composite evidence in a TD."""
+    """Makes the orchestrator's composite evidence in a TD, which is one ``instance`` of its code."""
 
     td: SimulatedTd
+    instance: bytes
 
     def evidence(self, exporter: bytes, nonce: bytes, manifest: bytes, gpu: GpuEvidence) -> bytes:
         """Return a quote over everything it is bound to, and what of that the holder cannot know."""
-        binding = Binding(ORCHESTRATOR, exporter, sha384(gpu.report), nonce, FIRST_EPOCH, sha384(manifest))
+        report = sha384(gpu.report)
+        binding = Binding(ORCHESTRATOR, exporter, report, nonce, FIRST_EPOCH, sha384(manifest), self.instance)
         return CompositeEvidence(binding, self.td.quote(binding.report_data()), gpu.report, gpu.chain).encode()
 
 

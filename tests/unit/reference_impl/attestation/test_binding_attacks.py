@@ -24,27 +24,29 @@ from carnet_ref.attestation.intel import policy as td
 from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
+from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm import Responder
 from carnet_ref.spdm.events import Begin
 from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, LabelledRequester, gpu_responder
+from carnet_ref.systems.gpu_travelling.evidence import LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
+from tests.fixtures.gpu_verifiers import verifier_of
 from tests.fixtures.spdm_ends import Draws, deliver
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLATFORM = SimulatedPlatform(b"a platform", NOW)
 GPU = SimulatedGpu(b"a gpu", NOW)
-OTHER_GPU = SimulatedGpu(b"another gpu", NOW)
+OTHER_GPU = SimulatedGpu(b"another gpu", NOW, vendor=SimulatedVendor(b"another vendor", NOW), imitated=GPU.vendor)
 SOFTWARE, OTHER_SOFTWARE = b"o" * 48, b"x" * 48
 MANIFEST = sha384(b"a job")
 DRAWN = b"d" * 32
 GPUS = Anchors({role: GPU.anchors.of(role) + OTHER_GPU.anchors.of(role) for role in GPU.anchors.by_role})
-GPU_VERIFIER = GpuVerifier(GPUS, lambda: NOW, {})
+GPU_VERIFIER = verifier_of(GPU.vendor, OTHER_GPU.vendor, at=NOW)
 VERIFIER = Verifier(
     Anchors({**PLATFORM.anchors.by_role, **GPUS.by_role}),
     td.Policy(
@@ -94,7 +96,7 @@ def quoted(
     td: SimulatedTd | None = None,
 ) -> CompositeEvidence:
     """Return what a TD with the orchestrator's software, or ``td``, says on a channel."""
-    binding = Binding(role, exporter, sha384(report), nonce, 1, MANIFEST)
+    binding = Binding(role, exporter, sha384(report), nonce, 1, MANIFEST, bytes(32))
     quote = (td or PLATFORM.td(SOFTWARE)).quote(binding.report_data())
     return CompositeEvidence(binding, quote, report, GPU.chain_pem)
 

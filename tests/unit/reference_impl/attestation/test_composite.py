@@ -35,7 +35,7 @@ VERIFIER = Verifier(
     PLATFORM.collateral,
 )
 REPORT = GPU.report(gpu_request(b"g" * 32))
-BINDING = Binding("orchestrator", b"e" * 48, sha384(REPORT), b"n" * 32, 1, sha384(b"a job"))
+BINDING = Binding("orchestrator", b"e" * 48, sha384(REPORT), b"n" * 32, 1, sha384(b"a job"), b"i" * 32)
 OTHERWISE = {
     "role": replace(BINDING, role="holder"),
     "channel": replace(BINDING, exporter=b"f" * 48),

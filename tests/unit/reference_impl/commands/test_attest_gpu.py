@@ -95,7 +95,7 @@ def test_everything_that_can_be_given_is_looked_at(files: dict[str, str]) -> Non
     rims = ["--rim", files["driver"], "--rim", files["vbios"]]
     given = found(*usual(files, "--nonce", NONCE.hex(), *rims, *replies))
     assert given["accepted"]
-    assert [step["id"] for step in given["steps"] if step["ok"] is None] == ["mode"]
+    assert [step["id"] for step in given["steps"] if step["ok"] is None] == ["rim-revocation", "mode", "debug"]
 
 
 def test_text_and_json_end_with_the_command_that_does_it_again(files: dict[str, str]) -> None:

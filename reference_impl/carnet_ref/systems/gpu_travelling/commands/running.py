@@ -168,6 +168,7 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
     _check_files(plan, deployment)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
+        deployment = _founded(deployment, _journal_of(plan, folder)(ORCHESTRATOR), key)
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
@@ -188,6 +189,16 @@ def _extent(lines: Iterable[str]) -> tuple[int, int]:
         sessions += step["action"] == "open_session"
         counted = max(counted, *(int(value) for value in step["args"].values() if value.isdecimal()), 0)
     return sessions, counted
+
+
+def _founded(deployment: Deployment, path: Path, key: bytes) -> Deployment:
+    """Let the holders agree on the orchestrator that this journal is of, or that begins with it."""
+    with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
+        return deployment.founded(journal, secrets.token_bytes)
+
+
+def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journal:
+    return Journal(path, key, deployment.journal_owner(name), secrets.token_bytes)
 
 
 @contextlib.contextmanager
@@ -282,7 +293,7 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
         for name in deployment.parties:
-            journal = Journal(path(name), key, deployment.journal_owner(name), random)
+            journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
             node = Node(name, party, recorder, journal, say)

@@ -7,16 +7,20 @@ Keys of sessions, channels and epochs are drawn at random by whoever makes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from carnet_ref.attestation.composite import INSTANCE_BYTES
+from carnet_ref.attestation.nvidia.device_mode import DebugState
 from carnet_ref.attestation.simulated.authority import derived, derived_key
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
+from carnet_ref.attestation.simulated.vendor import CURRENT, OUTDATED, SimulatedVendor
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.device.mode import Mode
 from carnet_ref.journal.store import Journal
@@ -28,9 +32,11 @@ from carnet_ref.systems.gpu_travelling.evidence import (
     OPEN_MODE,
     GpuVerifier,
     TdQuoter,
+    VendorServices,
     gpu_responder,
 )
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed
 from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
@@ -45,6 +51,7 @@ from carnet_ref.training.choice import trainer_named
 from carnet_ref.training.texts import text_of
 from carnet_ref.transport.platform import Platform
 from carnet_ref.wire.fields import join, number
+from carnet_ref.wire.reader import MalformedError
 from carnet_spec.trace import Header
 
 HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
@@ -53,11 +60,26 @@ MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 GPU_NAME: Final = "gpu1"
 LEAST_SLOTS: Final = 6
 """Counter values that the orders of one epoch take."""
+LEAKED: Final = "sold1"
+"""A genuine GPU whose device key leaked, so that its certificate is revoked."""
+FAKE: Final = "fake"
+"""What the names of fakes begin with."""
 BESIDE_PAYLOAD: Final = 1 << 16
 """Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
 
 
-_PLAIN = ("holders", "rounds", "schedule", "chunks", "chunk_bytes", "lease", "patience", "key_messages", "save_every")
+_PLAIN = (
+    "holders",
+    "rounds",
+    "schedule",
+    "chunks",
+    "chunk_bytes",
+    "lease",
+    "patience",
+    "key_messages",
+    "save_every",
+    "gpu_name",
+)
 """Settings that are JSON values as they are."""
 
 
@@ -72,7 +94,9 @@ class Deployment:
 
     ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
     messages one key may protect, if that is to be fewer than the driver's limits allow. After ``save_every`` rounds the
-    model comes home even where it need not, if that is not 0.
+    model comes home even where it need not, if that is not 0. ``gpu_name`` is the GPU that is plugged in, ``mode`` how
+    it was booted. ``instance`` is the orchestrator that the holders agreed on; without one they agreed on the one that
+    first starts with this seed.
     """
 
     holders: tuple[str, ...]
@@ -84,16 +108,25 @@ class Deployment:
     patience: float = 30.0
     key_messages: int | None = None
     save_every: int = 0
+    gpu_name: str = GPU_NAME
+    mode: Mode = Mode.CONFIDENTIAL
+    instance: bytes | None = None
     defences: Defences = ALL
     seed: bytes = b"carnet run on simulated hardware"
     trainer: Trainer = field(default_factory=CharacterModel)
 
     def orchestrator(
-        self, random: Random, kept: Kept | None = None, books: Books = NO_BOOKS, resumed: bool = False
+        self,
+        random: Random,
+        kept: Kept | None = None,
+        books: Books = NO_BOOKS,
+        resumed: bool = False,
+        instance: bytes | None = None,
     ) -> Orchestrator:
-        """Return the orchestrator, from the start or from what an earlier one kept."""
-        verifier = self._gpu_verifier
-        tools = Tools(random, lambda: verifier.requester(random), verifier, TdQuoter(self._td), self.trainer)
+        """Return the orchestrator, from the start or from what an earlier one kept; another ``instance`` if so told."""
+        verifier = self.gpu_verifier
+        quoter = TdQuoter(self._td, instance or self.agreed.instance)
+        tools = Tools(random, lambda: verifier.requester(random), verifier, quoter, self.trainer)
         return Orchestrator(self.terms, tools, kept, books, resumed, procedures(self.without))
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
@@ -108,14 +141,15 @@ class Deployment:
             name,
             self.enrolment_key(name),
             lambda _: self.dataset(name),
-            self.terms.manifest(self.trainer).encode(),
+            self.agreed,
             self.patience,
             checks=Checks(self.defences.off),
             link=design.borrowed_link(self.defences.off),
         )
 
-    def gpu(self, random: Random, mode: Mode = Mode.CONFIDENTIAL, name: str = GPU_NAME) -> Gpu:
-        """Return a GPU that was just switched on."""
+    def gpu(self, random: Random, mode: Mode | None = None, name: str = "") -> Gpu:
+        """Return a GPU that was just switched on: the one that is plugged in, or another."""
+        mode, name = mode or self.mode, name or self.gpu_name
         silicon = self.silicon(name, mode)
         return self.gpu_with(name, lambda: gpu_responder(silicon, random), mode)
 
@@ -124,9 +158,37 @@ class Deployment:
         return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.hardware)
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
-        """Return what makes a GPU's certificates and reports."""
-        flag = 0 if mode is Mode.CONFIDENTIAL else OPEN_MODE
-        return SimulatedGpu(self.seed + name.encode(), MADE, mode=flag)
+        """Return what makes a GPU's certificates and reports; a fake has another maker, and lies about the rest."""
+        return SimulatedGpu(
+            self.seed + name.encode(),
+            MADE,
+            vendor=self.forger if name.startswith(FAKE) else self.vendor,
+            imitated=self.vendor,
+            firmware=OUTDATED if mode is Mode.OUTDATED else CURRENT,
+            mode=OPEN_MODE if mode is Mode.OPEN else 0,
+            debug=DebugState.INVASIVE if mode is Mode.DEBUG else DebugState.NONE,
+        )
+
+    @cached_property
+    def vendor(self) -> SimulatedVendor:
+        """Who makes genuine GPUs."""
+        return SimulatedVendor(self.seed, MADE)
+
+    @cached_property
+    def forger(self) -> SimulatedVendor:
+        """Who makes fakes, with roots that nobody trusts."""
+        return SimulatedVendor(self.seed + FAKE.encode(), MADE)
+
+    @cached_property
+    def services(self) -> VendorServices:
+        """What vendors hand out: those whom a certificate names answer for it, a forger for its own."""
+        revoked = frozenset(self.silicon(LEAKED).certificates[1:2])
+
+        def answers(chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
+            own = chain[-1] == self.forger.devices[0].certificate
+            return (self.forger if own else self.vendor).answers(chain, revoked)
+
+        return VendorServices(self.vendor.reference_values, answers)
 
     def dataset(self, holder: str) -> tuple[bytes, ...]:
         """Return the chunks that are the holder's dataset."""
@@ -143,10 +205,32 @@ class Deployment:
         Raises:
             MalformedError: the journal says something that no orchestrator wrote.
         """
-        saved = journal.last("saved")
+        saved, resumed = journal.last("saved"), journal.last("session") is not None
         kept = Kept.first(self.trainer.first_model()) if saved is None else Kept.parse(saved)
         books = Books.of(journal.all("trained"), journal.all("returned"), journal.all("lost"), kept)
-        return self.orchestrator(random, kept, books, resumed=len(journal) > 0)
+        return self.orchestrator(random, kept, books, resumed, self._instance_in(journal, random))
+
+    def founded(self, journal: Journal, random: Random) -> Deployment:
+        """Return the deployment whose holders agree on the instance that this journal of an orchestrator is of.
+
+        This stands for what they do outside of the protocol: they ask the instance that they start which one it is.
+
+        Raises:
+            MalformedError: the journal says something that no orchestrator wrote.
+        """
+        if journal.last("instance") is None:
+            journal.append("instance", random(INSTANCE_BYTES))
+        return replace(self, instance=self._instance_in(journal, random))
+
+    def _instance_in(self, journal: Journal, random: Random) -> bytes:
+        """Return which instance a journal is of; one that starts without a journal is another than was agreed on."""
+        kept = journal.last("instance")
+        if kept is None:
+            kept = self.agreed.instance if self.instance is None else random(INSTANCE_BYTES)
+            journal.append("instance", kept)
+        if len(kept) != INSTANCE_BYTES:
+            raise MalformedError("journal", f"an instance of {INSTANCE_BYTES} bytes", f"{len(kept)}")
+        return kept
 
     def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:
         """Return the holder that remembers every epoch it was granted."""
@@ -171,12 +255,16 @@ class Deployment:
     def settings(self) -> dict[str, Any]:
         """What `of` makes the same deployment of."""
         plain = {name: getattr(self, name) for name in _PLAIN}
+        instance = None if self.instance is None else self.instance.hex()
+        plain |= {"mode": self.mode.value, "instance": instance}
         return {**plain, "defences": sorted(self.defences.off), "trainer": self.trainer.name}
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Deployment:
         """Return the deployment that has these settings."""
         made = {"holders": tuple(settings["holders"]), "defences": Defences(frozenset(settings["defences"]))}
+        instance = settings["instance"]
+        made |= {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
         return cls(**{**settings, **made, "trainer": trainer_named(settings["trainer"])})
 
     @enforces("REQ-PLATFORM-01")
@@ -229,6 +317,12 @@ class Deployment:
             limits=self.limits,
         )
 
+    @cached_property
+    def agreed(self) -> Agreed:
+        """What the holders agreed on."""
+        manifest = self.terms.manifest(self.trainer).encode()
+        return Agreed(manifest, self.instance or derived(self.seed, "first instance", INSTANCE_BYTES))
+
     @property
     def limits(self) -> UsageLimits:
         """How much a link key may protect."""
@@ -247,10 +341,11 @@ class Deployment:
         return self.defences.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
 
     @cached_property
-    def _gpu_verifier(self) -> GpuVerifier:
-        silicon = self.silicon()
-        names = {key_bytes(silicon.key.public_key()): GPU_NAME}
-        return design.gpu_verifier(self.defences.off)(silicon.anchors, lambda: MADE, names)
+    def gpu_verifier(self) -> GpuVerifier:
+        """What appraises GPUs for the orchestrator."""
+        names = {key_bytes(self.silicon(name).key.public_key()): name for name in (GPU_NAME, LEAKED)}
+        verifier = design.gpu_verifier(self.defences.off)
+        return verifier(self.vendor.anchors, lambda: MADE, names, self.services, CURRENT)
 
     @cached_property
     def _machine(self) -> SimulatedPlatform:

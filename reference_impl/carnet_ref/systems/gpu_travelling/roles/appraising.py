@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import AuthenticationError, sign_p384, verify_p384
-from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
 from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import ProtocolError
 
 _PROOF: Final = b"carnet enrolment 1 "
+_SHOWN: Final = 16
+"""Hexadecimal digits of an instance in an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What the holders of a job agreed on: its manifest, and the one instance of the orchestrator that runs it."""
+
+    manifest: bytes
+    instance: bytes
 
 
 def accept_orchestrator(
-    evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes, appraiser: QuoteAppraiser
+    evidence: bytes, exporter: bytes, nonce: bytes, job: Agreed, appraiser: QuoteAppraiser, checks: Checks
 ) -> None:
-    """Check that the far end of a channel is the orchestrator, with the job that the holder expects.
+    """Check that the far end of a channel is the orchestrator, with the job and the instance that were agreed on.
+
+    The quote binds the instance together with the report of the GPU in its session: so it is this instance that leases
+    this session, and no other of the same code with the same manifest.
 
     Raises:
         ProtocolError: the quote is refused.
     """
-    appraisal = appraiser.appraise(evidence, exporter, nonce, manifest)
+    appraisal = appraiser.appraise(evidence, exporter, nonce, job.manifest)
     accepted(appraisal, "the orchestrator's quote")
+    shown, agreed = appraisal.claims.get("instance"), job.instance.hex()
+    otherwise = f"expected the orchestrator's instance {agreed[:_SHOWN]}, found {str(shown)[:_SHOWN]}"
+    checks.require("one-instance", "REQ-SETUP-17", shown == agreed, otherwise=otherwise)
 
 
 @enforces("REQ-SETUP-11")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, sha384, verify_hmac_sha384
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
-from carnet_ref.device.mode import Mode
+from carnet_ref.device.mode import Mode, mode_asked
 from carnet_ref.keys import H100KeySchedule, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
@@ -343,7 +343,7 @@ class Gpu:
     @enforces("REQ-STOP-02")
     def _reset(self, body: bytes) -> Transition:
         """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
-        mode = Mode.OPEN if body == Mode.OPEN.value.encode("ascii") else Mode.CONFIDENTIAL
+        mode = mode_asked(body)
         lost, self.device = self.state.occupied, self._boot(mode)
         if body == FOR_JOURNEY:
             noted = [Note(step("reset_before_travel", GPU, g=self.name))]

@@ -14,7 +14,7 @@ from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Write
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
 from carnet_ref.systems.gpu_travelling.names import GPU, HOLDER, ORCHESTRATOR, address_name
-from carnet_ref.systems.gpu_travelling.roles.appraising import accept_orchestrator, prove_enrolment
+from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
@@ -57,7 +57,7 @@ Failure = (CryptoError, KeysError, MalformedError, ProtocolError)
 
 @dataclass(frozen=True, slots=True)
 class HolderSetup:
-    """What a holder brings: its name, its enrolment key, its data in chunks, and the manifest it agreed to.
+    """What a holder brings: its name, its enrolment key, its data in chunks, and what the holders agreed on.
 
     It asks for a channel again after ``patience`` seconds, and gives up after ``refusals`` channels that it refused.
     """
@@ -65,7 +65,7 @@ class HolderSetup:
     name: str
     key: EllipticCurvePrivateKey
     chunks: Callable[[int], tuple[bytes, ...]]
-    manifest: bytes
+    job: Agreed
     patience: float = 30.0
     refusals: int = 8
     checks: Checks = field(default_factory=Checks)
@@ -171,9 +171,10 @@ class _InChannel(HolderPhase):
         The proof is given each time: the one before may be lost.
         """
         known, setup = self.known, self.known.setup
-        accept_orchestrator(shown.evidence, self.channel.exporter, self.nonce, setup.manifest, known.appraiser)
+        exporter = self.channel.exporter
+        accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.appraiser, setup.checks)
         known.refused = 0
-        proof = Proof(prove_enrolment(setup.key, self.channel.exporter))
+        proof = Proof(prove_enrolment(setup.key, exporter))
         return AwaitsGrant(known, self.channel, self.nonce, shown.session), [self.send(proof)]
 
     def on_grant(self, grant: Grant) -> Transition:

@@ -8,6 +8,7 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.nvidia.policy import Firmware
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 
@@ -19,7 +20,7 @@ class TrustsAnyChain(GpuVerifier):
 
     def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
         """Return the end of the chain itself."""
-        return Anchors({AnchorRole.NVIDIA_DEVICE: (chain[-1],)})
+        return Anchors({**self.anchors.by_role, AnchorRole.NVIDIA_DEVICE: (chain[-1],)})
 
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
         """Trust every chain."""
@@ -41,6 +42,34 @@ class TakesAnyMode(GpuVerifier):
 
     def modes(self) -> frozenset[Mode] | None:
         """Ask for no mode."""
+
+
+class TakesAnyDebugMode(GpuVerifier):
+    """A report may state that its device is debugged."""
+
+    __slots__ = ()
+
+    def debuggable(self) -> bool:
+        """Allow every debug mode."""
+        return True
+
+
+class TakesAnyFirmware(GpuVerifier):
+    """A report may hold any measurements, of any version."""
+
+    __slots__ = ()
+
+    def firmware(self) -> Firmware | None:
+        """Compare with no firmware."""
+
+
+class AsksNobody(GpuVerifier):
+    """A certificate counts whatever its authority says of it today."""
+
+    __slots__ = ()
+
+    def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...] | None:
+        """Ask nobody."""
 
 
 class TrustsAnyMeasurement(TdVerifier):
@@ -77,6 +106,9 @@ GPU: Final[Mapping[str, type[GpuVerifier]]] = {
     "gpu-certificate": TrustsAnyChain,
     "report-nonce": TakesAnyNonce,
     "mode-check": TakesAnyMode,
+    "debug-check": TakesAnyDebugMode,
+    "reference-values": TakesAnyFirmware,
+    "revocation-check": AsksNobody,
 }
 """What the orchestrator leaves out of a report's appraisal without each defence."""
 

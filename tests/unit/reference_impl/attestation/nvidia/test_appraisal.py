@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -13,8 +14,10 @@ from cryptography import x509
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.device_mode import DebugState, DeviceMode
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, STEPS, Policy
 from carnet_ref.attestation.nvidia.report import Mode
+from tests.fixtures import nvidia_pki
 from tests.fixtures.nvidia_pki import (
     AT,
     DAY,
@@ -23,6 +26,7 @@ from tests.fixtures.nvidia_pki import (
     FEATURE_FLAG,
     FIRMWARE_FIELD,
     NONCE,
+    NOT_DEBUGGED,
     NVDEC0_STATUS,
     OPAQUE,
     PRODUCT,
@@ -33,7 +37,6 @@ from tests.fixtures.nvidia_pki import (
     issue,
     measurement,
     ocsp_reply,
-    report,
     rim_xml,
     sign_rim,
     world,
@@ -41,6 +44,7 @@ from tests.fixtures.nvidia_pki import (
 
 W = world()
 EVERYTHING = frozenset(STEPS) - {"policy"}
+report = functools.partial(nvidia_pki.report, stated=NOT_DEBUGGED)
 PPCIE = {**OPAQUE, FEATURE_FLAG: b"\x02\0"}
 
 
@@ -54,7 +58,7 @@ def everything() -> dict[str, Any]:
         "anchors": W.anchors,
         "nonce": NONCE,
         "rims": W.rims(),
-        "ocsp": W.replies(),
+        "ocsp": [*W.replies(), *W.rim_replies()],
     }
 
 
@@ -75,7 +79,7 @@ def test_what_nobody_asked_for_is_listed_and_does_not_refuse() -> None:
     appraisal = appraised(nonce=None, rims=(), ocsp=(), policy=DEFAULT_POLICY)
     assert appraisal.accepted
     open_steps = [step.id for step in appraisal.steps if step.ok is None]
-    assert open_steps == ["revocation", "nonce", "driver-rim", "vbios-rim", "measurements", "mode"]
+    assert open_steps == ["revocation", "nonce", "driver-rim", "vbios-rim", "rim-revocation", "measurements", "mode"]
     assert {step.detail for step in appraisal.steps if step.ok is None} == {"not requested"}
 
 
@@ -127,7 +131,7 @@ def _replied(place: int, **how: Any) -> dict[str, Any]:
     replies = W.replies()
     path = W.device.path
     replies[place - 1] = ocsp_reply(path[place], path[place - 1], **how)
-    return {"ocsp": replies}
+    return {"ocsp": [*replies, *W.rim_replies()]}
 
 
 def _responder(**how: Any) -> Any:
@@ -203,7 +207,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
     "a driver RIM signed by the device": (
         "driver-rim",
         "chain",
-        lambda: {"rims": (_rim("550.90.07", by=W.device.leaf),)},
+        lambda: {"rims": (_rim("550.90.07", by=W.device.leaf),), "ocsp": W.replies()},
     ),
     "a VBIOS RIM of another version": ("vbios-rim", "version", lambda: {"rims": (_rim("96.00.9F.00.02"),)}),
     "a measurement that no alternative has": (
@@ -230,6 +234,24 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
     "another mode": ("mode", "accepted: SPT", lambda: {"policy": _policy(modes=frozenset({Mode.SINGLE_GPU}))}),
     "a mode that is not said": ("mode", "not said", lambda: {"report": report(W.device.leaf)}),
     "no mode accepted": ("mode", "accepted: none", lambda: {"policy": _policy(modes=frozenset())}),
+    "a debug mode": ("debug", "INVASIVE", lambda: {"report": _debugged(DebugState.INVASIVE)}),
+    "a debug mode that was left": (
+        "debug",
+        "NON_INVASIVE_SINCE_RESET",
+        lambda: {"report": _debugged(DebugState.NON_INVASIVE_SINCE_RESET)},
+    ),
+    "a device mode asked for and not stated": (
+        "policy",
+        "not taken: debug",
+        lambda: {"report": nvidia_pki.report(W.device.leaf, opaque=PPCIE)},
+    ),
+    "a revoked RIM signer": (
+        "rim-revocation",
+        "is revoked",
+        lambda: {"ocsp": [*W.replies(), ocsp_reply(W.rim_signer, W.rim_root, revoked=True)]},
+    ),
+    "no reply about the RIM signer": ("policy", "not taken: rim-revocation", lambda: {"ocsp": W.replies()}),
+    "no reply about the device": ("policy", "not taken: revocation", lambda: {"ocsp": W.rim_replies()}),
     "an empty policy": ("policy", "accepts nothing", lambda: {"policy": Policy()}),
     "a step asked for and not taken": ("policy", "not taken: nonce", lambda: {"nonce": None}),
     "a firmware id asked for and not sent": (
@@ -241,6 +263,10 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
     "an old driver": ("policy", "older than 550.100", lambda: {"policy": _policy(minimum_driver="550.100")}),
     "an old VBIOS": ("policy", "older than 96.00.A0", lambda: {"policy": _policy(minimum_vbios="96.00.A0.00.00")}),
 }
+
+
+def _debugged(state: DebugState) -> bytes:
+    return report(W.device.leaf, opaque=PPCIE, stated=DeviceMode(4, 4, 31, state).encode())
 
 
 def _policy(**changes: Any) -> Policy:
@@ -281,6 +307,20 @@ def test_a_revoked_rim_signer_is_refused_and_a_good_one_accepted() -> None:
     for revoked in (True, False):
         reply = ocsp_reply(W.rim_signer, W.rim_root, revoked=revoked)
         assert appraised(ocsp=[*W.replies(), reply]).accepted is not revoked
+
+
+@pytest.mark.parametrize("state", [DebugState.INVASIVE, DebugState.NON_INVASIVE_SINCE_RESET])
+def test_a_policy_may_allow_debugging(state: DebugState) -> None:
+    allowed = _policy(allow_debug=True, require=EVERYTHING - {"debug"})
+    appraisal = appraised(report=_debugged(state), policy=allowed)
+    assert appraisal.accepted
+    assert appraisal.claims["debugged"] is True
+
+
+def test_debugging_before_the_last_reset_is_not_held_against_the_device() -> None:
+    appraisal = appraised(report=_debugged(DebugState.INVASIVE_SINCE_MANUFACTURING))
+    assert appraisal.accepted
+    assert appraisal.claims["debugged"] is False
 
 
 def test_a_value_may_match_any_alternative() -> None:

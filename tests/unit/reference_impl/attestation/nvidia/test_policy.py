@@ -20,12 +20,13 @@ def test_a_policy_is_read_attribute_by_attribute() -> None:
         "minimum_driver": "550.90.07",
         "minimum_vbios": "96.00.9F.00.01",
         "modes": ["SPT", "PPCIE"],
+        "allow_debug": True,
         "result_ttl": 60,
     }
     read = parse_policy(json.dumps(given).encode())
     modes = frozenset({Mode.SINGLE_GPU, Mode.PROTECTED_PCIE})
     asked = frozenset({"signature", "nonce"})
-    assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, 60)
+    assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60)
 
 
 def test_an_empty_policy_asks_for_nothing() -> None:
@@ -44,6 +45,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a driver that is no version": (b'{"minimum_driver": "new"}', "a version"),
     "a driver that is a number": (b'{"minimum_driver": 550}', "a version"),
     "a VBIOS that is no version": (b'{"minimum_vbios": "96.00"}', "a version"),
+    "debugging that is no truth value": (b'{"allow_debug": 1}', "true or false"),
     "no time to live": (b'{"result_ttl": 0}', "seconds"),
     "a time to live that is no number": (b'{"result_ttl": true}', "seconds"),
     "a key that comes twice": (b'{"minimum_driver": "999.0", "minimum_driver": null}', "comes twice"),

@@ -6,9 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_ref.attestation.nvidia.device_mode import DebugState, parse_device_mode
 from carnet_ref.attestation.nvidia.report import DeviceKind, Mode, parse_report
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.nvidia_pki import DRIVER, FIRMWARE_ID, NONCE, OPAQUE, VBIOS, measurement, report, world
+from tests.fixtures.nvidia_pki import (
+    DRIVER,
+    FIRMWARE_ID,
+    NONCE,
+    NOT_DEBUGGED,
+    OPAQUE,
+    VBIOS,
+    measurement,
+    report,
+    world,
+)
 
 LEAF = world().device.leaf
 GOOD = report(LEAF)
@@ -96,6 +107,48 @@ def test_a_field_twice_is_a_typed_error() -> None:
     doubled = GOOD[:OPAQUE_START] + length.to_bytes(2, "little") + first + GOOD[start:]
     with pytest.raises(MalformedError, match="each field once"):
         parse_report(doubled)
+
+
+STATED = report(LEAF, stated=NOT_DEBUGGED)
+MODE_BLOCK = RECORD + 64 * 55
+
+
+def test_a_report_may_state_a_device_mode_behind_its_digests() -> None:
+    read = parse_report(STATED)
+    assert read.device_mode == parse_device_mode(NOT_DEBUGGED)
+    assert read.measurements == parse_report(GOOD).measurements
+    assert parse_report(GOOD).device_mode is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(41, 64), (41, 66), (MODE_BLOCK, 0xFD), (MODE_BLOCK + 2, 0x14), (MODE_BLOCK + 4, 5), (MODE_BLOCK + 5, 15)],
+    ids=["no block for it", "one more block", "another index", "another size", "a digest of it", "a shorter value"],
+)
+def test_a_malformed_device_mode_is_a_typed_error(place: int, value: int) -> None:
+    data = bytearray(STATED)
+    data[place] = value
+    with pytest.raises(MalformedError):
+        parse_report(bytes(data))
+
+
+@given(st.binary(max_size=20))
+def test_any_bytes_are_a_device_mode_or_a_typed_error(data: bytes) -> None:
+    try:
+        read = parse_device_mode(data)
+    except MalformedError:
+        return
+    assert read.encode() == data
+
+
+@pytest.mark.parametrize("bit", range(32))
+def test_a_debug_state_that_is_not_defined_is_refused(bit: int) -> None:
+    stated = NOT_DEBUGGED[:12] + (1 << bit).to_bytes(4, "little")
+    if bit >= len(DebugState):
+        with pytest.raises(MalformedError, match="debug states that are defined"):
+            parse_device_mode(stated)
+    else:
+        assert parse_device_mode(stated).debugged is (1 << bit != DebugState.INVASIVE_SINCE_MANUFACTURING)
 
 
 @pytest.mark.parametrize("length", [*range(0, len(GOOD), 211), len(GOOD) - 1])

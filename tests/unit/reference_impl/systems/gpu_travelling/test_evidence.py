@@ -2,56 +2,176 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any
 
+import pytest
+from cryptography import x509
+
+from carnet_ref.attestation.nvidia.policy import STEPS
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.attestation.simulated.vendor import OUTDATED, SimulatedVendor, answer
 from carnet_ref.device.mode import Mode
 from carnet_ref.spdm.errors import SpdmError
-from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier
-from carnet_ref.systems.gpu_travelling.parties.deployment import MADE, Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
+from carnet_ref.systems.gpu_travelling.parties.deployment import GPU_NAME, MADE, Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.systems.gpu_travelling.weakened.design import gpu_verifier
+from carnet_ref.systems.gpu_travelling.weakened.evidence import GPU
+from carnet_ref.transport.frames import ProtocolError
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))
 OWN = DEPLOYMENT.silicon()
-FOREIGN = SimulatedGpu(b"another maker", MADE)
-VERIFIER = GpuVerifier(OWN.anchors, lambda: MADE, {})
+FAKE = DEPLOYMENT.silicon("fake1")
+VERIFIER = DEPLOYMENT.gpu_verifier
 
 MACHINE = SimulatedPlatform(b"a platform", MADE)
 MEASURED = bytes(range(48))
+INSTANCE = bytes(range(64, 96))
 EXPORTER, MANIFEST = bytes(range(32, 64)), b"the manifest of the job"
 HOLDERS_VERIFIER = TdVerifier(MACHINE.anchors, MACHINE.collateral, MEASURED, lambda: MADE)
 
 
-@pytest.mark.parametrize(
-    ("gpu", "asked", "accepted"),
-    [
-        (OWN, NONCE, True),
-        (OWN, bytes(32), False),
-        (DEPLOYMENT.silicon(mode=Mode.OPEN), NONCE, False),
-        (FOREIGN, NONCE, False),
-    ],
-    ids=["as it should be", "another nonce", "another mode", "another maker"],
+def shown_by(gpu: SimulatedGpu) -> GpuEvidence:
+    """Return a report that answers the nonce, with its certificates."""
+    return GpuEvidence(gpu.report(gpu_request(NONCE)), gpu.chain_pem)
+
+
+def test_every_check_is_made_of_a_genuine_gpu() -> None:
+    appraisal = VERIFIER.appraise(shown_by(OWN), NONCE)
+    assert appraisal.accepted
+    assert [step.id for step in appraisal.steps if step.ok] == list(STEPS)
+    assert (appraisal.claims["device"], appraisal.claims["mode"]) == (GPU_NAME, "CONFIDENTIAL")
+
+
+def _since(chain: tuple[x509.Certificate, ...], start: datetime) -> tuple[bytes, ...]:
+    return DEPLOYMENT.vendor.answers(chain, since=start)
+
+
+STALE = VendorServices(
+    DEPLOYMENT.vendor.reference_values,
+    lambda chain: _since(chain, MADE - timedelta(days=2) if chain == OWN.certificates else MADE),
 )
-def test_a_report_is_accepted_from_a_genuine_gpu_in_confidential_mode_only(
-    gpu: SimulatedGpu, asked: bytes, accepted: bool
-) -> None:
+STRANGER = SimulatedVendor(b"a stranger", MADE)
+KEPT = DEPLOYMENT.services.answers
+SILENT = VendorServices(
+    DEPLOYMENT.vendor.reference_values, lambda chain: () if chain == OWN.certificates else KEPT(chain)
+)
+
+
+def _unknown(chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
+    issuer = DEPLOYMENT.vendor.devices[2]
+    said = answer(chain[1], issuer, issuer, MADE, known=False)
+    return (said, *KEPT(chain)[1:]) if chain == OWN.certificates else KEPT(chain)
+
+
+UNKNOWN = VendorServices(DEPLOYMENT.vendor.reference_values, _unknown)
+BAD: dict[str, tuple[SimulatedGpu, bytes, VendorServices, str, str]] = {
+    "another nonce": (OWN, bytes(32), DEPLOYMENT.services, "nonce", "report-nonce"),
+    "out of confidential mode": (
+        DEPLOYMENT.silicon(mode=Mode.OPEN),
+        NONCE,
+        DEPLOYMENT.services,
+        "mode",
+        "mode-check",
+    ),
+    "debugged": (DEPLOYMENT.silicon(mode=Mode.DEBUG), NONCE, DEPLOYMENT.services, "debug", "debug-check"),
+    "outdated": (
+        DEPLOYMENT.silicon(mode=Mode.OUTDATED),
+        NONCE,
+        DEPLOYMENT.services,
+        "vbios-rim",
+        "reference-values",
+    ),
+    "a leaked key": (DEPLOYMENT.silicon("sold1"), NONCE, DEPLOYMENT.services, "revocation", "revocation-check"),
+    "a fake": (FAKE, NONCE, DEPLOYMENT.services, "chain", "gpu-certificate"),
+    "stale answers": (OWN, NONCE, STALE, "revocation", "revocation-check"),
+    "an unknown certificate": (OWN, NONCE, UNKNOWN, "revocation", "revocation-check"),
+    "silent authorities": (OWN, NONCE, SILENT, "policy", "revocation-check"),
+    "no reference values": (
+        OWN,
+        NONCE,
+        VendorServices(lambda _: (), DEPLOYMENT.services.answers),
+        "policy",
+        "reference-values",
+    ),
+    "reference values of a stranger": (
+        OWN,
+        NONCE,
+        VendorServices(STRANGER.reference_values, DEPLOYMENT.services.answers),
+        "driver-rim",
+        "reference-values",
+    ),
+    "reference values that cannot be read": (
+        OWN,
+        NONCE,
+        VendorServices(lambda _: (b"<a/>",), DEPLOYMENT.services.answers),
+        "parse",
+        "reference-values",
+    ),
+    "outdated, with the reference values of its time": (
+        DEPLOYMENT.silicon(mode=Mode.OUTDATED),
+        NONCE,
+        VendorServices(lambda _: DEPLOYMENT.vendor.reference_values(OUTDATED), DEPLOYMENT.services.answers),
+        "policy",
+        "reference-values",
+    ),
+}
+"""What is shown, the nonce asked with, what services say, the step that refuses it, and the defence that this is."""
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_each_flaw_is_refused_by_its_own_check(what: str, record_property: Callable[[str, object], None]) -> None:
+    gpu, asked, services, step, defence = BAD[what]
+    for each in REQUIREMENTS.get(defence, ()):
+        record_property("verifies", f"gpu-travelling-{each}")
     evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
-    assert VERIFIER.appraise(evidence, NONCE).accepted is accepted
+    refused = replace(VERIFIER, services=services).appraise(evidence, NONCE)
+    assert refused.failed_step == step
+    assert not refused.accepted
+    weaker = gpu_verifier(frozenset({defence}))(*_fields(replace(VERIFIER, services=services)))
+    assert weaker.appraise(evidence, NONCE).accepted
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_no_other_check_makes_up_for_it(what: str) -> None:
+    gpu, asked, services, _, defence = BAD[what]
+    evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
+    for other in sorted(set(GPU) - {defence}):
+        weaker = gpu_verifier(frozenset({other}))(*_fields(replace(VERIFIER, services=services)))
+        assert not weaker.appraise(evidence, NONCE).accepted, other
+
+
+REQUIREMENTS = {
+    "debug-check": ("REQ-SETUP-14",),
+    "reference-values": ("REQ-SETUP-15",),
+    "revocation-check": ("REQ-SETUP-16",),
+}
+
+
+def _fields(verifier: GpuVerifier) -> tuple[Any, ...]:
+    return tuple(getattr(verifier, field.name) for field in fields(verifier))
 
 
 def test_a_session_is_opened_with_a_chain_to_the_vendors_root_only() -> None:
     VERIFIER.trust(tuple(reversed(OWN.certificates)))
     with pytest.raises(SpdmError):
-        VERIFIER.trust(tuple(reversed(FOREIGN.certificates)))
+        VERIFIER.trust(tuple(reversed(FAKE.certificates)))
 
 
 def quoted(
     measured: bytes = MEASURED, exporter: bytes = EXPORTER, nonce: bytes = NONCE, manifest: bytes = MANIFEST
 ) -> bytes:
     """Return the evidence of an orchestrator with this measurement, bound to these."""
-    return TdQuoter(MACHINE.td(measured)).evidence(exporter, nonce, manifest, GpuEvidence(b"report", b"chain"))
+    quoter = TdQuoter(MACHINE.td(measured), INSTANCE)
+    return quoter.evidence(exporter, nonce, manifest, GpuEvidence(b"report", b"chain"))
 
 
 @pytest.mark.parametrize(
@@ -71,3 +191,19 @@ def test_a_quote_is_accepted_of_the_orchestrator_in_this_channel_for_this_job_on
     appraisal = HOLDERS_VERIFIER.appraise(evidence, EXPORTER, NONCE, MANIFEST)
     assert [step.id for step in appraisal.steps if step.ok is False] == refused
     assert appraisal.accepted is (not refused)
+
+
+@pytest.mark.parametrize(
+    ("instance", "waived", "refused"),
+    [(INSTANCE, (), False), (bytes(32), (), True), (bytes(32), ("one-instance",), False)],
+    ids=["the one agreed on", "another one", "another one, unchecked"],
+)
+def test_a_holder_takes_the_quote_of_one_instance_only(
+    instance: bytes, waived: tuple[str, ...], refused: bool, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("verifies", "gpu-travelling-REQ-SETUP-17")
+    said = pytest.raises(ProtocolError, match="expected the orchestrator's instance 0000") if refused else nullcontext()
+    with said:
+        accept_orchestrator(
+            quoted(), EXPORTER, NONCE, Agreed(MANIFEST, instance), HOLDERS_VERIFIER, Checks(frozenset(waived))
+        )

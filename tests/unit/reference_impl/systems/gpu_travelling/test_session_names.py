@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.spdm.messages import KeyExchange
-from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, gpu_responder
+from carnet_ref.systems.gpu_travelling.evidence import gpu_responder
+from tests.fixtures.gpu_verifiers import verifier_of
 from tests.fixtures.worlds import draws
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,7 +23,7 @@ def like_a_key_exchange(seed: str) -> Random:
 def test_a_record_that_looks_like_a_key_exchange_renames_nothing() -> None:
     silicon = SimulatedGpu(b"a GPU", NOW)
     responder = gpu_responder(silicon, like_a_key_exchange("gpu"))
-    requester = GpuVerifier(silicon.anchors, lambda: NOW, {}).requester(like_a_key_exchange("orchestrator"))
+    requester = verifier_of(silicon.vendor, at=NOW).requester(like_a_key_exchange("orchestrator"))
     names = []
     messages = requester.begin()
     while messages:
