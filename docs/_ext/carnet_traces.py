@@ -23,7 +23,7 @@ Roles record the steps that they take in the vocabulary of the specification, on
 line is a header:
 
 ```json
-{"carnet_trace": 1, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
+{"carnet_trace": 2, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
  "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}}
 ```
 

@@ -1,7 +1,8 @@
-"""Recording what the roles do, in the words of the specification, one step a line.
+"""Recording what the roles do and check, in the words of the specification, one step or check a line.
 
 Every role records its own steps with a logical clock (Lamport's): each message carries its sender's clock, so the logs
-of separate processes merge into one order in which causes come before effects.
+of separate processes merge into one order in which causes come before effects. Within a party's log, events are
+numbered and each names the digest of the one before, so that none can be left out or changed unnoticed.
 
 Source: L. Lamport, Time, Clocks, and the Ordering of Events in a Distributed System (1978).
 """
@@ -19,7 +20,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import replacing
 from carnet_ref.wire.reader import MalformedError
-from carnet_spec.trace import Header, TraceEvent, TraceStep
+from carnet_spec.trace import Header, Place, TraceCheck, TraceEnd, TraceEvent, TraceStep
 
 AHEAD: Final = 1 << 16
 """Steps that a party can have taken between two of its messages, at most; in truth they are a few dozen."""
@@ -41,13 +42,14 @@ def step(action: str, by: str, **args: object) -> TraceStep:
 
 @dataclass(slots=True)
 class Recorder:
-    """One process's steps, with its logical clock.
+    """One process's events, with its logical clock; ``ends`` says where the log of each party in it stands.
 
     ``sink`` gets a line for each step at once, so that a killed process leaves what it did; without one they are kept.
     """
 
     sink: IO[str] | None = None
     clock: int = 0
+    ends: dict[str, tuple[int, str]] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
 
     def check(self, clock: int) -> None:
@@ -64,14 +66,19 @@ class Recorder:
         if clock < LATEST:
             self.clock = max(self.clock, clock)
 
-    def record(self, taken: TraceStep) -> None:
-        """Record a step, at the next tick of the clock.
+    def record(self, taken: TraceStep | TraceCheck, party: str, sent: tuple[str, ...] = ()) -> None:
+        """Record a step or a check of a party, at the next tick of the clock.
 
         Raises:
             TraceFileError: it could not be written.
         """
         self.clock += 1
-        line = json.dumps(TraceEvent(self.clock, taken).to_json())
+        number, before = self.ends.get(party, (0, ""))
+        event = TraceEvent(self.clock, taken, Place(party, number, before), sent)
+        self.ends[party] = number + 1, event.digest
+        self._keep(json.dumps(event.to_json()))
+
+    def _keep(self, line: str) -> None:
         if self.sink is None:
             self.lines.append(line)
             return
@@ -82,13 +89,20 @@ class Recorder:
             raise TraceFileError(f"cannot write the steps that are taken: {error.strerror}") from error
 
 
-def resumed(path: Path) -> int:
-    """Return where a process's clock stood when it last recorded a step, and cut off what it left unfinished."""
+def resumed(path: Path) -> tuple[int, dict[str, tuple[int, str]]]:
+    """Return clock and ends of the logs of a process when it last recorded, and cut off what it left unfinished."""
     if not path.exists():
-        return 0
+        return 0, {}
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     path.write_bytes(whole + b"\n" if whole else b"")
-    return int(json.loads(whole.splitlines()[-1])["clock"]) if whole else 0
+    events = [TraceEvent.from_json(json.loads(line)) for line in whole.splitlines()]
+    return events[-1].clock if events else 0, dict(ends(events))
+
+
+def ends(events: Iterable[TraceEvent]) -> dict[str, tuple[int, str]]:
+    """Return how many events the log of each party has, and the digest of the last."""
+    last = {event.place.party: event for event in events if event.place is not None}
+    return {party: (event.place.number + 1, event.digest) for party, event in last.items() if event.place is not None}
 
 
 def merged(logs: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -104,14 +118,17 @@ def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], 
 
 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
-    """Write a trace file: the header, then the steps. What was there before stays until all of it is written.
+    """Write a trace file: header, events, and where the logs end. What was there before stays until all is written.
 
     Raises:
         TraceFileError: the file could not be written.
     """
+    kept = list(lines)
+    events = (TraceEvent.from_json(json.loads(line)) for line in kept)
+    closing = [json.dumps(TraceEnd(ends(events)).to_json())] if header.checked else []
     try:
         with replacing(path) as file:
             file.write(json.dumps(header.to_json()) + "\n")
-            file.writelines(line + "\n" for line in lines)
+            file.writelines(line + "\n" for line in (*kept, *closing))
     except OSError as error:
         raise TraceFileError(f"cannot write the trace to {path}: {error.strerror}") from error

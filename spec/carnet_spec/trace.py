@@ -6,12 +6,16 @@ values for one.
 
 A trace that roles record while they run has a form of its own, a line for each event, so that it can be written and
 judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`TraceEvent` after another.
+In a *checked* trace events are steps and the checks that were made for them (:class:`TraceCheck`), each has its
+:class:`Place` in the log of its party, and a :class:`TraceEnd` says where each log ends.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from carnet_spec.language.errors import SpecificationError
@@ -100,7 +104,7 @@ class Trace:
         )
 
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 """The version of recorded traces that this package writes and reads."""
 
 
@@ -109,7 +113,8 @@ class Header:
     """The first line of a recorded trace: the design that was run, and the sizes of the instance it was run on.
 
     ``sizes`` are those of the protocol's family, by name; elements of sorts that are drawn fresh need no size, since
-    each is new when it is first named. ``threat`` is empty where the judge is to choose the threat model.
+    each is new when it is first named. ``threat`` is empty where the judge is to choose the threat model. ``checked``
+    says that roles recorded their checks and all of their steps, deduced ones among them: none may be missing.
     """
 
     protocol: str
@@ -117,6 +122,7 @@ class Header:
     without: tuple[str, ...]
     threat: str
     sizes: tuple[tuple[str, int], ...] = ()
+    checked: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -127,6 +133,7 @@ class Header:
             "without": list(self.without),
             "threat": self.threat,
             "sizes": dict(self.sizes),
+            "checked": self.checked,
         }
 
     @staticmethod
@@ -154,22 +161,109 @@ class Header:
             tuple(without),
             _text(fields, "threat"),
             tuple(sizes.items()),
+            _truth(fields, "checked") if "checked" in fields else False,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class TraceEvent:
-    """One line of a recorded trace: a step, and the logical clock of the role that recorded it.
+class TraceCheck:
+    """One check that a role made: the defence and the requirement that it is about, what it saw, what came of it.
 
-    Clocks never decrease along a trace. Arguments that the recording role cannot see are left out of the step.
+    ``saw`` is the SHA-256 of what was looked at, in hexadecimal; if that came in a message, ``sender`` is the party
+    that it is said to be from. ``action`` names the step that the check was made for; it is empty if none was taken.
     """
 
-    clock: int
-    step: TraceStep
+    by: str
+    defence: str
+    requirement: str
+    saw: str
+    holds: bool
+    sender: str = ""
+    action: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"clock": self.clock, **self.step.to_json()}
+        return {
+            "check": self.defence,
+            "requirement": self.requirement,
+            "by": self.by,
+            "for": self.action,
+            "saw": self.saw,
+            "sender": self.sender,
+            "holds": self.holds,
+        }
+
+    @staticmethod
+    def from_json(value: object) -> TraceCheck:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            TraceError: it is not a check.
+        """
+        fields = _object(value, "a check")
+        return TraceCheck(
+            _text(fields, "by"),
+            _text(fields, "check"),
+            _text(fields, "requirement"),
+            _text(fields, "saw"),
+            _truth(fields, "holds"),
+            _text(fields, "sender"),
+            _text(fields, "for"),
+        )
+
+    def __str__(self) -> str:
+        made = f"check {self.defence} ({self.requirement}) for {self.action or 'no step'}"
+        return f"{made}: {'holds' if self.holds else 'fails'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its party's log an event is: its number, from 0, and the digest of the event before it."""
+
+    party: str
+    number: int
+    before: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"party": self.party, "number": self.number, "before": self.before}
+
+    @staticmethod
+    def from_json(value: object) -> Place:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            TraceError: it is not a place.
+        """
+        fields = _object(value, "a place in a log")
+        return Place(_text(fields, "party"), _count(fields, "number"), _text(fields, "before"))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEvent:
+    """One line of a recorded trace: a step or a check, and the logical clock of the role that recorded it.
+
+    Clocks never decrease along a trace. Arguments that the recording role cannot see are left out of the step.
+    ``place`` and ``sent``, the digests of the messages that the step sent, are there in checked traces only.
+    """
+
+    clock: int
+    step: TraceStep | TraceCheck
+    place: Place | None = None
+    sent: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        event = {"clock": self.clock, **self.step.to_json()}
+        if self.place is not None:
+            event |= self.place.to_json()
+        return event | ({"sent": list(self.sent)} if self.sent else {})
+
+    @property
+    def digest(self) -> str:
+        """The first half of the SHA-256 of the event, in hexadecimal: what the next event of its log names."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @staticmethod
     def from_json(value: object) -> TraceEvent:
@@ -179,10 +273,38 @@ class TraceEvent:
             TraceError: it is not an event.
         """
         fields = _object(value, "an event")
-        clock = fields.get("clock")
-        if not isinstance(clock, int) or isinstance(clock, bool) or clock < 0:
-            raise _unexpected(fields, "clock", "a whole number", clock)
-        return TraceEvent(clock, TraceStep.from_json(fields))
+        clock = _count(fields, "clock")
+        sent = _list(fields, "sent") if "sent" in fields else ()
+        if not all(isinstance(digest, str) for digest in sent):
+            raise TraceError("'sent' lists digests")
+        step = TraceCheck.from_json(fields) if "check" in fields else TraceStep.from_json(fields)
+        place = Place.from_json(fields) if "party" in fields else None
+        return TraceEvent(clock, step, place, tuple(sent))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEnd:
+    """The last line of a checked trace: how many events the log of each party has, and the digest of the last."""
+
+    logs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"end": {party: {"events": count, "last": last} for party, (count, last) in self.logs.items()}}
+
+    @staticmethod
+    def from_json(value: object) -> TraceEnd:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            TraceError: it is not the end of a trace.
+        """
+        logs = _object(_object(value, "the end of a trace").get("end"), "'end'")
+        found = {party: _object(log, f"the end of the log of '{party}'") for party, log in logs.items()}
+        return TraceEnd({party: (_count(log, "events"), _text(log, "last")) for party, log in found.items()})
+
+    def __str__(self) -> str:
+        return "the end of the trace"
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
@@ -202,6 +324,20 @@ def _list(fields: Mapping[str, Any], name: str) -> Sequence[Any]:
     value = fields.get(name)
     if not isinstance(value, list):
         raise _unexpected(fields, name, "a list", value)
+    return value
+
+
+def _truth(fields: Mapping[str, Any], name: str) -> bool:
+    value = fields.get(name)
+    if not isinstance(value, bool):
+        raise _unexpected(fields, name, "true or false", value)
+    return value
+
+
+def _count(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _unexpected(fields, name, "a whole number", value)
     return value
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.conformance import Follower, Machine
 from carnet_spec.language import Profile
-from tests.fixtures.rounds import honest
+from tests.fixtures.rounds import honest, sizes_of
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
 
 LEAST = 5_000
@@ -21,11 +21,11 @@ TRIES = 3
 def rates(variant: str, rounds: int) -> list[float]:
     """Return the events a second of each part of a run among three holders."""
     protocol = SOURCE.protocol(variant)
-    sizes = {"holders": 3, "corrupt": 0, "chunks": 2, "rounds": rounds}
+    sizes = sizes_of(rounds, holders=3)
     instance = SOURCE.instance(protocol, COLLUSION, Profile("long", sizes))
     follower = Follower(Machine(protocol, instance))
     found = []
-    steps = honest(rounds, holders=3, routed=False)
+    steps = honest(rounds, holders=3, routed=False, variant=variant)
     for at in range(0, len(steps), PART):
         part = steps[at : at + PART]
         began = time.process_time()

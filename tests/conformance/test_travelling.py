@@ -16,7 +16,7 @@ from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import TraceStep
-from tests.fixtures.rounds import header, honest, write
+from tests.fixtures.rounds import header, honest, sizes_of, write
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
 from tests.unit.model_check.command import carnet
 
@@ -40,7 +40,7 @@ def _followed(protocol: Protocol, instance: Instance, steps: list[TraceStep]) ->
 @pytest.mark.parametrize("variant", FAMILY.main)
 @pytest.mark.parametrize("threat", THREATS)
 def test_honest_rounds_conform(tmp_path: Path, variant: str, threat: str) -> None:
-    steps = honest(3, routed=threat in ("outsider", "holder"))
+    steps = honest(3, routed=threat in ("outsider", "holder"), variant=variant)
     result = conform(write(tmp_path / "trace", header(variant=variant, threat=threat), steps))
     assert (result.conforms, result.events) == (True, len(steps)), result.divergence
 
@@ -185,7 +185,7 @@ def _judged(judge: Interpreter, state: State, steps: list[TraceStep], at: int) -
         ("exec_scrub", "scrubbed", "acknowledged"),
         ("gpu_rotate_in", "rotated_in", "acknowledged"),
         ("exec_fence", "fenced", "acknowledged"),
-        ("exec_upload", "exec_read_back", "implicit IV"),
+        ("exec_upload", "exec_read_back", "counter"),
         ("give_back", "take_back", "returned"),
         ("rotated_in", "send_fence", "phase"),
         ("accept_grant", "provision", "accepted grant"),
@@ -203,7 +203,7 @@ def test_the_guard_that_fails_is_named(dropped: str, refused: str, guard: str) -
 def test_a_key_that_was_used_in_an_earlier_round_is_refused() -> None:
     """The order of epochs is kept as a number, and still refuses every key that was passed."""
     protocol, instance = _design(COLLUSION, "sealed-under-master")
-    steps = honest(2, routed=False)
+    steps = honest(2, routed=False, variant="sealed-under-master")
     old = next(step for step in steps if step.action == "gpu_rotate_out")
     found = _followed(protocol, instance, [*steps, old])
     assert found is not None
@@ -216,7 +216,7 @@ def test_a_key_that_was_used_in_an_earlier_round_is_refused() -> None:
 
 def test_what_a_role_cannot_see_is_found() -> None:
     protocol, instance = _design(COLLUSION)
-    hidden = {"gpu_receive": {"a", "m"}, "take_back": {"a"}, "provision": {"s"}, "exec_read_back": {"c", "n", "w"}}
+    hidden = {"gpu_receive": {"a", "m"}, "take_back": {"a"}, "provision": {"s"}, "exec_read_back": {"c", "n"}}
     steps = [_without(step, hidden.get(step.action, set())) for step in honest(2, routed=False)]
     assert _followed(protocol, instance, steps) is None
 
@@ -241,9 +241,9 @@ def test_an_event_costs_as_much_work_however_long_the_trace() -> None:
     """The last tenth of a long run against the first, in steps of work; seconds are compared in the benchmarks."""
     protocol = SOURCE.protocol("sealed-under-master")
     rounds = 300
-    sizes = {"holders": 3, "corrupt": 0, "chunks": 2, "rounds": rounds}
+    sizes = sizes_of(rounds, holders=3)
     instance = SOURCE.instance(protocol, COLLUSION, Profile("long", sizes))
-    steps = honest(rounds, holders=3, routed=False)
+    steps = honest(rounds, holders=3, routed=False, variant="sealed-under-master")
     part = len(steps) // 10
     follower = Follower(Machine(protocol, instance))
     first, *_, last = (_work(follower, steps[at : at + part]) for at in range(0, 10 * part, part))

@@ -57,7 +57,8 @@ def _lines(result: Conformance) -> Iterator[str]:
     yield ""
     found = result.divergence
     if found is None:
-        yield f"CONFORMS: all {result.events - result.ignored:,} events are steps of the spec{_weakened(result)}"
+        kinds = "steps and checks" if result.header.checked else "steps"
+        yield f"CONFORMS: all {result.events - result.ignored:,} events are {kinds} of the spec{_weakened(result)}"
         if result.ignored:
             parties = f"reported by parties that are corrupt under {result.header.threat}"
             yield from wrapped("  ignored", f"{counted(result.ignored, 'event')}, {parties}", 10)
@@ -65,7 +66,17 @@ def _lines(result: Conformance) -> Iterator[str]:
         yield f"DIVERGES at event {found.index} (line {found.index + 2})"
         yield from wrapped("  event", f"{found.step} by {found.step.by}", 10)
         yield from wrapped("  why", found.why, 10)
+    yield from wrapped("  checks", _checks(result), 10)
     yield ""
+
+
+def _checks(result: Conformance) -> str:
+    """Say how many checks the steps demand, and how many were recorded."""
+    if not result.header.checked:
+        return "not recorded in this trace: its steps alone were followed"
+    if result.divergence is not None:
+        return f"{result.required:,} were required up to there, {result.seen:,} were recorded"
+    return f"all {result.required:,} that the steps require were made and held; {result.seen:,} were recorded"
 
 
 def _weakened(result: Conformance) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from carnet_check.conformance.machine import Machine, Move
 from carnet_check.conformance.work import CHANGE, MOST_KEPT, MOST_WAYS, AmbiguousTraceError, Work
-from carnet_spec.trace import TraceStep
+from carnet_spec.trace import TraceCheck, TraceEnd, TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Divergence:
     """The first event that no run of the spec explains, and why; ``index`` counts events from 0."""
 
     index: int
-    step: TraceStep
+    step: TraceStep | TraceCheck | TraceEnd
     why: str
 
 

@@ -56,7 +56,8 @@ class Machine:
     """A protocol on one instance, in one state.
 
     ``instance`` has to name every element that steps are going to name. ``named`` says which elements of sorts that are
-    drawn fresh these are, if that is known; the others are all alike then.
+    drawn fresh these are, if that is known; the others are all alike then. ``complete`` says that the roles that follow
+    the protocol record every step of theirs, so that none of their deductions is taken before they say so.
 
     Raises:
         AmbiguousTraceError: the instance takes more than ``work`` to set up.
@@ -68,6 +69,8 @@ class Machine:
         instance: Instance,
         named: Mapping[str, Collection[str]] | None = None,
         work: Work | None = None,
+        *,
+        complete: bool = False,
     ) -> None:
         self.protocol = protocol
         self.work = work or Work()
@@ -79,7 +82,8 @@ class Machine:
         self._start()
         self._elements = {sort.name: frozenset(instance.of(sort)) for sort in protocol.sorts}
         self._actions = {action.name: self._compile(action) for action in protocol.actions}
-        self._rules = [rule for action in protocol.actions if (rule := self._compile_rule(action)) is not None]
+        deduced = (action for action in protocol.actions if not (complete and action.by.honest))
+        self._rules = [rule for action in deduced if (rule := self._compile_rule(action)) is not None]
         self._triggers = triggers(protocol, self._rules)
         self.journal: deque[Undo] | None = None
         """What takes back the changes since a follower began to keep it, in order."""

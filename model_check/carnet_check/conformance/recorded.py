@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.conformance import trace_file
+from carnet_check.conformance.checks import CheckJudge
 from carnet_check.conformance.extent import check_extent
 from carnet_check.conformance.following import Divergence, Follower
+from carnet_check.conformance.logs import Logs
 from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import blamed_on_the_specification
 from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
-from carnet_spec.trace import Header, TraceEvent
+from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Conformance:
 
     ``header`` names the threat model that the trace was judged under, also where the trace leaves it to the judge.
     ``ignored`` counts the steps that parties which are corrupt under it report of themselves: they are no evidence.
+    ``required`` counts the checks that the steps demand, ``seen`` all that were recorded: none where the trace is not a
+    checked one.
     """
 
     header: Header
@@ -32,6 +37,8 @@ class Conformance:
     events: int
     divergence: Divergence | None
     ignored: int = 0
+    required: int = 0
+    seen: int = 0
 
     @property
     def conforms(self) -> bool:
@@ -47,6 +54,8 @@ class Conformance:
             "events": self.events,
             "ignored": self.ignored,
             "first_divergence": where,
+            "checked": self.header.checked,
+            "checks": {"required": self.required, "seen": self.seen},
             "protocol": self.header.protocol,
             "variant": self.protocol.variant,
             "without": list(self.header.without),
@@ -75,14 +84,15 @@ def conform(file: Path, asked: str = "") -> Conformance:
     check_extent(header, source.family.fresh_sizes)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
-    mentioned = _mentioned(protocol, trace_file.events(lines))
+    mentioned = _mentioned(protocol, trace_file.events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
     instance = _grown(_instance(source, protocol, judged), mentioned.elements)
-    machine = Machine(protocol, instance, mentioned.elements)
+    machine = Machine(protocol, instance, mentioned.elements, complete=header.checked)
     lines = trace_file.lines(file)
     if next(lines, None) != first:
         raise UsageError(f"'{file}' changed while it was read")
-    return _followed(judged, machine, trace_file.events(lines), ignore=not header.threat)
+    judge = _Judge(judged, machine, mentioned.parties, ignore=not header.threat)
+    return judge.conformance(trace_file.events(lines, header))
 
 
 def verdict(file: Path) -> dict[str, Any]:
@@ -94,18 +104,56 @@ def verdict(file: Path) -> dict[str, Any]:
     return conform(file).to_json()
 
 
-def _followed(header: Header, machine: Machine, events: Iterable[TraceEvent], *, ignore: bool) -> Conformance:
-    """Follow the events; with ``ignore``, pass over what corrupt parties report of themselves."""
-    unheard = machine.actions_of_corrupt_parties() if ignore else frozenset()
-    follower = Follower(machine, unheard)
-    count = ignored = 0
-    for event in events:
-        count += 1
-        ignored += event.step.action in unheard
-        divergence = follower.take(event.step)
-        if divergence is not None:
-            return Conformance(header, machine.protocol, divergence.index + 1, divergence, ignored)
-    return Conformance(header, machine.protocol, count, None, ignored)
+class _Judge:
+    """Goes along a trace: the machine takes its steps and, if it is checked, logs and checks are looked at.
+
+    With ``ignore``, what corrupt parties report of themselves is passed over.
+    """
+
+    def __init__(self, header: Header, machine: Machine, parties: Mapping[str, str], *, ignore: bool) -> None:
+        self._header = header
+        self._protocol = machine.protocol
+        self._unheard = machine.actions_of_corrupt_parties() if ignore else frozenset()
+        self._follower = Follower(machine, self._unheard)
+        self._checks = CheckJudge(machine.protocol, parties)
+        self._logs = Logs()
+        self._steps = array("Q")
+        """At which event each step is."""
+        self._ignored = 0
+
+    def conformance(self, events: Iterable[TraceEvent | TraceEnd]) -> Conformance:
+        """Return the verdict on the events, up to the first that does not fit."""
+        count, ended = 0, False
+        for number, event in enumerate(events):
+            found = self._close(number, event) if isinstance(event, TraceEnd) else self._take(number, event)
+            if found is not None:
+                return self._verdict(found.index + 1, found)
+            ended = isinstance(event, TraceEnd)
+            count += not ended
+        if self._header.checked and not ended:
+            return self._verdict(count, Divergence(count, TraceEnd(), "the trace breaks off before it ends"))
+        return self._verdict(count, None)
+
+    def _verdict(self, count: int, found: Divergence | None) -> Conformance:
+        checks = self._checks
+        return Conformance(self._header, self._protocol, count, found, self._ignored, checks.required, checks.seen)
+
+    def _take(self, number: int, event: TraceEvent) -> Divergence | None:
+        if self._header.checked:
+            why = self._logs.take(event) or self._checks.take(event)
+            if why:
+                return Divergence(number, event.step, why)
+        if isinstance(event.step, TraceCheck):
+            self._follower.work.allow_event()
+            return None
+        self._steps.append(number)
+        self._ignored += event.step.action in self._unheard
+        found = self._follower.take(event.step)
+        return None if found is None else replace(found, index=self._steps[found.index])
+
+    def _close(self, number: int, end: TraceEnd) -> Divergence | None:
+        why = self._logs.close(end) or self._checks.left()
+        return Divergence(number, end, why) if why else None
 
 
 def _check_removed(header: Header) -> None:
@@ -149,13 +197,17 @@ def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Mentioned:
-    """What a trace mentions: its actions, and the elements of each sort that takes any element, in order."""
+    """What a trace mentions: its actions, the elements of each sort that takes any element, in order, and its parties.
+
+    A party has the role that its first event is of.
+    """
 
     elements: Mapping[str, dict[str, None]]
     actions: set[str] = field(default_factory=set)
+    parties: dict[str, str] = field(default_factory=dict)
 
 
-def _mentioned(protocol: Protocol, events: Iterable[TraceEvent]) -> _Mentioned:
+def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _Mentioned:
     mentioned = _Mentioned({sort.name: {} for sort in protocol.sorts if _is_open(sort, protocol)})
     sort_of = {
         (action.name, var.name): mentioned.elements[var.sort.name]
@@ -165,6 +217,12 @@ def _mentioned(protocol: Protocol, events: Iterable[TraceEvent]) -> _Mentioned:
     }
     known = {action.name for action in protocol.actions}
     for event in events:
+        if isinstance(event, TraceEnd):
+            break
+        if event.place is not None:
+            mentioned.parties.setdefault(event.place.party, event.step.by)
+        if isinstance(event.step, TraceCheck):
+            continue
         if event.step.action in known:
             mentioned.actions.add(event.step.action)
         for name, element in event.step.args:

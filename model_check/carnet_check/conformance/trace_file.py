@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from carnet_check.errors import UsageError
-from carnet_spec.trace import Header, TraceError, TraceEvent
+from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceError, TraceEvent
 
 MOST_CHARACTERS: Final = 1 << 20
 """The longest line that is read; a step takes a few hundred characters."""
@@ -115,19 +115,33 @@ def header(first: tuple[int, object] | None) -> Header:
         raise UsageError(f"line 1: {error}") from None
 
 
-def events(lines: Iterator[tuple[int, object]]) -> Iterator[TraceEvent]:
-    """Read events, whose clocks may not go back.
+def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[TraceEvent | TraceEnd]:
+    """Read events, whose clocks may not go back; the end comes last, and in checked traces only, as checks do.
 
     Raises:
-        UsageError: a line is no event, or its clock goes back.
+        UsageError: a line is no event, its clock goes back, or it is not for such a trace.
     """
     clock = 0
     for number, value in lines:
         try:
-            event = TraceEvent.from_json(value)
+            event = _event(value)
         except TraceError as error:
             raise UsageError(f"line {number}: {error}") from None
+        if not header.checked and (isinstance(event, TraceEnd) or event.place or isinstance(event.step, TraceCheck)):
+            raise UsageError(
+                f"line {number}: only a checked trace has this, and its header does not say that it is one"
+            )
+        if isinstance(event, TraceEnd):
+            yield event
+            break
         if event.clock < clock:
             raise UsageError(f"line {number}: the clock goes back from {clock} to {event.clock}")
         clock = event.clock
         yield event
+    after = next(lines, None)
+    if after is not None:
+        raise UsageError(f"line {after[0]}: the trace ends on the line before")
+
+
+def _event(value: object) -> TraceEvent | TraceEnd:
+    return TraceEnd.from_json(value) if isinstance(value, dict) and "end" in value else TraceEvent.from_json(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from carnet_spec.trace import TraceStep
+from carnet_spec.trace import TraceCheck, TraceStep
 
 PLATFORM = "platform"
 
@@ -74,9 +74,21 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Record a step in the words of the specification."""
+    """Record a step in the words of the specification, after the checks made for it.
+
+    ``sent`` are digests of the messages that it sends, for whoever says that they came from here.
+    """
 
     step: TraceStep
+    checks: tuple[TraceCheck, ...] = ()
+    sent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Record checks that no step was made of: they failed, or nothing was to be done."""
+
+    checks: tuple[TraceCheck, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +113,7 @@ class Ended:
     failure: str = ""
 
 
-RoleEffect = Send | Note | Persist | Remark | Ended | Proceed
+RoleEffect = Send | Note | Checked | Persist | Remark | Ended | Proceed
 
 
 class ProtocolError(Exception):

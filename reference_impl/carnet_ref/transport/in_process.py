@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport.frames import Frame, Tick
+from carnet_ref.transport.frames import PLATFORM, Frame, Tick
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform
 from carnet_ref.wire.reader import MalformedError
@@ -83,7 +83,7 @@ class World:
         carried = self.platform.carry(frame)
         if carried.step is not None:
             self.recorder.witness(frame.clock)
-            self.recorder.record(carried.step)
+            self.recorder.record(carried.step, PLATFORM)
         for delivered in carried.frames:
             self.deliver(delivered)
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport.frames import Ended, Frame, Note, Persist, Proceed, Remark, RoleEffect, RoleEvent, Send
+from carnet_ref.transport.frames import (
+    Checked,
+    Ended,
+    Frame,
+    Note,
+    Persist,
+    Proceed,
+    Remark,
+    RoleEffect,
+    RoleEvent,
+    Send,
+)
 from carnet_ref.transport.roles import Role
+from carnet_spec.trace import TraceCheck
 
 
 class Store(Protocol):
@@ -51,8 +63,11 @@ class Node:
             match effect:
                 case Persist(kind, payload):
                     self.store.append(kind, payload)
-                case Note(step):
-                    self.recorder.record(step)
+                case Note(step, checks, sent):
+                    self._record(checks)
+                    self.recorder.record(step, self.name, sent)
+                case Checked(checks):
+                    self._record(checks)
                 case Send(target, kind, body):
                     frames.append(Frame(self.name, target, kind, body, self.recorder.clock))
                 case Remark(text):
@@ -62,6 +77,10 @@ class Node:
                 case Proceed():
                     self.proceeds = True
         return frames
+
+    def _record(self, checks: Iterable[TraceCheck]) -> None:
+        for check in checks:
+            self.recorder.record(check, self.name)
 
     def proceed(self) -> list[Frame]:
         """Let the role go on, if it asked to."""

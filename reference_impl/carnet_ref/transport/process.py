@@ -86,9 +86,9 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
     asyncio.get_running_loop().set_exception_handler(_failed)
     roles, folder = assignment.roles(), Path(assignment.folder)
     token = bytes.fromhex(assignment.token)
-    clock = resumed(_trace(folder, PLATFORM))
+    clock, ends = resumed(_trace(folder, PLATFORM))
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
-        recorder = Recorder(sink, max(clock, tally.clock))
+        recorder = Recorder(sink, max(clock, tally.clock), ends)
         platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock)
         device = Node(roles.device, roles.device_role(secrets.token_bytes), recorder, remark=_remark)
@@ -104,11 +104,11 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
     roles, name, random = assignment.roles(), assignment.name, secrets.token_bytes
     journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), roles.journal_owner(name), random)
     path = _trace(Path(assignment.folder), name)
-    clock = resumed(path)
+    clock, ends = resumed(path)
     way = Way(assignment.port, bytes.fromhex(assignment.token), random, roles.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
         party = roles.party(name, journal, random)
-        node = Node(name, party, Recorder(sink, clock), journal, _remark)
+        node = Node(name, party, Recorder(sink, clock, ends), journal, _remark)
         ended = await take_part(node, node.perform(party.begin(time.monotonic())), way)
     return {**party.outcome(), "failure": ended.failure}
 

@@ -15,7 +15,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.recorder import Recorder
 from carnet_ref.transport.acceptor import BACKLOG, Acceptor
-from carnet_ref.transport.frames import Frame
+from carnet_ref.transport.frames import PLATFORM, Frame
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.wire import LARGEST, encode_frame, read_frame
@@ -127,7 +127,7 @@ class Relay:
         while queue:
             carried = self.platform.carry(queue.popleft())
             if carried.step is not None:
-                self.recorder.record(carried.step)
+                self.recorder.record(carried.step, PLATFORM)
             for delivered in carried.frames:
                 targets.add(delivered.target)
                 queue.extend(self._deliver(delivered))

@@ -6,15 +6,16 @@ import io
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from carnet_ref.recorder import Recorder, TraceFileError, merged, resumed, step, write_trace
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_spec.trace import Header
+from carnet_spec.trace import Header, TraceEnd
 
-HEADER = Deployment(holder_names(1), 1).header()
+HEADER = replace(Deployment(holder_names(1), 1).header(), checked=False)
 
 
 def actions(lines: list[str]) -> list[str]:
@@ -24,10 +25,10 @@ def actions(lines: list[str]) -> list[str]:
 def test_an_effect_comes_after_its_cause() -> None:
     here, there = Recorder(), Recorder()
     for _ in range(3):
-        here.record(step("before", "orchestrator"))
+        here.record(step("before", "orchestrator"), "orchestrator")
     there.witness(here.clock)
-    there.record(step("effect", "gpu", g="gpu1", v=0))
-    here.record(step("meanwhile", "orchestrator"))
+    there.record(step("effect", "gpu", g="gpu1", v=0), "gpu")
+    here.record(step("meanwhile", "orchestrator"), "orchestrator")
     lines = list(merged([there.lines, here.lines]))
     assert actions(lines)[:3] == ["before"] * 3
     assert json.loads(there.lines[0])["args"] == {"g": "gpu1", "v": "0"}
@@ -37,17 +38,29 @@ def test_a_process_that_starts_again_goes_on_where_its_clock_stood(tmp_path: Pat
     path = tmp_path / "log"
     with path.open("w") as sink:
         recorder = Recorder(sink)
-        recorder.record(step("one", "gpu"))
-        recorder.record(step("two", "gpu"))
+        recorder.record(step("one", "gpu"), "gpu")
+        recorder.record(step("two", "gpu"), "gpu")
         sink.write('{"clock": 3, "act')
-    assert resumed(path) == 2
+    assert resumed(path) == (2, recorder.ends)
+    assert recorder.ends["gpu"][0] == 2
     assert actions(path.read_text().splitlines()) == ["one", "two"]
-    assert resumed(tmp_path / "absent") == 0
+    assert resumed(tmp_path / "absent") == (0, {})
+
+
+def test_a_checked_trace_ends_with_where_its_logs_end(tmp_path: Path) -> None:
+    recorder = Recorder()
+    recorder.record(step("one", "gpu"), "gpu")
+    recorder.record(step("two", "orchestrator"), "orchestrator")
+    recorder.record(step("three", "gpu"), "gpu", ("digest",))
+    write_trace(tmp_path / "trace", replace(HEADER, checked=True), recorder.lines)
+    *_, last = map(json.loads, (tmp_path / "trace").read_text().splitlines())
+    assert TraceEnd.from_json(last).logs == recorder.ends
+    assert [json.loads(line)["number"] for line in recorder.lines] == [0, 0, 1]
 
 
 def test_a_sink_gets_every_line_at_once() -> None:
     sink = io.StringIO()
-    Recorder(sink).record(step("one", "gpu"))
+    Recorder(sink).record(step("one", "gpu"), "gpu")
     assert actions(sink.getvalue().splitlines()) == ["one"]
 
 

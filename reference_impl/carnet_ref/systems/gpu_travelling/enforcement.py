@@ -5,19 +5,101 @@ session or the channel, `Checks.expect` for the kind of a reply, `Checks.passes`
 without ending anything. A step that is itself what a requirement asks for carries the mark `enforces`. Ids and names
 stand there as literal strings: the documentation's table of places is read from these lines, without running them.
 
-A weakened design waives checks by the names of their defences, and takes other steps in the place of marked ones.
+A check says what it looked at, and is logged with the digest of that and with its result: a role collects what it
+checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`noted`). A
+weakened design waives checks by the names of their defences, and takes other steps in the place of marked ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from carnet_ref.transport.frames import ProtocolError
+from carnet_ref.transport.frames import Checked, Note, ProtocolError, RoleEffect
+from carnet_spec.trace import TraceCheck, TraceStep
 
 _Found = TypeVar("_Found")
 _Step = TypeVar("_Step", bound=Callable[..., object])
+Plain = bytes | str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A message that a check looked at, as it came, and the party that it is said to be from."""
+
+    sender: str
+    message: bytes
+
+
+Seen = Came | Plain | tuple[Plain, ...]
+"""What a check looks at: a message, or values that the role holds."""
+
+
+def digest_of(seen: Seen) -> str:
+    """Return the SHA-256 of what was seen, in hexadecimal: of a message its bytes, of values one text that names all.
+
+    The party that sends a message makes the same digest of its bytes.
+    """
+    match seen:
+        case Came(message=message) | bytes(message):
+            return hashlib.sha256(message).hexdigest()
+        case _:
+            return hashlib.sha256(repr(seen).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class CheckLog:
+    """What one role checked since it took a step last."""
+
+    by: str
+    made: list[TraceCheck] = field(default_factory=list)
+
+    def add(self, defence: str, requirement: str, seen: Seen, holds: bool) -> None:
+        """Log a check."""
+        sender = seen.sender if isinstance(seen, Came) else ""
+        self.made.append(TraceCheck(self.by, defence, requirement, digest_of(seen), holds, sender))
+
+    def taken(self, action: str = "") -> tuple[TraceCheck, ...]:
+        """Return what was checked, for the step ``action``, and begin anew; no step is taken for what failed."""
+        made, self.made = self.made, []
+        failed = [each for each in made if not each.holds]
+        return (*failed, *(replace(each, action=action) for each in made if each.holds))
+
+
+_LOG: ContextVar[CheckLog | None] = ContextVar("checks of the role that handles an event", default=None)
+
+
+@contextmanager
+def checking(by: str) -> Iterator[CheckLog]:
+    """Collect the checks that a role makes while it handles an event."""
+    log = CheckLog(by)
+    token = _LOG.set(log)
+    try:
+        yield log
+    finally:
+        _LOG.reset(token)
+
+
+def noted(step: TraceStep, *sent: bytes) -> Note:
+    """Return the record of a step, with what was checked for it since the step before, and what it sends."""
+    log = _LOG.get()
+    return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)))
+
+
+def unclaimed(log: CheckLog) -> list[RoleEffect]:
+    """Return the effects that record what was checked for no step."""
+    made = log.taken()
+    return [Checked(made)] if made else []
+
+
+def _logged(defence: str, requirement: str, seen: Seen, holds: bool) -> None:
+    log = _LOG.get()
+    if log is not None:
+        log.add(defence, requirement, seen, holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +108,16 @@ class Checks:
 
     waived: frozenset[str] = frozenset()
 
-    def require(self, defence: str, requirement: str, holds: bool, *, otherwise: str) -> None:
+    def require(self, defence: str, requirement: str, holds: bool, *, saw: Seen = (), otherwise: str) -> None:
         """Insist on what ``requirement`` asks for; ``otherwise`` says what was found instead.
 
         Raises:
             ProtocolError: it does not hold, and ``defence`` is not waived.
         """
-        if not holds and defence not in self.waived:
+        if not self.passes(defence, requirement, holds, saw=saw):
             raise ProtocolError(f"{otherwise} ({requirement})")
 
-    def expect(self, defence: str, requirement: str, found: object, kind: type[_Found]) -> _Found:
+    def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
         """Return what was ``found``, which is of the ``kind`` that ``requirement`` asks for.
 
         A reply of another kind cannot be read at all, so this is never waived; a design that lacks the ``defence`` does
@@ -44,13 +126,17 @@ class Checks:
         Raises:
             ProtocolError: it is of another kind.
         """
+        _logged(defence, requirement, saw, isinstance(found, kind))
         if not isinstance(found, kind):
             raise ProtocolError(f"expected {kind.__name__}, found {type(found).__name__} ({requirement})")
         return found
 
-    def passes(self, defence: str, requirement: str, holds: bool) -> bool:
-        """Return whether what ``requirement`` asks for holds, or ``defence`` is waived."""
-        return holds or defence in self.waived
+    def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
+        """Return whether what ``requirement`` asks for holds, or ``defence`` is waived, and so not looked at."""
+        if defence in self.waived:
+            return True
+        _logged(defence, requirement, saw, holds)
+        return holds
 
 
 def enforces(*ids: str) -> Callable[[_Step], _Step]:

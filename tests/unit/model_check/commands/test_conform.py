@@ -14,7 +14,7 @@ from carnet_spec.trace import Header
 from tests.fixtures.rounds import header, honest, write
 from tests.unit.model_check.command import TOY, carnet
 
-FIRST = header(variant="engine-per-holder", threat="hypervisor")
+FIRST = header(variant="engine-per-holder", threat="hypervisor", rounds=1)
 STEPS = honest(1, routed=False)
 
 
@@ -60,7 +60,7 @@ EVENT = {"clock": 3, "action": "fenced", "by": "orchestrator", "args": {}}
     [
         ([], "the trace is empty"),
         ([EVENT], "line 1: the first line is the header"),
-        ([GOOD | {"carnet_trace": 2}], "line 1: version 2 of traces is not known"),
+        ([GOOD | {"carnet_trace": 3}], "line 1: version 3 of traces is not known"),
         ([GOOD | {"protocol": "gpu-traveling"}], "did you mean 'gpu-travelling'"),
         ([GOOD | {"variant": "engines"}], "no variant 'engines'"),
         ([GOOD | {"without": ["fences"]}], "no defence 'fences'"),
@@ -200,12 +200,14 @@ def test_other_packages_find_the_checker_by_its_entry_point(tmp_path: Path) -> N
         "conforms": True,
         "events": len(STEPS),
         "first_divergence": None,
+        "checked": False,
+        "checks": {"required": 0, "seen": 0},
         "ignored": 0,
         "protocol": "gpu-travelling",
         "variant": "engine-per-holder",
         "without": [],
         "threat": "hypervisor",
-        "sizes": {"holders": 2, "corrupt": 0, "chunks": 2},
+        "sizes": {"holders": 2, "corrupt": 0, "chunks": 2, "rounds": 1},
     }
 
 

@@ -1,0 +1,229 @@
+"""Checked traces: every check that the spec demands is there, and no event is dropped, repeated, moved or changed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from carnet_check.conformance import conform
+from carnet_check.conformance.checks import CheckJudge, demands
+from carnet_check.conformance.logs import Logs
+from carnet_check.errors import UsageError
+from carnet_spec.trace import TraceCheck, TraceEnd, TraceEvent
+from tests.fixtures.checked import Event, end, events, logged_again, with_deductions, write_checked
+from tests.fixtures.rounds import header, honest
+from tests.fixtures.travelling import FAMILY, SOURCE
+from tests.unit.model_check.command import carnet
+
+VARIANT = FAMILY.main[0]
+PROTOCOL = SOURCE.protocol(VARIANT)
+RUN = events(with_deductions(honest(1)), PROTOCOL)
+FIRST = header(variant=VARIANT, threat="")
+OTHER = "0" * 64
+"""A digest of nothing."""
+
+
+def _conforms(path: Path, found: Sequence[Event], last: Event | None = None) -> bool:
+    return conform(write_checked(path / "trace", FIRST, found, last)).conforms
+
+
+@pytest.mark.parametrize("variant", FAMILY.main)
+def test_a_run_with_all_its_checks_conforms(tmp_path: Path, variant: str) -> None:
+    protocol = SOURCE.protocol(variant)
+    run = events(with_deductions(honest(2, variant=variant)), protocol)
+    result = conform(write_checked(tmp_path / "trace", header(variant=variant, threat=""), run))
+    assert result.conforms, result.divergence
+    assert result.required == result.seen == sum("check" in event for event in run) > 60
+
+
+def test_the_command_says_how_many_checks_were_required_and_found(tmp_path: Path) -> None:
+    trace = write_checked(tmp_path / "trace", FIRST, RUN)
+    count = sum("check" in event for event in RUN)
+    ran = carnet("conform", str(trace), "--json")
+    assert (ran.json["checked"], ran.json["checks"]) == (True, {"required": count, "seen": count})
+    assert f"all {count} that the steps require were made and held" in carnet("conform", str(trace)).out
+
+
+def test_what_is_demanded_is_what_guards_with_a_defence_say() -> None:
+    """The demands are read off the spec: change the spec, and they change."""
+    found = demands(PROTOCOL)
+    assert [each.defence for each in found["verified"]] == ["code-read-back", "model-read-back", "received-count"]
+    assert {each.senders for each in found["verified"]} == {frozenset({"gpu"})}
+    assert not [each for each in found["rotate_out"] if each.defence == "fresh-key"]
+    weaker = demands(SOURCE.protocol(VARIANT, ("model-read-back",)))
+    assert [each.defence for each in weaker["verified"]] == ["code-read-back", "received-count"]
+
+
+# -- as it was recorded: nothing can be left out, repeated, moved or changed ---------------------------------------
+
+
+def _tampered(run: Sequence[Event]) -> Iterator[tuple[str, list[Event]]]:
+    """Drop, repeat and swap each event, and change each of its fields, as somebody does who edits the file."""
+    for at, event in enumerate(run):
+        yield f"{at} dropped", [*run[:at], *run[at + 1 :]]
+        yield f"{at} repeated", [*run[: at + 1], *run[at:]]
+        if at + 1 < len(run) and run[at + 1]["party"] == event["party"]:
+            yield f"{at} swapped", [*run[:at], run[at + 1], event, *run[at + 2 :]]
+        for name, value in event.items():
+            yield f"{at} {name}", [*run[:at], event | {name: _another(value)}, *run[at + 1 :]]
+
+
+def _another(value: object) -> object:
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case str():
+            return value + "x"
+        case list():
+            return [OTHER]
+        case dict():
+            return {**value, "x": "y"}
+    raise TypeError(value)
+
+
+def _logs_refuse(run: Sequence[Event], last: Event) -> bool:
+    logs = Logs()
+    said = [logs.take(TraceEvent.from_json(event)) for event in run]
+    return any(said) or bool(logs.close(TraceEnd.from_json(last)))
+
+
+def test_every_edit_of_every_event_is_refused() -> None:
+    last = end(RUN)
+    assert not _logs_refuse(RUN, last)
+    assert not [what for what, run in _tampered(RUN) if not _logs_refuse(run, last)]
+
+
+@pytest.mark.parametrize(
+    ("at", "change"),
+    [(5, "drop"), (9, "repeat"), (14, "digest"), (20, "number"), (-1, "drop")],
+    ids=str,
+)
+def test_conform_refuses_an_edited_trace(tmp_path: Path, at: int, change: str) -> None:
+    run, at = list(RUN), at % len(RUN)
+    edits: dict[str, Callable[[Event], list[Event]]] = {
+        "drop": lambda event: [],
+        "repeat": lambda event: [event, event],
+        "digest": lambda event: [event | {"before": OTHER}],
+        "number": lambda event: [event | {"number": event["number"] + 1}],
+    }
+    changed = [*run[:at], *edits[change](run[at]), *run[at + 1 :]]
+    assert not _conforms(tmp_path, changed, end(RUN))
+
+
+def test_events_of_two_parties_keep_the_order_of_their_clocks(tmp_path: Path) -> None:
+    at = next(n for n, (one, two) in enumerate(itertools.pairwise(RUN)) if one["party"] != two["party"])
+    with pytest.raises(UsageError, match="the clock goes back"):
+        _conforms(tmp_path, [*RUN[:at], RUN[at + 1], RUN[at], *RUN[at + 2 :]])
+
+
+def test_a_trace_that_breaks_off_is_refused(tmp_path: Path) -> None:
+    trace = write_checked(tmp_path / "trace", FIRST, RUN)
+    trace.write_text("".join(trace.read_text().splitlines(keepends=True)[:-1]))
+    found = conform(trace).divergence
+    assert found is not None
+    assert "breaks off" in found.why
+
+
+def test_nothing_follows_the_end(tmp_path: Path) -> None:
+    trace = write_checked(tmp_path / "trace", FIRST, RUN)
+    trace.write_text(trace.read_text() + trace.read_text().splitlines()[1] + "\n")
+    with pytest.raises(UsageError, match="the trace ends on the line before"):
+        conform(trace)
+
+
+def test_checks_are_not_read_where_the_header_does_not_promise_them(tmp_path: Path) -> None:
+    trace = write_checked(tmp_path / "trace", FIRST, RUN)
+    trace.write_text(trace.read_text().replace('"checked": true', '"checked": false'))
+    with pytest.raises(UsageError, match="line 2: only a checked trace has this"):
+        conform(trace)
+
+
+# -- as if roles had done so: what the spec demands of checks ------------------------------------------------------
+
+
+def _refused(run: Sequence[Event]) -> str:
+    """Return why the checks of these events, logged as they are, do not fit; steps are another test's business."""
+    parties: dict[str, str] = {}
+    for event in run:
+        parties.setdefault(event["party"], event["by"])
+    judge = CheckJudge(PROTOCOL, parties)
+    said = (judge.take(TraceEvent.from_json(event)) for event in logged_again(run))
+    return next((why for why in said if why), "") or judge.left()
+
+
+def _of_checks(run: Sequence[Event]) -> Iterator[tuple[int, str, list[Event]]]:
+    for at, event in enumerate(run):
+        if "check" not in event:
+            continue
+        yield at, "dropped", [*run[:at], *run[at + 1 :]]
+        yield at, "failed", [*run[:at], event | {"holds": False}, *run[at + 1 :]]
+        yield at, "of another defence", [*run[:at], event | {"check": "a-defence"}, *run[at + 1 :]]
+        yield at, "for another requirement", [*run[:at], event | {"requirement": "REQ-NONE-01"}, *run[at + 1 :]]
+        yield at, "by another role", [*run[:at], event | {"by": "platform"}, *run[at + 1 :]]
+        yield at, "for no step", [*run[:at], event | {"for": ""}, *run[at + 1 :]]
+        yield at, "after its step", _after_its_step(run, at)
+        if event["sender"]:
+            yield at, "of something else", [*run[:at], event | {"saw": OTHER}, *run[at + 1 :]]
+            yield at, "of nobody's message", [*run[:at], event | {"sender": ""}, *run[at + 1 :]]
+            yield at, "of a stranger's message", [*run[:at], event | {"sender": "nobody"}, *run[at + 1 :]]
+
+
+def _after_its_step(run: Sequence[Event], at: int) -> list[Event]:
+    mine = run[at]
+    step = next(n for n in range(at, len(run)) if run[n]["party"] == mine["party"] and "action" in run[n])
+    return [*run[:at], *run[at + 1 : step + 1], mine, *run[step + 1 :]]
+
+
+def test_a_check_that_was_not_made_as_demanded_is_noticed() -> None:
+    """Roles that leave a check out, or log it otherwise, do not conform, however well they keep their logs."""
+    assert not _refused(RUN)
+    changed = list(_of_checks(RUN))
+    assert len({at for at, _, _ in changed}) == sum("check" in event for event in RUN)
+    assert not [(at, what, RUN[at]) for at, what, run in changed if not _refused(run)]
+
+
+def test_checks_without_their_step_are_noticed() -> None:
+    """Unless the party takes the same kind of step next, which the machine has to miss."""
+    for at, event in enumerate(RUN):
+        later = (each["action"] for each in RUN[at + 1 :] if "action" in each and each["party"] == event["party"])
+        if at and RUN[at - 1].get("for") == event.get("action", "") and next(later, "") != event["action"]:
+            assert _refused([*RUN[:at], *RUN[at + 1 :]]), event
+
+
+def test_what_a_role_sees_of_its_own_cannot_be_told_from_outside() -> None:
+    """By nature invisible: nobody else can say what a role that logs the right result compared with what it holds."""
+    at = next(n for n, event in enumerate(RUN) if "check" in event and not event["sender"])
+    assert not _refused([*RUN[:at], RUN[at] | {"saw": OTHER}, *RUN[at + 1 :]])
+
+
+def test_a_digest_that_its_sender_never_sent_is_noticed_at_either_end() -> None:
+    seen = {event["saw"] for event in RUN if event.get("sender")}
+    for at, event in enumerate(RUN):
+        if seen & set(event.get("sent", ())):
+            assert _refused([*RUN[:at], event | {"sent": [OTHER]}, *RUN[at + 1 :]]), event
+
+
+@pytest.mark.parametrize("action", ["give_report", "attest_orchestrator", "prove_enrolment", "admit"])
+def test_steps_that_the_spec_deduces_have_to_be_recorded(tmp_path: Path, action: str) -> None:
+    """With the quote's or the enrolment's check left out, nothing else of a trace changes: the step is missed."""
+    skipped = [event for event in RUN if action not in (event.get("action"), event.get("for"))]
+    assert not _conforms(tmp_path, logged_again(skipped))
+
+
+def test_a_trace_without_a_removed_defence_needs_no_check_of_it(tmp_path: Path) -> None:
+    without = logged_again([event for event in RUN if event.get("check") != "model-read-back"])
+    removed = replace(FIRST, without=("model-read-back",))
+    assert not _conforms(tmp_path, without)
+    assert conform(write_checked(tmp_path / "trace", removed, without)).conforms
+
+
+def test_checks_are_events_that_can_be_read_back() -> None:
+    for event in RUN:
+        assert TraceEvent.from_json(event).to_json() == event
+        assert isinstance(TraceEvent.from_json(event).step, TraceCheck) == ("check" in event)
