@@ -37,7 +37,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     holds_model,
     in_session,
     interferes,
-    key_session,
     knows_d2h,
     knows_h2d,
     learned,
@@ -60,6 +59,9 @@ class Share(Individual, fresh=True):
 share_sent = relation("share_sent", Key, Share, kind=Kind.MESSAGE, says="a public half came home under the key")
 share_named = relation(
     "share_named", Agent, Agent, Key, Share, kind=Kind.MESSAGE, says="the grant from one to another names the share"
+)
+share_answered = relation(
+    "share_answered", Agent, Key, Share, kind=Kind.MESSAGE, says="the holder's own public half, in answer to the share"
 )
 share_taken = relation(
     "share_taken", Session, Share, kind=Kind.STATE, of=ORCHESTRATOR, says="it takes the share for the verified code's"
@@ -217,14 +219,20 @@ def _agree(draft: Draft) -> None:
         step.require("taken", share_taken(session, h))
         step.insert(share_named(orchestrator, p, lent_key, h))
 
-    @draft.action(by=HOLDER, says="Holder {a} agrees on an inner key for {k}, from {h} and its own.", source=_EXCHANGE)
+    @draft.action(
+        by=HOLDER,
+        says="Holder {a} agrees on an inner key for {k}, from {h} and its own half.",
+        message="{a} -> platform: its public half, for {k}",
+        source=_EXCHANGE,
+    )
     def agree_inner_key(step: Step, a: Agent, p: Agent, k: Key, v: Slot, h: Share) -> None:
-        """Agree once for each epoch, with whom the attested channel names."""
+        """Agree once for each epoch, with whom the attested channel names; the answer goes to the GPU."""
         step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, v))
         step.require("share named", share_named(p, a, k, h))
         step.require("once", forall(lambda other: ~share_used(a, k, other), Share))
         step.insert(share_used(a, k, h))
+        step.insert(share_answered(a, k, h))
 
 
 def _use(draft: Draft) -> None:
@@ -233,5 +241,5 @@ def _use(draft: Draft) -> None:
         step.require("inner key", share_used(a, k, h))
 
     @draft.superpose("gpu_receive", says="Code opens the inner layer with {h}.", source=_EXCHANGE)
-    def _(step: Step, g: Gpu, a: Agent, k: Key, h: Share) -> None:
-        step.require("inner key", share_used(a, k, h) & share_held(g, key_session(k), h))
+    def _(step: Step, g: Gpu, s: Session, a: Agent, k: Key, h: Share) -> None:
+        step.require("inner key", share_answered(a, k, h) & share_held(g, s, h) & in_session(g, s))
