@@ -38,8 +38,9 @@ A trace is untrusted input, so it cannot say which code to run: `protocol` is th
 other protocol, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
 
 An empty `threat` leaves the threat model to the judge: the protocol names the one that fits the actions of the trace.
-For GPU Travelling that is `outsider`, or `hypervisor` if a GPU was reset, since only a corrupt platform resets one. The
-judge ignores steps that a corrupt party reports of itself: they are no evidence.
+For GPU Travelling that is `outsider`, or `hypervisor` if the trace says that the adversary reset a GPU. A GPU that
+loses its session needs no adversary. The judge ignores steps that a corrupt party reports of itself: they are no
+evidence.
 
 Sizes are bounded, so that no header can ask for an instance that takes minutes to build: 100,000 where a size only
 counts values that are drawn fresh, such as rounds and sessions here, and 1,000 of anything else. Those others,
@@ -64,8 +65,8 @@ or rotates refuses no step: if the claim is about what is left, the whole script
 
 An attack that is not reproduced stops earlier in the implementation than in the specification. Sometimes another
 layer prevents it on which the specification does not rely: a session's records cannot be replayed, a report's
-signature covers the requested nonce, a session does not open with a chain that does not verify, a channel's records
-open only once, and orders to rotate go through the session. Sometimes the implementation has no object for the step.
+signature covers the requested nonce, a session does not open with a chain that does not verify, and a channel's
+records open only once. Sometimes the implementation has no object for the step.
 If the shortest attack has such a step, `carnet attack --replay` looks for another attack on the same claim.
 """
 _KNOWN = """

@@ -79,7 +79,7 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a defence": ("toy/index.md", "| `fresh-key` | Every loan has a key of its own. | {ref}`lend"),
     "a shortcut": ("toy/index.md", "{ref}`take_back <toy-action-take-back>`: the right key<br>no {ref}`forget"),
     "a variant": ("toy/index.md", "| `forgetful` | one key for all loans |  | fresh-key |"),
-    "a finding": ("toy/index.md", "| `one-key` | A key lent twice has two owners | {ref}`secrecy"),
+    "a finding": ("toy/index.md", "| `one-key` | A key lent twice has two owners |  | {ref}`secrecy"),
     "the digest": ("toy/index.md", toy.FAMILY.protocol().digest),
     "a symbol": ("toy/state.md", "| `holds(Agent, Key)` | borrower | yes | the agent took the key |"),
     "kinds of symbols": ("toy/state.md", "## History, for the claims alone"),

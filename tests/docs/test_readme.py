@@ -19,7 +19,7 @@ from docs._ext.carnet_pages.shown import ROOT
 RESULTS = ROOT / "docs" / "results"
 README = (ROOT / "README.md").read_text("utf-8")
 FIRST = " ".join(README.partition("## Try it")[0].split())
-WORDS = {1: "one", 2: "two", 11: "eleven", 12: "twelve", 13: "thirteen", 14: "fourteen", 15: "fifteen"}
+WORDS = {1: "one", 2: "two", 3: "three"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -43,17 +43,16 @@ def test_it_is_short_and_begins_with_what_and_why() -> None:
 def test_every_finding_is_an_attack_that_was_found() -> None:
     assert set(FOUND) == {finding.id for finding in FAMILY.findings}
     assert {run["verdict"] for run in FOUND.values()} == {"VIOLATED"}
-    assert f"{WORDS[len(FOUND)]} attacks" in FIRST
+    assert f"one of {len(FOUND)} attacks" in FIRST
 
 
-def test_every_finding_was_carried_out_and_as_many_recover_data_as_it_says() -> None:
+def test_every_finding_was_carried_out_and_most_recover_data_as_it_says() -> None:
     assert {attack["id"] for attack in CARRIED_OUT} == set(FOUND)
     assert all(attack["replay"]["reproduced"] for attack in CARRIED_OUT)
     data = [attack for attack in CARRIED_OUT if attack["claim"] == "confidentiality"]
-    (other,) = (attack for attack in CARRIED_OUT if attack not in data)
     assert all("of alice's chunk" in attack["replay"]["recovered"] for attack in data)
-    assert other["claim"] == "iv-unique"
-    assert f"{WORDS[len(data)]} recover an honest holder's data, and one makes a GPU use an IV twice" in FIRST
+    assert "most of them recover an honest holder's data" in FIRST
+    assert 2 * len(data) > len(FOUND)
 
 
 def test_the_last_holder_reads_the_next_ones_data_with_the_platforms_help() -> None:
@@ -67,14 +66,8 @@ def test_the_two_designs_are_proved_where_a_claim_is_made() -> None:
     designs = {row["variant"] for row in proved if not row["variant"].endswith("-timed")}
     assert f"For {WORDS[len(designs)]} designs every claim that is made is `PROVED`" in FIRST
     assert {row["verdict"] for row in proved} == {"PROVED"}
-    assert [FAMILY.variants[name].label for name in sorted(designs)].count("needs firmware") == 1
-
-
-def test_the_findings_page_says_how_to_find_each_again() -> None:
-    page = (ROOT / "docs" / "findings.md").read_text("utf-8")
-    assert f"{WORDS[len(FOUND)].capitalize()} attacks" in page
-    told = {finding: " ".join(command) for finding, command in record.commands(FAMILY) if finding}
-    assert [finding for finding, command in told.items() if f"*{finding}*: `{command}`" not in page] == []
+    assert {FAMILY.variants[name].label for name in designs} == {"needs firmware"}
+    assert "both ask the GPU's firmware for services that the public driver hides or lacks" in FIRST
 
 
 # -- the picture ----------------------------------------------------------------------------------
@@ -97,9 +90,11 @@ def test_the_picture_is_in_the_readme_and_in_the_guide() -> None:
     assert f"(../results/rounds/{FAMILY.id}.svg)" in guide
 
 
-def test_the_lanes_are_the_parties_of_the_recorded_round() -> None:
+def test_the_lanes_are_the_parties_that_the_story_is_about() -> None:
     heads = [text.text for text in DRAWN.iter(f"{SVG}text") if text.get("font-weight")]
-    assert heads == ROUND["parties"]
+    told = {party for sender, receiver, _ in messages() for party in (sender, receiver)}
+    assert heads == [party for party in ROUND["parties"] if party in told]
+    assert {"orchestrator", "alice", "gpu1", "platform"} == told
 
 
 def test_the_arrows_are_messages_of_the_recorded_round_in_its_order() -> None:
@@ -111,11 +106,19 @@ def test_the_arrows_are_messages_of_the_recorded_round_in_its_order() -> None:
 def test_a_round_is_told_in_the_order_that_security_rests_on() -> None:
     """The GPU is routed before data arrives, given back before it is rotated, and fenced after that."""
     order = [re.sub(r"\b[kbhs]\d\b", "KEY", text) for _, _, text in messages()]
-    story = ("route to alice", "return of KEY, count 1", "route back", "FENCE, IV 0", "READ BACK, IV 2", "TRAIN, IV 3")
+    story = (
+        "route to alice",
+        "return of KEY, count 1",
+        "route back",
+        "FENCE, number 1, in the session",
+        "READ BACK",
+        "TRAIN, number 3, in the session",
+    )
     assert [text for text in order if text in story] == list(story)
     data = [number for number, text in enumerate(order) if "sealed under" in text]
     assert order.index("route to alice") < min(data) <= max(data) < order.index("return of KEY, count 1")
-    assert order.index("route back") < order.index("rotated, under KEY", max(data)) < order.index("FENCE, IV 0")
+    rotated = order.index("rotated to KEY, in the session", max(data))
+    assert order.index("route back") < rotated < order.index("FENCE, number 1, in the session")
 
 
 def test_the_recorded_round_is_found_and_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -303,7 +303,7 @@ def _attacks(families: Sequence[Family], attacks: Sequence[Recorded]) -> str:
         "what the defence stops; *redundant* means that every claim is still proved without it. "
         "`carnet attack PROTOCOL --without NAME` repeats a row, and `carnet explain NAME` says where a defence stands.",
         table(["without", *head[1:]], (_run(run, titles, current) for run in rows[False])),
-        ["## Findings", "", "Attacks on the published design and its neighbours, each found again by its command.", ""],
+        ["## Findings", "", "Attacks on designs with a weakness, each found again by its command.", ""],
         table(head, (_run(run, titles, current) for run in rows[True])),
     )
 

@@ -28,6 +28,7 @@ from carnet_spec.language.terms import Exists
 
 from .diagrams import Flow, course, flows, phases, schedule
 from .markdown import Lines, code, contents, formula, label, page, prose, table
+from .services import services
 from .verdicts import freshness
 
 KINDS = {
@@ -67,6 +68,7 @@ class ProtocolPages:
             self._assumptions(),
             self._defences(),
             self._variants(),
+            services(self.family),
             self._findings(),
         )
 
@@ -224,7 +226,7 @@ class ProtocolPages:
     def _findings(self) -> Lines:
         if self.family.findings:
             yield from ("## Findings", "", "Attacks that `carnet attack` finds again.", "")
-        head = ["finding", "what happens", "claim that falls", "under", "in variant", "without"]
+        head = ["finding", "what happens", "about", "claim that falls", "under", "in variant", "without"]
         yield from table(head, map(self._finding, self.family.findings))
 
     def _finding(self, finding: Finding) -> list[str]:
@@ -232,6 +234,7 @@ class ProtocolPages:
         return [
             code(finding.id),
             prose(finding.title),
+            prose(finding.about),
             self._claim_link(finding.claim),
             finding.threat,
             variant,

@@ -51,8 +51,9 @@ def told(
 def picture(protocol: str, run: Mapping[str, Any], chapters: Sequence[Mapping[str, Any]]) -> str:
     """Return the picture as an SVG file that reads on light and dark pages alike, and needs no script."""
     events = list(told(run["events"], chapters))
-    width, height = LEFT + LANE * len(run["parties"]), ROW * (len(events) + 3)
-    title = f"One round of {protocol}: the messages between {', '.join(run['parties'])}"
+    parties = told_of(run["parties"], events)
+    width, height = LEFT + LANE * len(parties), ROW * (len(events) + 3)
+    title = f"One round of {protocol}: the messages between {', '.join(parties)}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         f' role="img" aria-label="{escape(title)}">',
@@ -61,11 +62,17 @@ def picture(protocol: str, run: Mapping[str, Any], chapters: Sequence[Mapping[st
         '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#24292f"/></marker>',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        *_lanes(run["parties"], height),
-        *(line for row, (chapter, event) in enumerate(events, 2) for line in _row(run["parties"], row, chapter, event)),
+        *_lanes(parties, height),
+        *(line for row, (chapter, event) in enumerate(events, 2) for line in _row(parties, row, chapter, event)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def told_of(parties: Sequence[str], events: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Return the parties that the story has messages of, in their order."""
+    named = {event["arrow"][end] for _, event in events for end in ("from", "to")}
+    return [party for party in parties if party in named]
 
 
 def _lanes(parties: Sequence[str], height: int) -> Iterator[str]:

@@ -34,7 +34,7 @@ from carnet_spec.language.expressions import (
     used,
     variable,
 )
-from carnet_spec.language.family import Family, Finding, Profile, Scale, Variant
+from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant
 from carnet_spec.language.instance import Instance, Row
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.statements import (
@@ -79,6 +79,7 @@ __all__ = [
     "Role",
     "Row",
     "Scale",
+    "Service",
     "Sort",
     "SpecificationError",
     "Step",

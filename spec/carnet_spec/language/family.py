@@ -46,6 +46,23 @@ class Finding:
     claim: str
     variant: str = ""
     without: tuple[str, ...] = ()
+    about: str = ""
+    """The design that it is a finding about, where a family tells several apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Something that a design asks of a part that its authors do not make, such as firmware.
+
+    ``available`` says in one word what is publicly known of it, and ``where`` how anybody can tell.
+    """
+
+    id: str
+    title: str
+    available: str
+    where: str
+    needed_by: frozenset[str] = frozenset()
+    """The variants that need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +88,7 @@ class Family:
             another; where it is empty, the one with the fewest axioms.
         rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
         options: sizes that have an option of their own on the command line, each with a letter and what it counts.
+        services: what its variants ask of parts that nobody can change, such as firmware.
         fresh_sizes: the sizes that only say how many values may be drawn fresh: an instance relates none of them to
             each other, so it grows no faster than the size.
         judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
@@ -89,6 +107,7 @@ class Family:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
+    services: tuple[Service, ...] = ()
     default_threat: str = ""
     rounds: str = ""
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -2,15 +2,17 @@
 
 Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary, counters, orders), what
 honest parties do (setup, rotation, handover, returning, training, schedules), what the adversary does and deduces
-(adversary, deductions), what holds (claims, goals, lemmas), and the whole (design, instances).
+(adversary, deductions), what holds (claims, goals, lemmas), the whole (design, instances), and what others need to know
+(findings, firmware).
 """
 
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.gpu_travelling.design import ID, MAIN, TITLE, VARIANTS, gpu_travelling
+from carnet_spec.protocols.gpu_travelling.design import ID, TITLE, gpu_travelling
+from carnet_spec.protocols.gpu_travelling.findings import FINDINGS
+from carnet_spec.protocols.gpu_travelling.firmware import SERVICES
 from carnet_spec.protocols.gpu_travelling.instances import (
-    FINDINGS,
     FRESH_SIZES,
     HUNTS,
     PROFILES,
@@ -18,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.instances import (
     judged_under,
 )
 from carnet_spec.protocols.gpu_travelling.text import TEXT
+from carnet_spec.protocols.gpu_travelling.variants import MAIN, VARIANTS
 
 FAMILY = Family(
     id=ID,
@@ -29,6 +32,7 @@ FAMILY = Family(
     profiles=PROFILES,
     hunts=HUNTS,
     findings=FINDINGS,
+    services=SERVICES,
     default_threat="collusion",
     rounds="rounds",
     options={"holders": ("N", "Data holders."), "rounds": ("R", "Hand-overs and returns.")},

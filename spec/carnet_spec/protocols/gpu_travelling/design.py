@@ -76,7 +76,7 @@ TITLE = "GPU Travelling: one confidential GPU, routed to distrusting data holder
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
     base = VARIANTS[variant].over if variant in VARIANTS else ""
-    schedule = schedule_of(base or variant)
+    schedule = schedule_of(base or variant)()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
         add_time(draft, schedule, USUAL.all)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
+from carnet_spec.language import Instance, Profile, Protocol, Row, Scale, SpecificationError
 
 DEFAULTS = {
     "holders": 1,
@@ -92,7 +92,7 @@ def _clock(limit: str, power_on: str) -> dict[str, dict[Row, str]]:
 def judged_under(actions: Collection[str]) -> str:
     """Return the threat model that a recorded run with these actions is judged under.
 
-    Nobody but a corrupt platform resets a GPU.
+    A GPU loses its session under each of them; only where the platform is corrupt does an adversary reset one.
     """
     return "hypervisor" if "reset" in actions else "outsider"
 
@@ -308,40 +308,3 @@ HUNTS = (
     Profile("three rounds", {"rounds": 3, "corrupt_chunks": 1}, budget=1),
 )
 """The sizes a search for an attack goes through; most attacks need one round and one move, some wait for the next."""
-
-_PLAIN = "confidentiality"
-
-FINDINGS = (
-    Finding(
-        "finding-1", "the stock ratchet, and the last holder computes the next key", "collusion", _PLAIN, "ratchet"
-    ),
-    Finding("finding-2", "rotation before travelling only: a late write", "collusion", _PLAIN, "rotate-out-only"),
-    Finding("finding-3", "fence before rotation: the fence proves nothing", "collusion", _PLAIN, "fence-before-rotate"),
-    Finding("finding-4", "scrub of the buffer alone: residue is read", "collusion", _PLAIN, "scrub-buffer-only"),
-    Finding(
-        "finding-5",
-        "two writers, one key: an IV is used twice",
-        "collusion",
-        _PLAIN,
-        without=("count-handover", "rotation-in"),
-    ),
-    Finding("finding-6", "a plain semaphore: a scrub that never happened", "collusion", _PLAIN, "plain-semaphores"),
-    Finding("finding-7", "the whole bundle lent, d2h kept: traffic opened", "collusion", _PLAIN, "whole-bundle-lent"),
-    Finding("finding-8", "a report from outside the session", "collusion", _PLAIN, "report-not-in-session"),
-    Finding("finding-9", "attest, reset, silent re-attach", "collusion", _PLAIN, "reattach-after-reset"),
-    Finding("finding-10", "an intra-handshake quote is relayed", "collusion", _PLAIN, "intra-handshake-quote"),
-    Finding(
-        "finding-10-manifest", "a genuine instance with other inputs", "collusion", _PLAIN, without=("manifest-check",)
-    ),
-    Finding("finding-11", "an engine per holder, not retired", "collusion", _PLAIN, without=("engine-retirement",)),
-    Finding("finding-13", "reports on the link: the kernel left behind answers", "collusion", _PLAIN, "kernel-answers"),
-    Finding(
-        "finding-14",
-        "orders on the link: the kernel left behind gives them first",
-        "collusion",
-        "trains-verified",
-        "kernel-orders",
-    ),
-    Finding("finding-12", "half a rotation: counters restart", "collusion", "iv-unique", without=("atomic-rotation",)),
-)
-"""What Carnet found in the published design and its neighbours; each comes out of ``carnet attack``."""

@@ -114,8 +114,8 @@ _SCHEDULE_OF = {name: name for name in SCHEDULES} | {
 """Key schedules of the variants that do not build on ``sealed-under-master``."""
 
 
-def schedule_of(variant: str) -> Schedule:
-    """Return the key schedule of a variant."""
+def schedule_of(variant: str) -> type[Schedule]:
+    """Return the key schedule that a variant builds on."""
     if variant == RetireThenOpen.name:
-        return RetireThenOpen()
-    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]()
+        return RetireThenOpen
+    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]

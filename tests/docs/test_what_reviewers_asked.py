@@ -1,0 +1,140 @@
+"""The page on reviewers' doubts names modules, commands, claims and defences that exist, and leaves no doubt out."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+import click
+import pytest
+
+from carnet_check.cli import main as cli
+from carnet_command.errors import CarnetError
+from carnet_spec.language import Protocol
+from carnet_spec.protocols.gpu_travelling import FAMILY
+from docs._ext.carnet_pages.shown import ROOT
+
+PAGES = ("docs/assurance/what-reviewers-asked.md", "docs/findings.md", "docs/guide/gpu-travelling.md")
+PAGE = (ROOT / PAGES[0]).read_text("utf-8")
+ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.splitlines() if line.startswith("| ")]
+ADVERSARY = [row for row in ROWS if re.fullmatch(r"D\d+", row[0])]
+WEAK = [row for row in ROWS if len(row) == 5 and row not in ADVERSARY and row[0] not in ("", "claim")]
+
+
+def commands() -> Iterator[str]:
+    for page in PAGES:
+        yield from re.findall(r"`(carnet \w+ [^`…]+)`", (ROOT / page).read_text("utf-8"))
+
+
+COMMANDS = sorted({*commands()})
+
+
+def parsed(command: str) -> tuple[str, dict[str, object]]:
+    """Parse a command as a shell and click do, and return its name and options; nothing is run."""
+    arguments = shlex.split(command)[1:]
+    group = click.Context(cli, info_name="carnet")
+    name, subcommand, rest = cli.resolve_command(group, arguments)
+    assert name
+    assert subcommand
+    return name, subcommand.make_context(name, rest, parent=group).params
+
+
+@functools.cache
+def protocol(variant: str) -> Protocol:
+    return FAMILY.draft(variant).whole()
+
+
+def unknown_names(command: str) -> set[str]:
+    """Return the variants, defences, threat models and claims that a command names and that are not there to be judged.
+
+    A claim is there where it is made, or declared to fall, under the threat model in question.
+    """
+    name, given = parsed(command)
+    if given.get("protocol", FAMILY.id) != FAMILY.id:
+        return {str(given["protocol"])}
+    variants, defences = {*listed(given, "variant", "variants")}, {*listed(given, "without")}
+    known = {each.id: each for each in protocol(FAMILY.main[0]).defences}
+    unknown = (variants - {*FAMILY.variants}) | (defences - {*known})
+    if unknown:
+        return unknown
+    bases = {*variants, *(known[each].base for each in defences if known[each].base)} or {*FAMILY.main}
+    layered = [protocol(each) for each in (bases if name == "attack" else FAMILY.with_layers(bases))]
+    threats = {*listed(given, "threat", "threats")} or ({FAMILY.default_threat} if name == "attack" else set())
+    judged = {
+        claim.name
+        for each in layered
+        for claim in each.claims
+        if not threats or threats & {*claim.under, *claim.fails_under}
+    }
+    unknown = threats - {threat.id for each in layered for threat in each.threats}
+    return unknown | ({*listed(given, "claim", "claims")} - judged) | (set() if judged else {"a claim"})
+
+
+def listed(given: Mapping[str, object], *names: str) -> list[str]:
+    """Return what was given for an option, which may be one name, several, or several with commas."""
+    values = [given.get(name) or () for name in names]
+    flat = [each for value in values for each in ([value] if isinstance(value, str) else cast("tuple[str]", value))]
+    return [part for each in flat for part in each.split(",") if part]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_on_these_pages_parses_and_names_what_exists(command: str) -> None:
+    assert unknown_names(command) == set()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "carnet attack gpu-travelling --variant kernel-sings",
+        "carnet attack gpu-travelling --without hope",
+        "carnet attack gpu-travelling --without fence --claim world-peace",
+        "carnet attack gpu-travelling --without channel-counter --claim bounded-custody",
+        "carnet attack gpu-travelling --without fence --threat weather",
+        "carnet attack gpu-travelling --variant ratchet --threat collusion --claim forward-isolation",
+        "carnet attack gpu-travelling --variant inner-key --claim provenance",
+        "carnet verify gpu-travelling --claim world-peace",
+        "carnet attack world-peace --without fence",
+    ],
+)
+def test_a_name_that_does_not_exist_is_noticed(command: str) -> None:
+    assert unknown_names(command)
+
+
+@pytest.mark.parametrize("command", ["carnet attack gpu-travelling --softly", "carnet vrify gpu-travelling"])
+def test_a_command_that_does_not_parse_is_noticed(command: str) -> None:
+    with pytest.raises((click.UsageError, CarnetError)):
+        parsed(command)
+
+
+def test_every_doubt_and_every_weak_claim_has_a_row() -> None:
+    assert [row[0] for row in ADVERSARY] == [f"D{number}" for number in range(1, 12)]
+    claims = {claim.name for each in FAMILY.with_layers(FAMILY.main) for claim in FAMILY.protocol(each).claims}
+    assert len(WEAK) == 9
+    assert {row[0] for row in WEAK} <= claims
+
+
+@pytest.mark.parametrize("row", [*ADVERSARY, *WEAK], ids=lambda row: row[0])
+def test_a_row_says_what_changed_where_and_what_holds_it(row: list[str]) -> None:
+    _, doubt, changed, where, holds = row
+    assert doubt.endswith(".")
+    assert changed.endswith(".")
+    modules = re.findall(r"`([\w/]+\.py)`", where)
+    assert modules
+    for module in modules:
+        assert [*sources(module)], module
+    assert re.findall(r"`carnet [^`]+`", holds)
+
+
+def sources(module: str) -> Iterator[Path]:
+    for folder in ("spec/carnet_spec", "model_check/carnet_check", "reference_impl/carnet_ref"):
+        yield from (ROOT / folder).rglob(module)
+
+
+def test_assumptions_on_the_page_are_those_of_the_text() -> None:
+    cited = {*re.findall(r"\bA\d+\b", PAGE)}
+    assert {"A7", "A11", "A12", "A13", "A14"} <= cited
+    assert cited <= set(FAMILY.text.requirements())
