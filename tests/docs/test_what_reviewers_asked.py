@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 import click
 import pytest
@@ -48,20 +49,36 @@ def protocol(variant: str) -> Protocol:
 
 
 def unknown_names(command: str) -> set[str]:
-    """Return the variants, defences, threat models and claims that a command names and the protocol does not have."""
-    _, given = parsed(command)
+    """Return the variants, defences, threat models and claims that a command names and that are not there to be judged.
+
+    A claim is there where it is made, or declared to fall, under the threat model in question.
+    """
+    name, given = parsed(command)
     if given.get("protocol", FAMILY.id) != FAMILY.id:
         return {str(given["protocol"])}
-    variant, defences = str(given.get("variant") or ""), {each.id: each for each in protocol(FAMILY.main[0]).defences}
-    named = [*filter(None, str(given.get("without") or "").split(","))]
-    if {variant} - {"", *FAMILY.variants} or {*named} - {*defences}:
-        return ({variant} - {"", *FAMILY.variants}) | ({*named} - {*defences})
-    bases = [variant] if variant else [defences[each].base for each in named if defences[each].base]
-    layered = [protocol(each) for each in (bases or FAMILY.with_layers(FAMILY.main))]
-    claims = {claim.name for each in layered for claim in each.claims}
-    threats = {threat.id for each in layered for threat in each.threats}
-    sought = {str(given.get("claim") or ""), *map(str, given.get("claims") or ())} - {""}  # type: ignore[call-overload]
-    return (sought - claims) | ({str(given.get("threat") or "")} - {""} - threats)
+    variants, defences = {*listed(given, "variant", "variants")}, {*listed(given, "without")}
+    known = {each.id: each for each in protocol(FAMILY.main[0]).defences}
+    unknown = (variants - {*FAMILY.variants}) | (defences - {*known})
+    if unknown:
+        return unknown
+    bases = {*variants, *(known[each].base for each in defences if known[each].base)} or {*FAMILY.main}
+    layered = [protocol(each) for each in (bases if name == "attack" else FAMILY.with_layers(bases))]
+    threats = {*listed(given, "threat", "threats")} or ({FAMILY.default_threat} if name == "attack" else set())
+    judged = {
+        claim.name
+        for each in layered
+        for claim in each.claims
+        if not threats or threats & {*claim.under, *claim.fails_under}
+    }
+    unknown = threats - {threat.id for each in layered for threat in each.threats}
+    return unknown | ({*listed(given, "claim", "claims")} - judged) | (set() if judged else {"a claim"})
+
+
+def listed(given: Mapping[str, object], *names: str) -> list[str]:
+    """Return what was given for an option, which may be one name, several, or several with commas."""
+    values = [given.get(name) or () for name in names]
+    flat = [each for value in values for each in ([value] if isinstance(value, str) else cast("tuple[str]", value))]
+    return [part for each in flat for part in each.split(",") if part]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,6 +93,9 @@ def test_a_command_on_these_pages_parses_and_names_what_exists(command: str) -> 
         "carnet attack gpu-travelling --without hope",
         "carnet attack gpu-travelling --without fence --claim world-peace",
         "carnet attack gpu-travelling --without channel-counter --claim bounded-custody",
+        "carnet attack gpu-travelling --without fence --threat weather",
+        "carnet attack gpu-travelling --variant ratchet --threat collusion --claim forward-isolation",
+        "carnet attack gpu-travelling --variant inner-key --claim provenance",
         "carnet verify gpu-travelling --claim world-peace",
         "carnet attack world-peace --without fence",
     ],

@@ -9,7 +9,7 @@ honest parties do (setup, rotation, handover, returning, training, schedules), w
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.gpu_travelling.design import ID, MAIN, TITLE, VARIANTS, gpu_travelling
+from carnet_spec.protocols.gpu_travelling.design import ID, TITLE, gpu_travelling
 from carnet_spec.protocols.gpu_travelling.findings import FINDINGS
 from carnet_spec.protocols.gpu_travelling.firmware import SERVICES
 from carnet_spec.protocols.gpu_travelling.instances import (
@@ -20,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.instances import (
     judged_under,
 )
 from carnet_spec.protocols.gpu_travelling.text import TEXT
+from carnet_spec.protocols.gpu_travelling.variants import MAIN, VARIANTS
 
 FAMILY = Family(
     id=ID,

@@ -73,6 +73,7 @@ def specify_deductions(draft: Draft, hardware: Hardware = PLAIN, *, inner_key: b
     _masters(draft)
     if not inner_key:
         _opening_chunks(draft)
+    _opening_pads(draft)
     _opening_the_rest(draft)
     _reading(draft, hardware)
 
@@ -287,6 +288,8 @@ def _opening_chunks(draft: Draft) -> None:
         step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & knows_h2d(platform, k))
         step.insert(learned(platform, m))
 
+
+def _opening_pads(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="Two chunks under {k} share the IV {v}: the platform has both plaintexts.",

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.family import Variant
 from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
+from carnet_spec.protocols.gpu_travelling.backup import specify_backup
 from carnet_spec.protocols.gpu_travelling.claims import state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
+from carnet_spec.protocols.gpu_travelling.defences import declare_defences
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
-from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
+from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
 from carnet_spec.protocols.gpu_travelling.hiding import specify_hiding
+from carnet_spec.protocols.gpu_travelling.inner_key import inner_key_lemmas, specify_inner_key
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
-from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
-from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, HIDDEN, LEAKING, RECORDING, USUAL
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.scopes import USUAL
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
 from carnet_spec.protocols.gpu_travelling.switch import specify_switch
 from carnet_spec.protocols.gpu_travelling.text import TEXT
-from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
+from carnet_spec.protocols.gpu_travelling.timed import add_time
 from carnet_spec.protocols.gpu_travelling.training import specify_training
+from carnet_spec.protocols.gpu_travelling.variants import HARDWARE, MADE, MAIN, VARIANTS, schedule_of
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Custody,
@@ -68,106 +71,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 
 ID = "gpu-travelling"
 TITLE = "GPU Travelling: one confidential GPU, routed to distrusting data holders in turn"
-MAIN = ("engine-per-holder", "sealed-under-master")
-
-VARIANTS = {
-    variant.name: variant
-    for variant in (
-        Variant(
-            "engine-per-holder", "each holder has a copy engine of its own, retired at return", label="needs firmware"
-        ),
-        Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
-        Variant(
-            "retired-engine-leaks",
-            "an engine per holder, whose key leaks while the engine is retired",
-            label="needs firmware",
-        ),
-        Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
-        Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
-        Variant("wrapped-under-old", "a fresh key, sent under the outgoing link key"),
-        Variant("reset", "a new session before every journey, the stock ratchet on the way in"),
-        Variant("rotate-out-only", "the deck read literally: rotate before travelling only", without=("rotation-in",)),
-        Variant("check-before-rotate", "check memory, then rotate", without=("rotation-before-check",)),
-        Variant(
-            "fence-before-rotate",
-            "fence, then rotate, with the whole bundle lent",
-            without=("rotation-before-fence", "h2d-half-only"),
-        ),
-        Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
-        Variant(
-            "whole-bundle-lent",
-            "lend both halves, keep d2h, and believe reports on the link",
-            without=("h2d-half-only", "rotation-in-d2h", "session-acknowledgements"),
-        ),
-        Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),
-        Variant(
-            "report-not-in-session",
-            "take a report from outside the session",
-            without=("report-in-session", "signer-is-responder"),
-        ),
-        Variant(
-            "leaked-device",
-            "a device key has leaked, and nobody asks whether it is revoked",
-            without=("revocation-check",),
-        ),
-        Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
-        Variant(
-            "forked-orchestrator",
-            "a holder takes any instance of the right code and manifest",
-            without=("one-instance",),
-        ),
-        Variant(
-            "kernel-answers",
-            "the firmware's reports travel on the link, where code on the GPU can make them",
-            without=("session-acknowledgements",),
-        ),
-        Variant(
-            "kernel-orders",
-            "orders travel on the link, where code on the GPU can submit them",
-            without=("session-orders",),
-        ),
-        Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
-        Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
-        Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
-        Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
-        Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
-        Variant("pcie-switch", "a switch for a MUX: several hosts reach the GPU at once", label="needs hardware"),
-        Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
-        Variant(
-            "engine-per-holder-timed",
-            "the same, with clock, leases and limits of keys",
-            label="needs firmware",
-            over=MAIN[0],
-        ),
-        Variant(
-            "sealed-under-master-timed",
-            "the same, with clock, leases and limits of keys",
-            label="needs firmware",
-            over=MAIN[1],
-        ),
-    )
-}
-
-MADE = {
-    "confined-holder": CONFINED,
-    "hidden-address": HIDDEN,
-    "inner-key": RECORDING,
-    "retired-engine-leaks": LEAKING,
-}
-"""Where the claims of a variant are not made as usual."""
-HARDWARE = {
-    "confined-holder": Hardware(confined=True),
-    "hidden-address": Hardware(hidden=True),
-    "pcie-switch": Hardware(switched=True),
-}
-"""What lies beneath the variants that change it."""
-_SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet", "pcie-switch": MAIN[0]}
-"""Key schedules of the variants that do not build on ``sealed-under-master``."""
-
-
-def schedule_of(variant: str) -> type[Schedule]:
-    """Return the key schedule that a variant builds on."""
-    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]
 
 
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
@@ -182,6 +85,8 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     state_claims(draft, schedule, made)
     state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
     state_goals(draft)
+    if variant == "inner-key":
+        inner_key_lemmas(draft)
     return draft
 
 
@@ -190,9 +95,9 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     hardware = HARDWARE.get(variant, PLAIN)
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
-    _assume(draft, ("A9",) if timed else ())
+    _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))
     _threats(draft, recording=inner_key)
-    _defences(draft)
+    declare_defences(draft)
     _start(draft)
     specify_setup(draft, schedule)
     specify_rotation_out(draft, schedule)
@@ -204,14 +109,21 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     specify_deductions(draft, hardware, inner_key=inner_key)
     if hardware.hidden:
         specify_hiding(draft, hardware)
+    if variant == "backup-orchestrator":
+        specify_backup(draft, schedule)
     if hardware.switched:
         specify_switch(draft)
     schedule.rules(draft)
+    if inner_key:
+        specify_inner_key(draft, hardware)
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11")
-"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A16", "A17")
+"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
+
+With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
+"""
 
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
@@ -227,7 +139,8 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A14",
         says="of the instances with this manifest the holders agreed on one",
     )
-    draft.axiom("two parties", (orchestrator != platform) & ~measured(platform), assumption="A1")
+    draft.axiom("two parties", orchestrator != platform, assumption="A5")
+    draft.axiom("quotes are of code that runs", ~measured(platform), assumption="A1")
     draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")
     draft.axiom(
         "what a corrupt holder is",
@@ -286,71 +199,6 @@ def _threats(draft: Draft, *, recording: bool) -> None:
             only_records=~interferes,
             past_keys_kept=keys_kept,
         )
-
-
-def _defences(draft: Draft) -> None:
-    for id, title, *base in (
-        ("gpu-certificate", "the GPU's certificate chain is checked"),
-        ("report-nonce", "the report has to answer this session's nonce"),
-        ("report-in-session", "the report has to arrive inside the session"),
-        ("signer-is-responder", "the report's signer has to be the session's responder"),
-        ("mode-check", "the report has to say confidential mode"),
-        ("debug-check", "the report has to say that the debug flag is off"),
-        ("reference-values", "the report's measurements have to be the reference values of current firmware"),
-        ("revocation-check", "the signer's certificate must not be revoked"),
-        ("orchestrator-quote", "the holder checks the orchestrator's measurement"),
-        ("quote-bound-to-channel", "the quote has to be bound to the channel, after the handshake"),
-        ("manifest-check", "the holder checks the job manifest in the quote"),
-        ("one-instance", "the holder checks that the quote is the instance's that the holders agreed on"),
-        ("enrolment-check", "the orchestrator checks the holder's enrolment key in the channel"),
-        ("rotation-out", "the link key rotates before travelling"),
-        ("rotation-in", "the link key rotates at return"),
-        ("rotation-in-h2d", "the rotation at return changes the host-to-device half", "sealed-under-master"),
-        ("rotation-in-d2h", "the rotation at return changes the device-to-host half"),
-        ("rotation-ack", "the orchestrator waits for the acknowledgement of a rotation"),
-        ("rotation-before-check", "memory is checked after the rotation at return"),
-        ("rotation-before-fence", "contexts are fenced after the rotation at return"),
-        ("atomic-rotation", "counters restart only together with a key change"),
-        ("wrapped-key-once", "the GPU accepts each key once"),
-        ("epochs-increase", "the GPU accepts keys in the order of their epochs"),
-        ("fresh-key", "every epoch's key was never used before"),
-        ("engine-retirement", "the returned engine is retired, acknowledged", "engine-per-holder"),
-        ("no-engine-reload", "copy engines are not loaded again within a session"),
-        ("fence", "resident contexts are fenced at return"),
-        ("fence-ack", "the orchestrator waits for the acknowledgement of the fence"),
-        ("scrub-buffer", "the scrub clears the dataset buffer"),
-        ("scrub-workspace", "the scrub clears what training derived"),
-        ("scrub-ack", "the scrub has to be acknowledged by the firmware"),
-        ("code-reupload", "the code is uploaded again at return"),
-        ("code-read-back", "the firmware's digest of the code is compared"),
-        ("model-read-back", "the firmware's digest of the model is compared"),
-        (
-            "saved-digest",
-            "the model that comes home is compared, by the firmware's digest, with the version last produced",
-        ),
-        ("received-count", "the GPU's receive counter is compared with the returned count"),
-        ("session-orders", "orders travel inside the session, out of reach of code on the GPU"),
-        ("session-acknowledgements", "the firmware acknowledges inside the session, where no code on the GPU can"),
-        ("session-sequence", "the firmware carries out the orders of an epoch in their order, each once"),
-        ("channel-counter", "each epoch on an engine has a channel counter of its own", "engine-per-holder"),
-        ("gpu-implicit-iv", "the GPU decrypts at its own next counter value only"),
-        ("sender-iv-monotonic", "senders never use a counter value twice"),
-        ("count-handover", "counter values used by the other side are handed over"),
-        ("h2d-half-only", "a holder is lent the host-to-device half only"),
-        ("launch-key-kept", "the launch key is never lent"),
-        ("grant-addressee", "a grant goes to the holder whose key it is"),
-        ("address-in-grant", "the buffer's address is stated in the grant"),
-        ("grant-once", "a holder accepts a grant once"),
-        ("return-authenticated", "a return has to come from the holder"),
-        ("fail-stop-on-reset", "a failed session is never continued"),
-    ):
-        draft.defence(id, title, base=base[0] if base else "")
-    for id, title in (
-        (AGE, "the age of the evidence is looked at when the GPU is handed over, not only when it is appraised"),
-        (LEASE, "custody ends when its lease does"),
-        (LIMIT, "a key is used up to its limit only"),
-    ):
-        draft.defence(id, title, base="engine-per-holder-timed")
 
 
 def _start(draft: Draft) -> None:

@@ -78,5 +78,12 @@ FINDINGS = (
         variant="forked-orchestrator",
         about=DECK,
     ),
+    _finding(
+        "finding-18",
+        "a hidden address: the model is overwritten blindly",
+        claim="trains-verified",
+        variant="hidden-address",
+        about=DECK,
+    ),
 )
 """What Carnet found; each comes out of ``carnet attack``."""

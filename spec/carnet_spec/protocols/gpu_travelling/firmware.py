@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from carnet_spec.language.family import Service
-from carnet_spec.protocols.gpu_travelling.design import VARIANTS, schedule_of
 from carnet_spec.protocols.gpu_travelling.schedules import EnginePerHolder, Ratchet, Schedule
+from carnet_spec.protocols.gpu_travelling.variants import VARIANTS, schedule_of
 
 SHOWN, HIDDEN, LACKING = "shown", "hidden", "lacking"
 _IN_SESSION = "session-acknowledgements"

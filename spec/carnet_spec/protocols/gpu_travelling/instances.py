@@ -63,6 +63,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Data": (*parties.datasets, "the model"),
             "Slot": slots,
             "Version": versions,
+            "Share": tuple(f"z{n}" for n in range(1, 1 + size["rounds"] + size["own_keys"])),
             "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
@@ -221,7 +222,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
         ("offer_own_key", "k"): offered,
         ("second_instance_grants", "k"): offered,
     }
-    for action in ("open_session", "reattach"):
+    for action in ("open_session", "reattach", "take_over"):
         pools[action, "k"] = home
         pools[action, "s"] = sessions
     for action in ("rotate_in", "rotate_late", "rotate_after_fence"):

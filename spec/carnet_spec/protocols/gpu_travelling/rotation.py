@@ -93,9 +93,10 @@ def _issue(step: Step, key: Key, channel: Slot, schedule: Schedule, who: Agent) 
 
 def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | None, d2h: str | None) -> None:
     """Make the GPU take a key: the old one dies, counters start again, the firmware reports it inside the session."""
-    step.remove(live_h2d(gpu, step.each(Key)), name="retire h2d", defence=schedule.retirement or h2d)
+    if not schedule.splits:
+        step.remove(live_h2d(gpu, step.each(Key)), name="retire h2d", defence=schedule.retirement or h2d)
+        step.remove(live_d2h(gpu, step.each(Key)), name="retire d2h", defence=d2h)
     step.insert(live_h2d(gpu, key), name="install h2d", defence=h2d)
-    step.remove(live_d2h(gpu, step.each(Key)), name="retire d2h", defence=d2h)
     step.insert(live_d2h(gpu, key), name="install d2h", defence=d2h)
     step.insert(stale(gpu, key), name="accept once", defence="wrapped-key-once")
     passed = step.each(Key)

@@ -109,6 +109,8 @@ class Schedule:
     name = "sealed-under-master"
     retirement: str | None = None
     """The defence that retires the key the GPU leaves, where that is not part of taking a new one."""
+    splits = False
+    """Whether the key that the GPU leaves is retired by an order of its own, before the next is taken."""
     one_tenant = False
     """Whether a session is lent to one holder only."""
 

@@ -29,8 +29,8 @@ class Scope:
     falling: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def under(self, claim: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the threat models of ``usual`` under which the variant makes the claim."""
-        return tuple(threat for threat in usual if threat not in self.falling.get(claim, ()))
+        """Return the threat models under which the claim is made: those of ``usual``, unless it is given up."""
+        return () if claim in self.falling else usual
 
     def fails_under(self, claim: str) -> tuple[str, ...]:
         """Return the threat models under which the variant gives the claim up."""

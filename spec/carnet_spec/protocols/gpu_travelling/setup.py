@@ -7,7 +7,7 @@ arrives in and to a nonce, the quote to the channel it arrives on, the enrolment
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.language import Draft, Expression, Formula, Step
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -95,7 +95,7 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
     _route(draft)
 
 
-def _ask(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule) -> None:
+def ask_for_session(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule) -> None:
     """Ask for a session and draw its first link key."""
     step.fresh(s)
     step.fresh(k)
@@ -112,6 +112,18 @@ def _ask(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule) -> None:
     schedule.open_channel(step, s, orchestrator, k, c)
 
 
+def start_again(step: Step, first_key: Key, version: Expression) -> None:
+    """Go on from that version in a new session; what was returned since it was kept is recorded as lost."""
+    step.remove(mux_request(step.each(Agent)), name="withdraw route")
+    step.insert(mux_request(orchestrator), name="ask for route")
+    step.set(latest, version)
+    gone = step.each(Key)
+    step.insert(lost(gone), when=taken_back(gone) & ~secured(gone))
+    step.set(lent_key, first_key)
+    step.set(custody, Custody.NONE)
+    step.set(phase, Phase.OPENED)
+
+
 def _open_session(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
@@ -122,15 +134,8 @@ def _open_session(draft: Draft, schedule: Schedule) -> None:
     )
     def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
         """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
-        _ask(step, s, k, c, schedule)
-        step.remove(mux_request(step.each(Agent)), name="withdraw route")
-        step.insert(mux_request(orchestrator), name="ask for route")
-        step.set(latest, kept)
-        gone = step.each(Key)
-        step.insert(lost(gone), when=taken_back(gone) & ~secured(gone))
-        step.set(lent_key, k)
-        step.set(custody, Custody.NONE)
-        step.set(phase, Phase.OPENED)
+        ask_for_session(step, s, k, c, schedule)
+        start_again(step, k, kept)
 
     @draft.action(
         by=ORCHESTRATOR,
@@ -142,7 +147,7 @@ def _open_session(draft: Draft, schedule: Schedule) -> None:
     def reattach(step: Step, s: Session, k: Key, c: Slot) -> None:
         """What a driver does that reconnects by itself."""
         step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
-        _ask(step, s, k, c, schedule)
+        ask_for_session(step, s, k, c, schedule)
         step.insert(issued(k))
 
 

@@ -49,7 +49,8 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def reports_are_of_deeds(k: Key, n: Version, c: Key, v: Slot) -> Formula:
         """So were the digests and counters in it."""
         read = implies((digested(k, n) | counted(k, c, v)) & guarded(k), done(k, Order.READ_BACK))
-        late = implies(counted(k, c, v), used(k) & answered(key_session(k)))
+        reported = counted(k, c, v) | digested(k, n) | trained_to(k, n) | sent_as(k, n)
+        late = implies(reported, used(k) & answered(key_session(k)))
         trained = implies(trained_to(k, n) & guarded(k), done(k, Order.TRAIN))
         return late & read & trained & implies(sent_as(k, n) & guarded(k), done(k, Order.SAVE))
 

@@ -165,6 +165,6 @@ def _live_key(draft: Draft, schedule: Schedule) -> None:
     def pending_taken_is_live(g: Gpu) -> Formula:
         """Once the GPU took the pending key, it is the live one."""
         rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
-        return implies(attested_live(g) & rotating & stale(g, pending), live_h2d(g, pending)) & implies(
-            attested_live(g) & (phase == Phase.ROTATING_OUT) & ~stale(g, pending), live_h2d(g, link_h2d)
-        )
+        taken = implies(attested_live(g) & rotating & stale(g, pending), live_h2d(g, pending))
+        waits = attested_live(g) & (phase == Phase.ROTATING_OUT) & ~stale(g, pending)
+        return taken if schedule.splits else taken & implies(waits, live_h2d(g, link_h2d))

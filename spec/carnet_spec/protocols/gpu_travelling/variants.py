@@ -1,0 +1,121 @@
+"""Variants: the design choices that are compared, with what lies beneath each and what each claims."""
+
+from __future__ import annotations
+
+from carnet_spec.language.family import Variant
+from carnet_spec.protocols.gpu_travelling.hardware import Hardware
+from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
+from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
+from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, HIDDEN, LEAKING, RECORDING
+
+MAIN = ("engine-per-holder", "sealed-under-master")
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant(
+            "engine-per-holder", "each holder has a copy engine of its own, retired at return", label="needs firmware"
+        ),
+        Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
+        Variant(
+            "retired-engine-leaks",
+            "an engine per holder, whose key leaks while the engine is retired",
+            label="needs firmware",
+        ),
+        Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
+        Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
+        Variant("wrapped-under-old", "a fresh key, sent under the outgoing link key"),
+        Variant("reset", "a new session before every journey, the stock ratchet on the way in"),
+        Variant("rotate-out-only", "the deck read literally: rotate before travelling only", without=("rotation-in",)),
+        Variant("check-before-rotate", "check memory, then rotate", without=("rotation-before-check",)),
+        Variant(
+            "fence-before-rotate",
+            "fence, then rotate, with the whole bundle lent",
+            without=("rotation-before-fence", "h2d-half-only"),
+        ),
+        Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
+        Variant(
+            "whole-bundle-lent",
+            "lend both halves, keep d2h, and believe reports on the link",
+            without=("h2d-half-only", "rotation-in-d2h", "session-acknowledgements"),
+        ),
+        Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),
+        Variant(
+            "report-not-in-session",
+            "take a report from outside the session",
+            without=("report-in-session", "signer-is-responder"),
+        ),
+        Variant(
+            "leaked-device",
+            "a device key has leaked, and nobody asks whether it is revoked",
+            without=("revocation-check",),
+        ),
+        Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
+        Variant(
+            "forked-orchestrator",
+            "a holder takes any instance of the right code and manifest",
+            without=("one-instance",),
+        ),
+        Variant(
+            "kernel-answers",
+            "the firmware's reports travel on the link, where code on the GPU can make them",
+            without=("session-acknowledgements",),
+        ),
+        Variant(
+            "kernel-orders",
+            "orders travel on the link, where code on the GPU can submit them",
+            without=("session-orders",),
+        ),
+        Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
+        Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
+        Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
+        Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
+        Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
+        Variant("pcie-switch", "a switch for a MUX: several hosts reach the GPU at once", label="needs hardware"),
+        Variant(
+            "retire-then-open",
+            "retiring an engine and opening the next are two orders, and the host may drop one",
+            label="needs firmware",
+        ),
+        Variant(
+            "backup-orchestrator",
+            "a second instance takes over after a fail-stop (a pattern, without replication)",
+            label="needs firmware",
+        ),
+        Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
+        Variant("engine-per-holder-timed", "the same, with clock, leases and limits of keys", over=MAIN[0]),
+        Variant(
+            "sealed-under-master-timed",
+            "the same, with clock, leases and limits of keys",
+            label="needs firmware",
+            over=MAIN[1],
+        ),
+    )
+}
+
+MADE = {
+    "confined-holder": CONFINED,
+    "hidden-address": HIDDEN,
+    "inner-key": RECORDING,
+    "retired-engine-leaks": LEAKING,
+}
+"""Where the claims of a variant are not made as usual."""
+HARDWARE = {
+    "confined-holder": Hardware(confined=True),
+    "hidden-address": Hardware(hidden=True),
+    "pcie-switch": Hardware(switched=True),
+}
+"""What lies beneath the variants that change it."""
+_SCHEDULE_OF = {name: name for name in SCHEDULES} | {
+    "inner-key": "ratchet",
+    "pcie-switch": MAIN[0],
+    "backup-orchestrator": MAIN[0],
+}
+"""Key schedules of the variants that do not build on ``sealed-under-master``."""
+
+
+def schedule_of(variant: str) -> type[Schedule]:
+    """Return the key schedule that a variant builds on."""
+    if variant == RetireThenOpen.name:
+        return RetireThenOpen
+    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]
