@@ -18,6 +18,7 @@ from carnet_check.engines.induction import ClaimProof, prove, prove_claims
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol
 from tests.fixtures.travelling import (
+    BARE,
     COLLUSION,
     FAMILY,
     SOURCE,
@@ -114,7 +115,7 @@ def test_what_is_promised_is_reached(variant: str, threat: str) -> None:
 def test_a_corrupt_holder_learns_the_model(threat: str) -> None:
     """The deck says so itself, hence a tool that does not find it is wrong."""
     protocol = SOURCE.protocol(MAIN[0])
-    instance = SOURCE.instance(protocol, threat, SOURCE.profile("tiny"))
+    instance = SOURCE.instance(protocol, threat, BARE)
     final = Interpreter(protocol, instance).replay(seen(MAIN[0], threat).violations["model-confidentiality"])[-1]
     assert {agent for agent, data in final.relations["learned"] if data == "the model"} & {"mallory", "platform"}
 

@@ -16,7 +16,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import prove
 from carnet_spec.language import Protocol
 from carnet_spec.language.requirements import Level
-from tests.fixtures.travelling import FAMILY, SOURCE, without_guard, without_update
+from tests.fixtures.travelling import BARE, FAMILY, SOURCE, without_guard, without_update
 
 Verifies = Callable[[str, object], None]
 
@@ -32,6 +32,13 @@ GUARDS = {
     "REQ-SETUP-10": ("attest_orchestrator", "manifest", "channels_end_at_the_orchestrator"),
     "REQ-SETUP-12": ("admit", "enrolment proof", "admitted_ends"),
     "REQ-SETUP-13": ("grant", "age at use", "fresh-attestation"),
+    "REQ-SETUP-14": ("accept_gpu", "debug flag", "key-isolation"),
+    "REQ-SETUP-15": ("accept_gpu", "reference values", "key-isolation"),
+    "REQ-SETUP-16": ("accept_gpu", "not revoked", "key-isolation"),
+    "REQ-SETUP-17": ("attest_orchestrator", "agreed on", "channels_end_at_the_orchestrator"),
+    "REQ-SESSION-01": ("send_fence", "next number", "iv-unique"),
+    "REQ-SESSION-02": ("exec_fence", "in order", "heard_in_order"),
+    "REQ-SESSION-03": ("fenced", "acknowledged", "fenced_at_home"),
     "REQ-KEY-01": ("rotate_out", "fresh k", "key-isolation"),
     "REQ-KEY-02": ("gpu_rotate_out", "ordered", "key-isolation"),
     "REQ-KEY-03": ("rotate_out", "phase", "clean-handoff"),
@@ -46,13 +53,16 @@ GUARDS = {
     "REQ-DATA-01": ("provision", "own data", "senders"),
     "REQ-DATA-02": ("gpu_receive", "verifies", "no-implant"),
     "REQ-IV-01": ("provision", "IV unused", "iv-unique"),
+    "REQ-IV-04": ("rotate_out", "next channel", "epochs_have_channels_of_their_own"),
+    "REQ-MODEL-01": ("verified", "model digest", "latest_is_in_memory"),
+    "REQ-MODEL-02": ("trained", "digest", "provenance"),
     "REQ-IV-02": ("gpu_receive", "implicit IV", "no-replay"),
     "REQ-RETURN-01": ("give_back", "count to", "honest_returns"),
     "REQ-RETURN-02": ("take_back", "returned", "handoff-agreement"),
     "REQ-RETURN-04": ("take_back", "within the lease", "bounded-custody"),
     "REQ-HOME-02": ("fenced", "acknowledged", "fenced_at_home"),
     "REQ-HOME-04": ("verified", "code digest", "code_checked_at_home"),
-    "REQ-HOME-05": ("verified", "model digest", "model_checked_at_home"),
+    "REQ-HOME-05": ("verified", "model digest", "latest_is_in_memory"),
     "REQ-HOME-06": ("verified", "count", "count_was_compared"),
     "REQ-TRAIN-01": ("send_train", "returned", "data-agreement"),
     "REQ-SCRUB-03": ("scrubbed", "acknowledged", "clean-handoff"),
@@ -66,7 +76,9 @@ UPDATES = {
     "REQ-IV-03": ("take_back", "set count", "handoff-agreement"),
     "REQ-RETURN-03": ("evict", "set custody", "handoff-agreement"),
     "REQ-HOME-01": ("exec_fence", "remove context", "fence_holds"),
-    "REQ-HOME-03": ("exec_upload", "remove planted", "upload_holds"),
+    "REQ-MODEL-03": ("saved", "set kept", "secured_is_kept"),
+    "REQ-MODEL-04": ("open_session", "insert lost", "participation"),
+    "REQ-STOP-02": ("lose_session", "remove buffer", "gpu-genuine"),
     "REQ-SCRUB-01": ("exec_scrub", "remove buffer", "scrub_holds"),
     "REQ-SCRUB-02": ("exec_scrub", "remove workspace", "scrub_holds"),
 }
@@ -75,7 +87,10 @@ UPDATES = {
 GOALS = {
     "REQ-SETUP-11": ("prove_enrolment", "insert enrolment_proof", "data-resident"),
     "REQ-PLATFORM-01": ("switch_mux", "set mux", "data-resident"),
+    "REQ-SESSION-04": ("exec_read_back", "code digest", "trained"),
+    "REQ-HOME-03": ("upload", "insert uploaded", "trained"),
     "REQ-TRAIN-02": ("exec_train", "insert workspace", "trained"),
+    "REQ-TRAIN-03": ("exec_save", "insert sent_as", "model-at-home"),
 }
 """What makes a goal possible: the action, the update that is forgotten, and the goal that is then out of reach."""
 
@@ -156,7 +171,7 @@ def test_a_requirement_that_is_forgotten_loses_a_goal(id: str, record_property: 
 
 
 def reached(protocol: Protocol, goal: str) -> bool:
-    instance = SOURCE.instance(protocol, "holder", SOURCE.profile("tiny"))
+    instance = SOURCE.instance(protocol, "holder", BARE)
     goals = tuple(each for each in protocol.goals if each.name == goal)
     found = explore(protocol, instance, invariants=(), goals=goals, threat="holder")
     assert found.complete

@@ -19,6 +19,7 @@ DEFAULTS = {
     "chunks": 1,
     "slots": 6,
     "corrupt_chunks": 0,
+    "allowed": 0,
     "rounds": 1,
     "sessions": 1,
     "own_sessions": 0,
@@ -29,6 +30,17 @@ DEFAULTS = {
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
 FRESH_SIZES = frozenset({"rounds", "sessions"})
 """The sizes that only say how many keys and sessions may be drawn."""
+
+_OF_A_CORRUPT_PLATFORM = ("fakes", "instances", "twins")
+_ALLOWED = {
+    "holder": ("corrupt_chunks",),
+    "hypervisor": _OF_A_CORRUPT_PLATFORM,
+    "collusion": _OF_A_CORRUPT_PLATFORM,
+}
+"""What the adversary has one of where ``allowed`` is 1: as much as leaves every state within reach, its moves unlimited.
+
+A layer has none of it, because what a layer adds reads none of it.
+"""
 
 _HONEST = ("alice", "anna", "anton", "agnes")
 _CORRUPT = ("mallory", "milo", "maria", "marcus")
@@ -43,14 +55,16 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator instances that outsiders
     started with inputs of their own, ``twins`` those that somebody started on the same manifest; ``chunks`` per honest
     holder; ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's orders;
-    ``rounds`` hand-overs; ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may
+    ``allowed`` is 1 for what the threat model allows the adversary beside (see ``_ALLOWED``); ``rounds`` hand-overs; ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may
     draw. Where there is a clock it shows ``instants``, and each key protects ``limit`` messages in either direction.
     """
-    size = _sizes(scale, threat)
     timed = any(sort.name == "Instant" for sort in protocol.sorts)
+    size = _sizes(scale, threat, timed=timed)
     parties = _Parties.of(size, threat)
-    keys, pools = _keys(size)
     slots = tuple(f"{n}" for n in range(max(size["slots"], size["chunks"] + 1, size["limit"] + 1)))
+    keys, pools = _keys(size)
+    places = slots[: size["chunks"] + size["corrupt_chunks"]]
+    pools |= dict.fromkeys((("write_buffer", "v"), ("code_writes", "v")), places)
     instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
     versions = ("version 0", *(f"version {n}" for n in range(1, 1 + size["rounds"])), "rubble")
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in parties.chunks.items() for chunk in owned}
@@ -97,11 +111,13 @@ def judged_under(actions: Collection[str]) -> str:
     return "hypervisor" if "reset" in actions else "outsider"
 
 
-def _sizes(scale: Scale, threat: str) -> dict[str, int]:
+def _sizes(scale: Scale, threat: str, *, timed: bool) -> dict[str, int]:
     unknown = sorted(set(scale) - set(DEFAULTS))
     if unknown:
         raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
     size = DEFAULTS | dict(scale)
+    if size["allowed"] and not timed:
+        size |= {name: max(1, size[name]) for name in _ALLOWED.get(threat, ())}
     if threat == "outsider":
         size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
     return size
@@ -255,7 +271,9 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> s
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1}, title="one round, the whole adversary"),
+        Profile(
+            "tiny", {"holders": 1, "corrupt": 1, "rounds": 1, "allowed": 1}, title="one round, the whole adversary"
+        ),
         Profile(
             "directed",
             {"holders": 2, "corrupt": 0, "rounds": 3, "chunks": 0},
@@ -275,6 +293,18 @@ PROFILES = {
             },
             budget=2,
             title="one round, everything an adversary can have, two active moves",
+        ),
+        Profile(
+            "open-mode",
+            {"chunks": 0, "rounds": 0, "own_sessions": 1, "corrupt_chunks": 1},
+            budget=3,
+            title="no hand-over, and what a platform does with the GPU by itself, in three active moves",
+        ),
+        Profile(
+            "afterwards",
+            {"corrupt": 0, "rounds": 2},
+            budget=0,
+            title="two rounds, and what recorded messages tell whoever is given past keys",
         ),
         Profile(
             "ci",
