@@ -224,7 +224,9 @@ class Deployment:
     def founded(self, journal: Journal, random: Random) -> Deployment:
         """Return the deployment whose holders agree on the instance that this journal of an orchestrator is of.
 
-        This stands for what they do outside of the protocol: they ask the instance that they start which one it is.
+        This stands for what they do outside of the protocol: they ask the instance that they start which one it is. An
+        older journal put back whole, or a copy of one, starts the same instance again, and nothing here tells: that the
+        key of an orchestrator's journals is in the hands of one instance at a time is part of what is agreed on.
 
         Raises:
             MalformedError: the journal says something that no orchestrator wrote.
