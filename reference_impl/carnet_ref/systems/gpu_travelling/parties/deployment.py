@@ -182,13 +182,19 @@ class Deployment:
     def settings(self) -> dict[str, Any]:
         """What `of` makes the same deployment of."""
         plain = {name: getattr(self, name) for name in _PLAIN}
-        return {**plain, "defences": sorted(self.defences.off), "trainer": self.trainer.name}
+        return {
+            **plain,
+            "defences": sorted(self.defences.off),
+            "trainer": self.trainer.name,
+            "hidden": self.trainer.hidden,
+        }
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Deployment:
         """Return the deployment that has these settings."""
+        plain = {name: settings[name] for name in _PLAIN}
         made = {"holders": tuple(settings["holders"]), "defences": Defences(frozenset(settings["defences"]))}
-        return cls(**{**settings, **made, "trainer": trainer_named(settings["trainer"])})
+        return cls(**{**plain, **made, "trainer": trainer_named(settings["trainer"], settings["hidden"])})
 
     @enforces("REQ-PLATFORM-01")
     def platform(self) -> Platform:

@@ -19,7 +19,7 @@ from carnet_ref.systems.gpu_travelling.roles.job import Job
 
 _ANY_CHUNK = Budget.of([0])
 """What a turn takes of a holder's key at least: one chunk."""
-ORDERS: Final = Budget.of([1 << 10] * 8)
+ORDERS: Final = Budget.of([256] * 8)
 """What a hand-over takes of each of the session's own keys at most: that many orders, or reports on them."""
 
 
