@@ -156,7 +156,7 @@ class Deployment:
         """
         saved = journal.last("saved")
         kept = Kept.first(self.trainer.first_model()) if saved is None else Kept.parse(saved)
-        books = Books.of(journal.all("trained"), journal.all("returned"), journal.all("lost"), kept)
+        books = Books.of(journal.all("ledger"), journal.all("returned"), journal.all("lost"), kept)
         return self.orchestrator(random, kept, books, resumed=len(journal) > 0)
 
     def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:

@@ -93,11 +93,6 @@ class GpuState:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
 
-    @property
-    def occupied(self) -> bool:
-        """Whether there is a session that a reset would lose."""
-        return True
-
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Take a message of the session."""
         return self, []
@@ -123,11 +118,6 @@ class AwaitsSession(GpuState):
         super().__init__(gpu)
         self.responder = gpu.new_responder()
         self.noted = False
-
-    @property
-    def occupied(self) -> bool:
-        """Whether a key exchange was answered."""
-        return self.noted
 
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Go on with the handshake; once it is done, take the first keys from the session."""
@@ -267,16 +257,7 @@ class AwaitsReset(GpuState):
     Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
     """
 
-    __slots__ = ("_occupied",)
-
-    def __init__(self, gpu: Gpu, occupied: bool) -> None:
-        super().__init__(gpu)
-        self._occupied = occupied
-
-    @property
-    def occupied(self) -> bool:
-        """Whether there was a session when it failed."""
-        return self._occupied
+    __slots__ = ()
 
 
 class Gpu:
@@ -310,7 +291,7 @@ class Gpu:
         try:
             self.state, effects = self._on_frame(event)
         except Failure as error:
-            self.state = AwaitsReset(self, self.state.occupied)
+            self.state = AwaitsReset(self)
             effects = [
                 Remark(f"{self.name} failed: {error}"),
                 Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
@@ -344,14 +325,14 @@ class Gpu:
     def _reset(self, body: bytes) -> Transition:
         """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
         mode = Mode.OPEN if body == Mode.OPEN.value.encode("ascii") else Mode.CONFIDENTIAL
-        lost, self.device = self.state.occupied, self._boot(mode)
+        self.device = self._boot(mode)
         if body == FOR_JOURNEY:
-            noted = [Note(step("reset_before_travel", GPU, g=self.name))]
+            noted = step("reset_before_travel", GPU, g=self.name)
         elif body == FOR_NEW_SESSION:
-            noted = [Note(step("lose_session", GPU, g=self.name))] if lost else []
+            noted = step("lose_session", GPU, g=self.name)
         else:
-            noted = [Note(step("reset", "adversary", g=self.name, mode=mode.value))]
-        return AwaitsSession(self), [*noted]
+            noted = step("reset", "adversary", g=self.name, mode=mode.value)
+        return AwaitsSession(self), [Note(noted)]
 
     def _boot(self, mode: Mode) -> Device:
         return self.hardware.device(mode, self._trainer, self._written_out.append)

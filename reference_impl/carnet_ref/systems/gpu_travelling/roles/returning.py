@@ -173,7 +173,7 @@ class Returning(Lending):
         noted = step("trained", ORCHESTRATOR, n=version_name(version.digest, job.live.name(job.live.keys)))
         told = Remark(f"round {progress.rounds} of {job.terms.rounds}, {job.holder}: loss {loss:.3f}")
         after, effects = self.save(job) if is_to_be_kept(job) else self.scrub(job)
-        return after, [Persist("trained", entry.encode()), Note(noted), told, *effects]
+        return after, [Persist("ledger", entry.encode()), Note(noted), told, *effects]
 
     @enforces("REQ-TRAIN-03")
     def save(self, job: Job) -> Transition:
