@@ -1,16 +1,17 @@
 """What a session's keys can protect before it has to be renewed, and what an attacker gains until then.
 
-A session ends its use at the first of these: a holder's key, the orchestrator's key, or the session's own key has no
+A session ends its use at the first of these: a holder's key, the orchestrator's key, or the session's own keys have no
 room for another hand-over; or its keys together would give an attacker more than was asked for. Channel counters (64
 bits) and message counters (32 bits) run out long after that.
 
 A hand-over seals the data under a holder's key, one message of code towards the GPU and one of losses back under the
-orchestrator's, and orders and reports under the session's. A session brings the model to the GPU once and back once:
-a new session is a reset, and a reset erases the GPU's memory.
+orchestrator's, and orders and reports under the session's own. A session brings the model to the GPU once and back
+once: a new session is a reset, and a reset erases the GPU's memory.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,17 +27,15 @@ from carnet_ref.keys.usage import BLOCK_BYTES, Budget, UsageLimits
 FULL: Final = Budget.of([CHUNK_BYTES]).units
 LONGEST: Final = CHUNK_BYTES // BLOCK_BYTES
 HOLDERS: Final = ENGINES - 1
+ORDERS_OF_A_HAND_OVER: Final = 8
+ORDER_BYTES: Final = 256
+"""Orders, or reports, of a hand-over at most, and how long one is; a test compares both with a run."""
+ORDER: Final = Budget.of([ORDER_BYTES]).units
 RECORDS: Final = 1 << 16
-"""Records under one key of a session, in one direction. Source: DSP0276 1.2.0, a sequence number of two bytes."""
-RECORDS_OF_SETUP: Final = 32
-RECORDS_OF_A_HAND_OVER: Final = 8
-RECORD_BYTES: Final = 1024
-"""Orders, or reports, that a set-up and a hand-over take at most, and how long they are; a test compares with a run."""
-RECORD: Final = Budget.of([RECORD_BYTES]).units + 1
-"""Work units of a record, with one for its header."""
-
-HAND_OVERS_OF_A_SESSION: Final = (RECORDS - RECORDS_OF_SETUP) // RECORDS_OF_A_HAND_OVER
-"""What the session's own key has room for."""
+RECORD: Final = Budget.of([1 << 16]).units + 1
+"""Records that set a session up, each way, and what one takes with its header. Source: DSP0276 1.2.0, a sequence number
+of two bytes, whose end is a hard stop."""
+MOST_HAND_OVERS: Final = 10**9
 
 
 class Schedule(StrEnum):
@@ -80,8 +79,8 @@ class KeyDemand:
         for name, size in (("dataset", self.dataset), ("buffer", self.buffer), ("model", self.model)):
             if size.octets == 0:
                 raise QuantityError(f"the {name} is empty")
-        if not 1 <= self.holders <= HOLDERS:
-            raise QuantityError(f"expected 1 to {HOLDERS} holders, which have an engine each, not {self.holders}")
+        if self.holders < 1:
+            raise QuantityError(f"expected at least one holder, not {self.holders}")
         for name, units in (("buffer", self.visit), ("model", self.carried_model + FULL)):
             if units > self.limits.upper:
                 raise QuantityError(f"a {name} of {units:,} work units, and a key protects {self.limits.upper:,}")
@@ -137,11 +136,16 @@ class Capacity:
 
 
 def capacity(demand: KeyDemand, schedule: Schedule, target: Target) -> Capacity | None:
-    """Return what a session carries, or nothing if not even one hand-over stays within the target."""
+    """Return what a session carries, or nothing if not even one hand-over stays within the target.
+
+    Raises:
+        QuantityError: there are more holders than engines, and the schedule gives each its own; or too many hand-overs.
+    """
+    if demand.hand_overs > MOST_HAND_OVERS:
+        raise QuantityError(f"expected at most {MOST_HAND_OVERS:,} hand-overs, not {demand.hand_overs:,}")
     ends = room(demand, schedule) | {"the dataset": demand.hand_overs}
     first = min(ends, key=ends.__getitem__)
-    allowed = _allowed(demand, schedule, target)
-    fits = next(filter(allowed, range(ends[first], 0, -1)), 0)
+    fits = _most(_allowed(demand, schedule, target), demand.hand_overs, ends[first])
     if not fits:
         return None
     ended_by = first if fits == ends[first] else f"2^-{demand.exponent}"
@@ -150,8 +154,22 @@ def capacity(demand: KeyDemand, schedule: Schedule, target: Target) -> Capacity 
     return Capacity(schedule, target, fits, sessions, ended_by, load.most, load.integrity, job.integrity)
 
 
-def own_key_load() -> Load:
-    """Return what the session's own two keys protect at most: orders one way, reports the other."""
+def _most(allowed: Callable[[int], bool], total: int, most: int) -> int:
+    """Return the most hand-overs of a session that are allowed, or 0.
+
+    Among those numbers that lead to equally many sessions, fewer hand-overs never make a bound larger.
+    """
+    while most > 0:
+        sessions = -(-total // most)
+        fewest = -(-total // sessions)
+        if allowed(fewest):
+            return fewest + bisect_left(range(fewest + 1, most + 1), True, key=lambda count: not allowed(count))
+        most = fewest - 1
+    return 0
+
+
+def set_up_load() -> Load:
+    """Return what the two keys of the SPDM session protect at most; a session has them for its set-up."""
     return Load(2 * RECORDS * RECORD, 2, RECORD, RECORDS * RECORD)
 
 
@@ -159,9 +177,9 @@ def session_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load
     """Return what the keys of one session protect, its own included."""
     data, home = _data_key(demand, schedule, hand_overs), _home_key(demand, schedule, hand_overs)
     epochs = demand.holders + 1 if schedule is Schedule.ENGINE_PER_HOLDER else 2 * hand_overs + 1
-    records = RECORDS_OF_SETUP + hand_overs * RECORDS_OF_A_HAND_OVER
-    blocks = hand_overs * (demand.visit + 2 * FULL) + 2 * demand.carried_model + 2 * records * RECORD
-    return Load(blocks, 2 * (epochs + 1), LONGEST, max(data, home, records * RECORD))
+    own = hand_overs * ORDERS_OF_A_HAND_OVER * ORDER
+    blocks = hand_overs * (demand.visit + 2 * FULL) + 2 * demand.carried_model + 2 * own
+    return Load(blocks, 2 * (epochs + 1), LONGEST, max(data, home, own))
 
 
 def job_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
@@ -184,11 +202,17 @@ def _allowed(demand: KeyDemand, schedule: Schedule, target: Target) -> Callable[
 
 
 def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
-    """Return how many hand-overs each kind of key has room for; a key that is due gets no other."""
+    """Return how many hand-overs each kind of key has room for; a key that is due gets no other.
+
+    Raises:
+        QuantityError: there are more holders than engines, and the schedule gives each its own.
+    """
     limits = demand.limits
-    own = {"the session's key": HAND_OVERS_OF_A_SESSION}
+    own = {"the session's keys": limits.lower // (ORDERS_OF_A_HAND_OVER * ORDER)}
     if schedule is Schedule.SEALED_UNDER_MASTER:
         return own
+    if demand.holders > HOLDERS:
+        raise QuantityError(f"expected 1 to {HOLDERS} holders, which have an engine each, not {demand.holders}")
     of_a_holder = min(-(-limits.lower // demand.visit), limits.upper // demand.visit)
     at_home = (limits.lower - demand.carried_model) // FULL
     return {"holders' keys": demand.holders * of_a_holder, "the orchestrator's key": at_home} | own

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from carnet_ref.datapath.costs import Edge, sourced_costs
-from carnet_ref.datapath.key_budget import HAND_OVERS_OF_A_SESSION
+from carnet_ref.datapath.key_budget import HOLDERS, KeyDemand, room
+from carnet_ref.datapath.key_budget import Schedule as KeySchedule
 from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Seconds, Size
@@ -124,7 +125,7 @@ class TransferPlan:
     Attributes:
         hand_overs: visits of the GPU.
         visit: one visit, data in and scrub included, training not.
-        sessions: how many at least, for a session's own key has room for so many hand-overs only.
+        sessions: how many at least, for a session's keys have room for so many hand-overs only.
         model_moves: the model to the GPU and back, once in a session; no hand-over moves it.
         travelling: all visits, and the model's moves.
         conventional: sending the dataset instead.
@@ -164,6 +165,13 @@ def rotations_forced(volume: Size, limits: UsageLimits | None = None) -> int:
     return -(-messages // messages_per_key) - 1
 
 
+def sessions_for_keys(demand: Demand) -> int:
+    """Return how many sessions an epoch takes under the driver's limits: with an engine for each holder, if they do."""
+    keys = KeyDemand(demand.dataset, demand.buffer, demand.holders, demand.model, exponent=60)
+    design = KeySchedule.ENGINE_PER_HOLDER if demand.holders <= HOLDERS else KeySchedule.SEALED_UNDER_MASTER
+    return -(-demand.hand_overs // min(room(keys, design).values()))
+
+
 def plan(demand: Demand) -> TransferPlan:
     """Return what an epoch of ``demand`` takes.
 
@@ -174,7 +182,7 @@ def plan(demand: Demand) -> TransferPlan:
     if visit.low > demand.lease:
         raise QuantityError(f"a visit with {demand.buffer} takes at least {visit.low}, longer than {demand.lease}")
     transfers = -(-demand.dataset.octets // demand.buffer.octets)
-    sessions = -(-demand.hand_overs // HAND_OVERS_OF_A_SESSION)
+    sessions = sessions_for_keys(demand)
     moves = _span(demand, _model_seconds, "moving the model")
     epoch = "an epoch of GPU Travelling"
     return TransferPlan(

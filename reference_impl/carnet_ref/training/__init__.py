@@ -21,6 +21,11 @@ class Trainer(Protocol):
     name: ClassVar[str]
     """What the trainer is called where it is chosen."""
 
+    @property
+    def hidden(self) -> int:
+        """Units of the hidden layer: what the size of the model grows with."""
+        ...
+
     def first_model(self) -> bytes:
         """Return the model before any training, optimiser state included."""
         ...

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from carnet_ref.recorder import step
+from carnet_ref.transport.crossings import Crossings
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_spec.trace import TraceStep
 
@@ -34,8 +35,8 @@ class Platform:
     """Carries frames between the parties, and sees them all.
 
     ``owner`` is the party that may have the ``device`` routed and reset; the device is at ``mux``, at first the owner.
-    ``messages`` and ``octets`` count what it saw, and ``keep`` is given each frame; ``host_memory`` holds what was
-    written in the clear.
+    ``messages`` and ``octets`` count what it saw, and ``crossings`` what reached the device or left it. ``keep`` is
+    given each frame; ``host_memory`` holds what was written in the clear.
     """
 
     owner: str
@@ -45,9 +46,11 @@ class Platform:
     octets: int = 0
     host_memory: list[bytes] = field(default_factory=list)
     keep: Callable[[Frame], None] | None = None
+    crossings: Crossings = field(init=False)
 
     def __post_init__(self) -> None:
         self.mux = self.mux or self.owner
+        self.crossings = Crossings(self.owner)
 
     def carry(self, frame: Frame) -> Carried:
         """Return what is delivered when ``frame`` arrives at the platform: nothing, from whom it cannot come."""
@@ -68,6 +71,8 @@ class Platform:
         """Take notice of a frame."""
         self.messages += 1
         self.octets += len(frame.body)
+        if self._can_come(frame):
+            self.crossings.note(frame)
         if self.keep is not None:
             self.keep(frame)
 

@@ -90,7 +90,8 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
         recorder = Recorder(sink, max(clock, tally.clock), ends)
         platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
-        platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock)
+        crossed = platform.crossings.stretches
+        platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock, crossed)
         device = Node(roles.device, roles.device_role(secrets.token_bytes), recorder, remark=_remark)
         keys = {name: key_of_party(token, name) for name in roles.parties}
         relay = Relay(platform, device, recorder, keys, secrets.token_bytes, _remark, roles.largest_frame)

@@ -18,6 +18,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import undisturbed
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
+from carnet_ref.transport.crossings import Traffic
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.process import Assignment
@@ -97,10 +98,10 @@ class Supervisor:
         finally:
             self.end()
 
-    def carried(self) -> tuple[int, int]:
-        """Return how many messages the platform carried, and how many bytes they had."""
+    def carried(self) -> Traffic:
+        """Return what the platform carried."""
         with Tally(self.folder) as tally:
-            return tally.messages, tally.octets
+            return Traffic(tally.messages, tally.octets, tuple(tally.stretches))
 
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""

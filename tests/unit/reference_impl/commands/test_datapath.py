@@ -83,6 +83,7 @@ def test_a_plot_is_svg_and_the_same_bytes_every_time(tmp_path: Path) -> None:
         (["--table", "keys", "--network", "1 GB/s"], "belongs to --table capacity"),
         (["--table", "keys", "--advantage", "70"], "the driver knows exponents from 50 to 65"),
         (["--table", "keys", "--holders", "8"], "expected 1 to 7 holders"),
+        (["--table", "keys", "--buffer", "1 B"], "expected at most 1,000,000,000 hand-overs"),
         (["--table", "keys", "--buffer", "400 GB"], "a key protects 24,296,003,999"),
         (["--table", "capacity", "--plot", "x.svg"], "nothing published to draw"),
         (["--table", "capacity", "--dataset", "44 T"], "does not say how many bytes"),

@@ -11,25 +11,33 @@ from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.datapath.key_budget import (
+    ORDER_BYTES,
+    ORDERS_OF_A_HAND_OVER,
+    RECORD,
     RECORDS,
     KeyDemand,
     Schedule,
     Target,
     capacity,
     job_load,
-    own_key_load,
     room,
     session_load,
+    set_up_load,
 )
 from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.keys.bounds import log2
 from carnet_ref.keys.usage import Budget, UsageLimits
 from carnet_ref.spdm.records import LAST_SEQUENCE, MAX_PAYLOAD
+from carnet_ref.systems.gpu_travelling.device import orders
+from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import rationing
+from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
+from tests.fixtures.worlds import world_of
 
 DECK = KeyDemand(Size.parse("44 TiB"), Size.parse("256 MiB"), 7, Size.parse("498 MB"), 60)
 DEMANDS = st.builds(
     KeyDemand,
-    dataset=st.integers(1, 2**46).map(Size),
+    dataset=st.integers(1, 2**45).map(Size),
     buffer=st.integers(2**16, 2**32).map(Size),
     holders=st.integers(1, 7),
     model=st.integers(1, 2**32).map(Size),
@@ -55,23 +63,21 @@ def test_what_the_deck_s_example_takes() -> None:
     found = {(schedule, target): capacity(DECK, schedule, target) for schedule in Schedule for target in Target}
     engine = {target: found[Schedule.ENGINE_PER_HOLDER, target] for target in Target}
     assert [one and (one.hand_overs, one.sessions, one.ended_by) for one in engine.values()] == [
-        (8_188, 23, "the session's key"),
+        (9_723, 19, "holders' keys"),
         (1_904, 95, "2^-60"),
         (14, 12_874, "2^-60"),
     ]
-    assert [one and round(log2(one.job), 1) for one in engine.values()] == [-51.3, -53.4, -60.2]
+    assert [one and round(log2(one.job), 1) for one in engine.values()] == [-51.1, -53.4, -60.2]
     for target in Target:
         master = found[Schedule.SEALED_UNDER_MASTER, target]
         assert master is not None
-        assert (master.hand_overs, master.sessions, round(log2(master.job), 1)) == (8_188, 23, -60.5)
+        assert (master.hand_overs, master.sessions, round(log2(master.job), 1)) == (180_229, 1, -60.6)
 
 
 def test_each_kind_of_key_may_be_what_ends_a_session() -> None:
-    assert room(DECK, Schedule.ENGINE_PER_HOLDER) == {
-        "holders' keys": 9_723,
-        "the orchestrator's key": 354_988,
-        "the session's key": 8_188,
-    }
+    engine, master = (room(DECK, schedule) for schedule in Schedule)
+    assert (engine["holders' keys"], engine["the orchestrator's key"]) == (9_723, 354_988)
+    assert master == {"the session's keys": engine["the session's keys"]}
     large = replace(DECK, buffer=Size.parse("64 GB"))
     found = capacity(large, Schedule.ENGINE_PER_HOLDER, Target.DRIVER)
     assert found is not None
@@ -79,6 +85,13 @@ def test_each_kind_of_key_may_be_what_ends_a_session() -> None:
     small = replace(DECK, dataset=Size.parse("1 GiB"))
     assert (done := capacity(small, Schedule.SEALED_UNDER_MASTER, Target.JOB)) is not None
     assert (done.sessions, done.ended_by) == (1, "the dataset")
+
+
+def test_there_is_an_engine_for_seven_holders_and_a_key_under_the_master_for_any_number() -> None:
+    many = replace(DECK, holders=8)
+    with pytest.raises(QuantityError, match="expected 1 to 7 holders, which have an engine each, not 8"):
+        capacity(many, Schedule.ENGINE_PER_HOLDER, Target.DRIVER)
+    assert capacity(many, Schedule.SEALED_UNDER_MASTER, Target.DRIVER) is not None
 
 
 @settings(deadline=None, max_examples=60)
@@ -103,18 +116,38 @@ def test_a_session_carries_the_most_that_stays_within_every_limit(
     assert found.sessions * found.hand_overs >= demand.hand_overs
 
 
-def test_the_session_s_own_key_stays_far_below_the_limit_of_a_key() -> None:
-    """Its records are counted by their sequence number, whose end is a hard stop; even full ones stay below."""
+def test_the_records_that_set_a_session_up_stay_far_below_the_limit_of_a_key() -> None:
+    """They are counted by their sequence number, whose end is a hard stop; even full ones stay below."""
     assert RECORDS == LAST_SEQUENCE + 1
-    full = Budget.of([MAX_PAYLOAD + 3]).units + 1
-    assert RECORDS * full < UsageLimits.for_advantage(65).lower
-    assert own_key_load().integrity < Fraction(1, 2**80)
+    assert Budget.of([MAX_PAYLOAD + 3]).units + 1 <= RECORD
+    assert UsageLimits.for_advantage(65).lower > RECORDS * RECORD
+    assert set_up_load().integrity <= Fraction(1, 2**69)
+
+
+@pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master"])
+def test_a_hand_over_takes_no_more_orders_than_the_budget_says(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, real = list[int](), orders.Sealed.seal
+
+    def seal(sealed: orders.Sealed, place: orders.Place, message: bytes) -> bytes:
+        said.append(len(message))
+        return real(sealed, place, message)
+
+    monkeypatch.setattr(orders.Sealed, "seal", seal)
+    rounds = 4
+    world, _ = world_of(FastDeployment(holder_names(2), rounds, schedule, save_every=1, trainer=ChainTrainer()))
+    world.run()
+    assert world.failure == ""
+    assert max(said) <= ORDER_BYTES
+    assert len(said) <= 2 * (rounds + 1) * ORDERS_OF_A_HAND_OVER
+    for usage in world.orchestrator.job.live.own_usage.values():
+        assert usage.operations <= (rounds + 1) * ORDERS_OF_A_HAND_OVER
+    assert Budget.of([ORDER_BYTES] * ORDERS_OF_A_HAND_OVER) == rationing.ORDERS
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"holders": 8}, "expected 1 to 7 holders, which have an engine each, not 8"),
+        ({"holders": 0}, "expected at least one holder, not 0"),
         ({"buffer": Size(0)}, "the buffer is empty"),
         ({"buffer": Size.parse("389 GB")}, "a key protects 24,296,003,999"),
         ({"model": Size.parse("389 GB")}, "a model of"),
@@ -123,6 +156,11 @@ def test_the_session_s_own_key_stays_far_below_the_limit_of_a_key() -> None:
 def test_a_demand_that_no_key_can_meet_is_refused(change: dict[str, object], said: str) -> None:
     with pytest.raises(QuantityError, match=said):
         replace(DECK, **change)  # type: ignore[arg-type]
+
+
+def test_more_hand_overs_than_anybody_makes_are_refused() -> None:
+    with pytest.raises(QuantityError, match="expected at most 1,000,000,000 hand-overs"):
+        capacity(replace(DECK, buffer=Size(1)), Schedule.SEALED_UNDER_MASTER, Target.JOB)
 
 
 def test_an_advantage_that_the_driver_has_no_limit_for_is_refused() -> None:

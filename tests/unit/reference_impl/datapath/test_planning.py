@@ -65,7 +65,7 @@ def test_an_epoch_is_its_visits_and_the_model_s_moves_and_dearer_figures_make_it
 @pytest.mark.parametrize("megabytes", [1, 100, 1000])
 def test_a_larger_model_makes_sessions_longer_and_no_visit(megabytes: int) -> None:
     """It crosses once in each direction and session; an epoch of the deck's dataset has many visits in one session."""
-    demand = replace(DEMAND, dataset=Size.parse("1 TiB"))
+    demand = replace(DEMAND, dataset=Size.parse("4 TiB"))
     small, large = plan(demand), plan(replace(demand, model=Size(megabytes * 10**6)))
     assert large.visit == small.visit
     assert large.sessions == small.sessions == 3

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from carnet_check.cli import main
 from carnet_ref.training.characters import CharacterModel
-from carnet_ref.training.choice import TRAINERS, trainer_named
+from carnet_ref.training.choice import MOST_HIDDEN, TRAINERS, trainer_named
 from carnet_ref.training.texts import text_of
 from carnet_ref.wire.reader import MalformedError
 
@@ -24,7 +24,7 @@ needs_torch = pytest.mark.skipif(
 def test_the_command_knows_every_trainer() -> None:
     from carnet_ref.systems.gpu_travelling.commands import run
 
-    assert run.TRAINERS == TRAINERS
+    assert (run.TRAINERS, run.MOST_HIDDEN) == (TRAINERS, MOST_HIDDEN)
     assert trainer_named(TRAINERS[0]) == CharacterModel()
     with pytest.raises(LookupError):
         trainer_named("abacus")

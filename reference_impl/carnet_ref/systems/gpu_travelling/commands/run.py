@@ -28,6 +28,8 @@ MOST_HOLDERS = 1_000
 MOST_ROUNDS = 100_000
 """What a run is kept to. Its steps stay in memory until they are judged, some 7 KB a round."""
 SAVE = "Bring the model home after every R rounds, not only at the end and before a new session."
+MOST_HIDDEN = 256
+HIDDEN = "Units of the model's hidden layer, which its size grows with."
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
 
 
@@ -42,6 +44,7 @@ JOURNAL = "Keep journals here; with --journal-key, go on from them."
 @click.option("--key-limit", type=click.IntRange(1, MOST_MESSAGES), metavar="MESSAGES", help=LIMIT)
 @click.option("--save-every", type=click.IntRange(1, MOST_ROUNDS), metavar="R", help=SAVE)
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
+@click.option("--hidden", type=click.IntRange(1, MOST_HIDDEN), metavar="UNITS", help=HIDDEN)
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
 @click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help=JOURNAL)
@@ -55,6 +58,7 @@ def run(
     key_limit: int | None,
     save_every: int | None,
     trainer: str,
+    hidden: int | None,
     processes: bool,
     port: int,
     journal: Path | None,
@@ -66,7 +70,7 @@ def run(
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
 
     kept = (journal, journal_key, trace)
-    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, key_limit, save_every or 0)
+    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, key_limit, save_every or 0, hidden)
     say = functools.partial(_say, on_standard_error=as_json)
     say(plan.announcement)
     fields = carried_out(plan, say).to_json()
@@ -87,6 +91,10 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
     where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
     say(f"hand-offs    {fields['handoffs']:,} in {where}")
     say(f"provisioned  {fields['bytes_provisioned']:,} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
+    moved = fields["bytes_moved"]
+    most = max(moved["per_handoff"], default=0)
+    parts = f"set-up {moved['setup']:,}, models home {moved['save']:,}, a hand-off at most {most:,}"
+    say(f"moved        {moved['total']:,} bytes over the link; {parts}")
     if cost := fields["cost_of_a_handoff"]:
         say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import secrets
 import shlex
@@ -27,6 +28,7 @@ from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import TRAINERS, trainer_named
+from carnet_ref.transport.crossings import Traffic, bytes_moved
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
@@ -53,6 +55,7 @@ class RunRequest:
     trace: Path | None = None
     key_limit: int | None = None
     save_every: int = 0
+    hidden: int | None = None
 
     @property
     def deployment(self) -> Deployment:
@@ -66,7 +69,7 @@ class RunRequest:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
         if self.processes and self.holders > MOST_PROCESSES:
             raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
-        trainer = trainer_named(self.trainer)
+        trainer = trainer_named(self.trainer, self.hidden)
         return Deployment(
             holder_names(self.holders),
             self.rounds,
@@ -92,6 +95,7 @@ class RunRequest:
         words += ["--key-limit", self.key_limit] if self.key_limit is not None else []
         words += ["--save-every", self.save_every] if self.save_every else []
         words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
+        words += ["--hidden", self.hidden] if self.hidden is not None else []
         words += ["--processes"] if self.processes else []
         given = {
             "--port": self.port or None,
@@ -115,7 +119,7 @@ class Result:
     model: str
     ledger: Sequence[Mapping[str, str]]
     lost: Sequence[str]
-    carried: tuple[int, int]
+    carried: Traffic
     seconds: float
     appraisal: Mapping[str, Any] | None
 
@@ -126,6 +130,7 @@ class Result:
             "holders": self.plan.holders,
             "rounds": self.plan.rounds,
             "bytes_provisioned": self.provisioned,
+            "bytes_moved": bytes_moved(self.carried.stretches, _saved(self.lines)).to_json(),
             "trace": str(self.plan.trace) if self.plan.trace else None,
             "conforms": self.judged.get("conforms"),
             "threat": self.judged.get("threat"),
@@ -145,8 +150,7 @@ class Result:
         """Return what one hand-off took on the average, the set-up included."""
         if not handoffs:
             return None
-        messages, octets = self.carried
-        totals = {"steps": len(self.lines), "messages": messages, "bytes": octets}
+        totals = {"steps": len(self.lines), "messages": self.carried.messages, "bytes": self.carried.octets}
         return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
             "seconds": round(self.seconds / handoffs, 4)
         }
@@ -158,6 +162,13 @@ _COUNTED = (
     ("sessions", {"open_session"}),
     ("keys", {"open_session", "rotate_out", "rotate_in"}),
 )
+
+
+def _saved(lines: Iterable[str]) -> frozenset[int]:
+    """Return the hand-offs, counted from 0, after which the model came home."""
+    actions = [json.loads(line)["action"] for line in lines]
+    handoffs = itertools.accumulate(action == "grant" for action in actions)
+    return frozenset(count - 1 for action, count in zip(actions, handoffs, strict=True) if action == "exec_save")
 
 
 def carried_out(plan: RunRequest, say: Say) -> Result:
@@ -264,8 +275,8 @@ def _journal_of(plan: RunRequest, folder: Path) -> Callable[[str], Path]:
     return path
 
 
-Ran = tuple[dict[str, Any], list[str], tuple[int, int]]
-"""The orchestrator's last words, the steps that everybody took, and how many messages and bytes were carried."""
+Ran = tuple[dict[str, Any], list[str], Traffic]
+"""The orchestrator's last words, the steps that everybody took, and what the platform carried."""
 
 
 def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
@@ -296,4 +307,6 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     assert isinstance(orchestrator, Orchestrator)
     if ended is not None and ended.failure:
         raise ProcessError(ended.failure)
-    return orchestrator.outcome(), recorder.lines, (world.platform.messages, world.platform.octets)
+    platform = world.platform
+    traffic = Traffic(platform.messages, platform.octets, tuple(platform.crossings.stretches))
+    return orchestrator.outcome(), recorder.lines, traffic

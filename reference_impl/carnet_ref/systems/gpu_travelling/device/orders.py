@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.crypto.primitives import SHA384_BYTES, AesGcm
-from carnet_ref.keys import KeyUsage
+from carnet_ref.crypto.primitives import SHA384_BYTES, TAG_BYTES, AesGcm
+from carnet_ref.keys import KeyUsage, UsageLimits
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError, Reader
 
@@ -22,6 +22,8 @@ ORDERS_LABEL: Final = "cpu_gsp_locked_rpc"
 """The label of the key for orders. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
 REPORTS_LABEL: Final = "gsp_cpu_locked_rpc"
 """The label of the key for reports. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
+LIMITS: Final = UsageLimits.for_advantage()
+"""What either key may protect; a session whose keys have no room left is renewed like any other."""
 _EPOCH_BYTES: Final = 8
 _NUMBER_BYTES: Final = 4
 
@@ -209,13 +211,16 @@ class Place:
 
 
 class Sealed:
-    """One direction of a session between orchestrator and firmware: messages with their places, each sealed for it."""
+    """One direction of a session between orchestrator and firmware: messages with their places, each sealed for it.
 
-    __slots__ = ("_cipher", "_usage")
+    Both ends count what the key protects, alike.
+    """
+
+    __slots__ = ("_cipher", "usage")
 
     def __init__(self, key: bytes) -> None:
         self._cipher = AesGcm(key)
-        self._usage = KeyUsage()
+        self.usage = KeyUsage(LIMITS)
 
     def seal(self, place: Place, message: bytes) -> bytes:
         """Return a message sealed, with its place before it.
@@ -223,7 +228,7 @@ class Sealed:
         Raises:
             KeyExhaustedError: the key has protected as much as it may.
         """
-        self._usage.count(len(message))
+        self.usage.count(len(message))
         return with_place(place, self._cipher.encrypt(place.encode(), message))
 
     def open(self, sealed: bytes) -> tuple[Place, bytes]:
@@ -235,7 +240,7 @@ class Sealed:
             MalformedError: it is too short.
         """
         place, rest = placed(sealed)
-        self._usage.count(len(rest))
+        self.usage.count(max(0, len(rest) - TAG_BYTES))
         return place, self._cipher.decrypt(place.encode(), rest)
 
 

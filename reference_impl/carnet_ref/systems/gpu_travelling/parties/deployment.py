@@ -270,15 +270,21 @@ class Deployment:
         plain = {name: getattr(self, name) for name in _PLAIN}
         instance = None if self.instance is None else self.instance.hex()
         plain |= {"mode": self.mode.value, "instance": instance}
-        return {**plain, "defences": sorted(self.defences.off), "trainer": self.trainer.name}
+        return {
+            **plain,
+            "defences": sorted(self.defences.off),
+            "trainer": self.trainer.name,
+            "hidden": self.trainer.hidden,
+        }
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Deployment:
         """Return the deployment that has these settings."""
+        plain = {name: settings[name] for name in _PLAIN}
         made = {"holders": tuple(settings["holders"]), "defences": Defences(frozenset(settings["defences"]))}
         instance = settings["instance"]
         made |= {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
-        return cls(**{**settings, **made, "trainer": trainer_named(settings["trainer"])})
+        return cls(**{**plain, **made, "trainer": trainer_named(settings["trainer"], settings["hidden"])})
 
     @enforces("REQ-PLATFORM-01")
     def platform(self) -> Platform:

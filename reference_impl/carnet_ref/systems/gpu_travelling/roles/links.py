@@ -5,6 +5,7 @@ The orchestrator has both halves of the link, and what orders are sealed with; a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import Random
@@ -192,6 +193,11 @@ class Link:
             AuthenticationError: the firmware did not make it, or made it on another order.
         """
         return self._reports.open(sealed)
+
+    @property
+    def own_usage(self) -> Mapping[str, KeyUsage]:
+        """The counts of the session's own keys, which belong to no epoch."""
+        return {"orders": self._orders.usage, "reports": self._reports.usage}
 
     # -- rotation ----------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ that does not fit under new keys fits under none.
 
 from __future__ import annotations
 
+from typing import Final
+
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, KeyUsage, UsageState
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, size_of
@@ -17,6 +19,8 @@ from carnet_ref.systems.gpu_travelling.roles.job import Job
 
 _ANY_CHUNK = Budget.of([0])
 """What a turn takes of a holder's key at least: one chunk."""
+ORDERS: Final = Budget.of([256] * 8)
+"""What a hand-over takes of each of the session's own keys at most: that many orders, or reports on them."""
 
 
 def at_home(model: int) -> dict[Direction, Budget]:
@@ -36,6 +40,9 @@ def shortage(job: Job, holder: str) -> str:
     for owner, way, usage, needs in uses:
         if short := _short(job, usage, needs):
             return f"{owner}'s {way.value} key {short}"
+    for what, usage in job.live.own_usage.items():
+        if short := _short(job, usage, ORDERS):
+            return f"the session's key for {what} {short}"
     return ""
 
 

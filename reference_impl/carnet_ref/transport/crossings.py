@@ -1,0 +1,135 @@
+"""What crosses to the device and back, as the platform sees it: by where the device is, and by the path that it takes.
+
+The platform sees every byte and opens none. It tells a *stretch* from the next one by what it is asked to do: to reset
+the device, or to route it to another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+from carnet_ref.transport.frames import Frame, FrameKind
+
+_ENGINES: Final = frozenset({FrameKind.H2D, FrameKind.D2H, FrameKind.WORK, FrameKind.HOST_MEMORY})
+"""What crosses beside a session's own messages."""
+_SESSION: Final = frozenset({FrameKind.SESSION, FrameKind.REPORT, FrameKind.FAULT})
+
+
+class Where(IntEnum):
+    """Where the device is: new to its owner, lent, or back."""
+
+    SETUP = 0
+    AWAY = 1
+    HOME = 2
+
+
+@dataclass(slots=True)
+class Stretch:
+    """What crossed while the device was in one place, in bytes: ciphertext, tags, and what stands beside them.
+
+    Attributes:
+        where: where it was.
+        link: through copy engines, both ways.
+        session: in the session, both ways: its set-up, orders and reports.
+        last_home: the last message that a copy engine sent.
+    """
+
+    where: Where
+    link: int = 0
+    session: int = 0
+    last_home: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.link + self.session
+
+
+@dataclass(slots=True)
+class Crossings:
+    """The stretches of a run so far, the present one last."""
+
+    owner: str
+    stretches: list[Stretch] = field(default_factory=lambda: [Stretch(Where.SETUP)])
+
+    def note(self, frame: Frame) -> None:
+        """Take notice of a frame that the platform carries."""
+        present = self.stretches[-1]
+        size = len(frame.body)
+        if frame.kind is FrameKind.RESET:
+            self.stretches.append(Stretch(Where.SETUP))
+        elif frame.kind is FrameKind.ROUTE:
+            self._routed(frame.body.decode("utf-8", "replace"))
+        elif frame.kind in _ENGINES:
+            present.link += size
+        elif frame.kind in _SESSION:
+            present.session += size
+        if frame.kind is FrameKind.D2H:
+            present.last_home = size
+
+    def _routed(self, agent: str) -> None:
+        away = self.stretches[-1].where is Where.AWAY
+        if agent != self.owner and not away:
+            self.stretches.append(Stretch(Where.AWAY))
+        elif agent == self.owner and away:
+            self.stretches.append(Stretch(Where.HOME))
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a platform carried: messages and bytes between all parties, and what of it crossed to the device."""
+
+    messages: int
+    octets: int
+    stretches: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BytesMoved:
+    """All bytes over the device's link, both ways.
+
+    Attributes:
+        setup: sessions set up: handshake, evidence, and the first upload of code and model.
+        save: the model on its way home.
+        per_handoff: what each hand-off moved beside that, from the device's leaving until it leaves again: the data,
+            the code, losses, orders and reports.
+        session: what of all this is orders, reports and the set-up of sessions, and no copy.
+    """
+
+    setup: int
+    save: int
+    per_handoff: tuple[int, ...]
+    session: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.setup + self.save + sum(self.per_handoff)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON values."""
+        parts = {"setup": self.setup, "save": self.save, "per_handoff": list(self.per_handoff)}
+        return {"total": self.total, **parts, "session": self.session}
+
+
+def bytes_moved(stretches: Iterable[Stretch], saved: frozenset[int]) -> BytesMoved:
+    """Sum up what crossed; ``saved`` are the hand-offs, counted from 0, after which the model came home.
+
+    The platform cannot tell a model from a loss. The model is what the device sent last in such a hand-off.
+    """
+    setup = save = session = 0
+    handoffs: list[int] = []
+    for stretch in stretches:
+        session += stretch.session
+        if stretch.where is Where.SETUP:
+            setup += stretch.total
+            continue
+        if stretch.where is Where.AWAY:
+            handoffs.append(0)
+        model = stretch.last_home if stretch.where is Where.HOME and len(handoffs) - 1 in saved else 0
+        save += model
+        handoffs[-1] += stretch.total - model
+    return BytesMoved(setup, save, tuple(handoffs), session)
