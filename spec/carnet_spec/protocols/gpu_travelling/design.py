@@ -95,7 +95,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     hardware = HARDWARE.get(variant, PLAIN)
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
-    _assume(draft, ("A9",) if timed else ())
+    _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))
     _threats(draft, recording=inner_key)
     declare_defences(draft)
     _start(draft)
@@ -119,8 +119,11 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11")
-"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A16", "A17")
+"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
+
+With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
+"""
 
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
