@@ -40,7 +40,7 @@ def test_every_service_is_needed_by_known_variants_and_has_a_kind_and_a_source()
     for service in SERVICES.values():
         assert service.needed_by
         assert service.needed_by <= set(FAMILY.variants)
-        assert re.search(r"\.c\b|no file", service.where)
+        assert re.search(r"\.[ch]\b|no file", service.where)
 
 
 @pytest.mark.parametrize("variant", FAMILY.with_layers(FAMILY.main))

@@ -121,6 +121,12 @@ SERVICES = (
         unless=("scrub-workspace",),
     ),
     _service(
+        "copies",
+        "a holder's copies submitted, to the address that the holder names",
+        HIDDEN,
+        "cc_keystore.h: launching work needs a channel and a key of its own, which are not lent",
+    ),
+    _service(
         "fresh-key",
         "a fresh link key, taken once, in the order of epochs",
         LACKING,

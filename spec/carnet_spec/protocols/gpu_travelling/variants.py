@@ -83,7 +83,12 @@ VARIANTS = {
             label="needs firmware",
         ),
         Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
-        Variant("engine-per-holder-timed", "the same, with clock, leases and limits of keys", over=MAIN[0]),
+        Variant(
+            "engine-per-holder-timed",
+            "the same, with clock, leases and limits of keys",
+            label="needs firmware",
+            over=MAIN[0],
+        ),
         Variant(
             "sealed-under-master-timed",
             "the same, with clock, leases and limits of keys",
