@@ -7,6 +7,8 @@ and GPUs are as real as anybody's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from carnet_spec.language import Draft, Formula, Step
 from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.orders import stream
@@ -76,16 +78,19 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     workspace,
 )
 
+Routed = Callable[[Agent], Formula]
+"""Whether the bus leads to a VM that the agent runs."""
+
 WHOLE_GPU = "deck, Outlook: nothing limits a holder to the dataset buffer"
 
 
-def specify_adversary(draft: Draft, *, confined: bool = False) -> None:
+def specify_adversary(draft: Draft, routed: Routed, *, confined: bool = False) -> None:
     """Add the adversary's moves; ``confined`` hardware limits a link key to the dataset buffer."""
     _platform_moves(draft)
     _moves_with_gpus(draft)
     if not confined:
-        _moves_on_whole_gpu(draft)
-    _moves_on_buffer(draft)
+        _moves_on_whole_gpu(draft, routed)
+    _moves_on_buffer(draft, routed)
     _moves_of_foreign_code(draft)
     _impersonation(draft)
     _shortcut_moves(draft)
@@ -107,13 +112,13 @@ def wipe(step: Step, gpu: Gpu) -> None:
     step.set(memory_version(gpu), rubble)
 
 
-def reaches(x: Agent, gpu: Gpu, key: Key) -> Formula:
+def reaches(x: Agent, gpu: Gpu, key: Key, routed: Routed) -> Formula:
     """Whether corrupt ``x`` reaches the GPU's memory: it makes messages under the live key, and the bus leads there.
 
     What outsiders do to the memory of a GPU of their own, on another machine, is left out: nobody else ever uses it.
     """
     makes = knows_h2d(x, key) | forges_h2d(x, key)
-    there = live_h2d(gpu, key) & ~elsewhere(gpu) & (corrupt(platform) | (mux == x))
+    there = live_h2d(gpu, key) & ~elsewhere(gpu) & (corrupt(platform) | routed(x))
     return interferes & corrupt(x) & makes & there
 
 
@@ -217,7 +222,7 @@ def _moves_with_gpus(draft: Draft) -> None:
         step.insert(planted(g))
 
 
-def _moves_on_whole_gpu(draft: Draft) -> None:
+def _moves_on_whole_gpu(draft: Draft, routed: Routed) -> None:
     @draft.action(
         by=ADVERSARY,
         says="{x} plants code on {g} through the link, under {k}.",
@@ -227,7 +232,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
     )
     def plant(step: Step, x: Agent, g: Gpu, k: Key) -> None:
         """Whoever has the link key writes code memory."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", reaches(x, g, k, routed))
         step.insert(planted(g))
         step.insert(made_by(k, x))
 
@@ -240,7 +245,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
     )
     def leave_context(step: Step, x: Agent, g: Gpu, k: Key) -> None:
         """A resident context outlives the key it was started under."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", reaches(x, g, k, routed))
         step.insert(context(g))
         step.insert(made_by(k, x))
 
@@ -253,7 +258,7 @@ def _moves_on_whole_gpu(draft: Draft) -> None:
     )
     def tamper(step: Step, x: Agent, g: Gpu, k: Key, n: Version) -> None:
         """Whoever has the link key writes model memory: an older version, or anything else."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", reaches(x, g, k, routed))
         step.given("another", _another(g, n))
         step.set(memory_version(g), n)
         step.insert(made_by(k, x))
@@ -357,7 +362,7 @@ def _moves_of_foreign_code(draft: Draft) -> None:
         step.insert(traffic(k, m))
 
 
-def _moves_on_buffer(draft: Draft) -> None:
+def _moves_on_buffer(draft: Draft, routed: Routed) -> None:
     @draft.action(
         by=ADVERSARY,
         says="{x} writes {m} into the buffer of {g}, at {v}, under {k}.",
@@ -367,7 +372,7 @@ def _moves_on_buffer(draft: Draft) -> None:
     )
     def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
         """A corrupt holder provides data too."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", reaches(x, g, k, routed))
         step.given("its own data", dataset(m) & corrupt(data_owner(m)))
         step.insert(buffer(g, m))
         step.insert(placed(g, v, m))
@@ -382,7 +387,7 @@ def _moves_on_buffer(draft: Draft) -> None:
     )
     def erase_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
         """What can be written can be overwritten."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", reaches(x, g, k, routed))
         step.given("there", buffer(g, m))
         step.remove(buffer(g, m))
         step.remove(placed(g, step.each(Slot), m))

@@ -43,7 +43,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     genuine,
     granted,
     granted_at,
-    honest_data,
     in_session,
     issued,
     job_manifest,
@@ -118,19 +117,24 @@ RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     """Add the claims to ``draft``, under the threat models of ``made``."""
-    _secrecy(draft, made)
+    _secrecy(draft, schedule, made)
     if made.past or made.past_falls:
         _forward_secrecy(draft, schedule, made)
     if made.model:
         _model_secrecy(draft, made)
     _freshness(draft, schedule, made)
-    _memory(draft, made)
-    _agreement(draft, made)
-    _models(draft, made)
+    _memory(draft, schedule, made)
+    _agreement(draft, schedule, made)
+    _models(draft, schedule, made)
     _authenticity(draft, made)
 
 
-def _secrecy(draft: Draft, made: Scope) -> None:
+def _honest(schedule: Schedule, data: Data) -> Formula:
+    """Whether it is a chunk of a holder that is honest, and has been ever since."""
+    return dataset(data) & schedule.faithful(data_owner(data))
+
+
+def _secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="confidentiality",
         sentence=sentence("CLAIM-CONFIDENTIALITY"),
@@ -140,7 +144,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
         fails_under=made.falls,
     )
     def confidentiality(x: Agent, m: Data) -> Formula:
-        others = honest_data(m) & (x != data_owner(m)) & (x != orchestrator)
+        others = _honest(schedule, m) & (x != data_owner(m)) & (x != orchestrator)
         return implies(others & ~past_keys_leak, ~learned(x, m))
 
     @draft.claim(
@@ -154,7 +158,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
     def key_isolation() -> Formula:
         known = forall(
             lambda x, k: implies(
-                issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & ~corrupt(owner(k)) & ~past_keys_leak,
+                issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.faithful(owner(k)) & ~past_keys_leak,
                 (x == orchestrator) | (x == owner(k)),
             ),
             Agent,
@@ -191,7 +195,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
         )
         data_kept = forall(
             lambda x, m: implies(
-                honest_data(m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
+                _honest(schedule, m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
             ),
             Agent,
             Data,
@@ -259,7 +263,7 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
 
 
-def _memory(draft: Draft, made: Scope) -> None:
+def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="clean-handoff",
         sentence=sentence("CLAIM-CLEAN-HANDOFF"),
@@ -269,7 +273,7 @@ def _memory(draft: Draft, made: Scope) -> None:
     )
     def clean_handoff(g: Gpu, m: Data, k: Key) -> Formula:
         leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
-        changed_hands = live_h2d(g, k) & corrupt(owner(k))
+        changed_hands = live_h2d(g, k) & ~schedule.faithful(owner(k))
         return implies(leaving & attested_live(g) & dataset(m) & live_h2d(g, k) & ~changed_hands, ~resident(g, m))
 
     @draft.claim(
@@ -280,7 +284,7 @@ def _memory(draft: Draft, made: Scope) -> None:
         under=made.everywhere,
     )
     def no_implant(g: Gpu, m: Data) -> Formula:
-        return implies(resident(g, m) & honest_data(m), ~planted(g) & ~context(g))
+        return implies(resident(g, m) & _honest(schedule, m), ~planted(g) & ~context(g))
 
     @draft.claim(
         name="trains-verified",
@@ -303,14 +307,14 @@ def _memory(draft: Draft, made: Scope) -> None:
     def gpu_genuine() -> Formula:
         sent = forall(
             lambda a, k, v, m: implies(
-                sealed(a, k, v, m) & honest_data(m),
+                sealed(a, k, v, m) & _honest(schedule, m),
                 protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k))),
             ),
             *(Agent, Key, Slot, Data),
         )
         kept = forall(
             lambda g, m, s: implies(
-                resident(g, m) & honest_data(m),
+                resident(g, m) & _honest(schedule, m),
                 genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s)),
             ),
             *(Gpu, Data, Session),
@@ -318,7 +322,7 @@ def _memory(draft: Draft, made: Scope) -> None:
         return sent & kept
 
 
-def _agreement(draft: Draft, made: Scope) -> None:
+def _agreement(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="data-agreement",
         sentence=sentence("CLAIM-DATA-AGREEMENT"),
@@ -327,7 +331,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
         under=made.everywhere,
     )
     def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
-        begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
+        begun = (phase == Phase.TRAINING) & attested_live(g) & schedule.faithful(owner(lent_key))
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
         placed_as_sent = implies(sent, placed(g, v, m)) & implies(placed(g, v, m), sent)
@@ -358,7 +362,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
         )
         home = custody == Custody.RETURNED
         returns = implies(
-            home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
+            home & schedule.faithful(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
             gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
         return grants & places & addressees & returns & implies(phase == Phase.TRAINING, home)
@@ -375,7 +379,9 @@ def _agreement(draft: Draft, made: Scope) -> None:
             lambda g, j, k: implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k),
             *(Gpu, Key, Key),
         )
-        made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
+        made = forall(
+            lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & ~schedule.faithful(owner(k))), *(Key, Agent)
+        )
         exclusive = forall(lambda k, v, a, w: ~(uploaded(k, v) & granted(a, k, w)), *(Key, Slot, Agent, Slot))
         owned = forall(
             lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
@@ -383,7 +389,7 @@ def _agreement(draft: Draft, made: Scope) -> None:
         return one & made & exclusive & owned
 
 
-def _models(draft: Draft, made: Scope) -> None:
+def _models(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="model-integrity",
         sentence=sentence("CLAIM-MODEL-INTEGRITY"),
@@ -404,7 +410,7 @@ def _models(draft: Draft, made: Scope) -> None:
     def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
         whose = owner(k)
         made_of = implies(trained_on(n, m), supplied(whose, k, m)) & implies(sealed(whose, k, v, m), trained_on(n, m))
-        return implies(ledger(n, p, k), derives(n, p) & implies(~corrupt(whose), made_of))
+        return implies(ledger(n, p, k), derives(n, p) & implies(schedule.faithful(whose), made_of))
 
     @draft.claim(
         name="participation",
@@ -417,7 +423,7 @@ def _models(draft: Draft, made: Scope) -> None:
         home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
         later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
         under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
-        accounted = taken_back(k) & ~lost(k) & ~under_way & ~corrupt(owner(k))
+        accounted = taken_back(k) & ~lost(k) & ~under_way & schedule.faithful(owner(k))
         return implies(accounted & sealed(owner(k), k, v, m), within(latest, m))
 
 

@@ -7,7 +7,7 @@ memory is on record until its key is known.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step
-from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU, reaches
+from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU, Routed, reaches
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
     Agent,
@@ -64,7 +64,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def specify_deductions(draft: Draft, *, confined: bool = False, inner_key: bool = False) -> None:
+def specify_deductions(draft: Draft, routed: Routed, *, confined: bool = False, inner_key: bool = False) -> None:
     """Add the adversary's deductions.
 
     ``confined`` hardware limits a link key to the dataset buffer; with an ``inner_key`` of the holder and verified code
@@ -77,7 +77,7 @@ def specify_deductions(draft: Draft, *, confined: bool = False, inner_key: bool 
     if not inner_key:
         _opening_chunks(draft)
     _opening_the_rest(draft)
-    _reading(draft, confined)
+    _reading(draft, routed, confined)
 
 
 def responder_is(s: Session, gpu: Gpu) -> Formula:
@@ -382,7 +382,7 @@ def _there(gpu: Gpu, data: Data, confined: bool) -> Formula:
     return held if confined else held | (holds_model(gpu) & (data == the_model))
 
 
-def _reading(draft: Draft, confined: bool) -> None:
+def _reading(draft: Draft, routed: Routed, confined: bool) -> None:
     @draft.rule(
         by=ADVERSARY,
         says="{x} reads {m} from {g} through the link, under {k}.",
@@ -391,7 +391,7 @@ def _reading(draft: Draft, confined: bool) -> None:
     )
     def read_gpu(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
         """Whichever half was lent, its owner can make the GPU write out what is in memory."""
-        step.given("access", reaches(x, g, k))
+        step.given("access", reaches(x, g, k, routed))
         step.given("there", _there(g, m, confined))
         step.insert(learned(x, m))
 

@@ -10,10 +10,17 @@ from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECOR
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
+from carnet_spec.protocols.gpu_travelling.late import (
+    LATE,
+    LateCorruption,
+    LateCorruptionOnEngine,
+    Turning,
+    state_late_claims,
+)
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
-from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
+from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Ratchet, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
@@ -122,6 +129,16 @@ VARIANTS = {
             "orders travel on the link, where code on the GPU can submit them",
             without=("session-orders",),
         ),
+        Variant(
+            "late-corruption",
+            "holders are compromised after their epochs; a fresh key for every epoch",
+            label="needs firmware",
+        ),
+        Variant(
+            "late-corruption-engine",
+            "holders are compromised after their epochs; an engine per holder",
+            label="needs firmware",
+        ),
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
@@ -138,20 +155,36 @@ VARIANTS = {
     )
 }
 
-_SCHEDULE_OF = {name: name for name in SCHEDULES} | {"inner-key": "ratchet"}
-"""Key schedules of the variants that do not build on ``sealed-under-master``."""
+_SCHEDULE_OF: dict[str, type[Schedule]] = {
+    **SCHEDULES,
+    "inner-key": Ratchet,
+    "late-corruption": LateCorruption,
+    "late-corruption-engine": LateCorruptionOnEngine,
+}
+"""What becomes of keys in the variants that do not build on ``sealed-under-master``."""
+
+
+_SCOPES = {
+    "confined-holder": CONFINED,
+    "inner-key": RECORDING,
+    "retired-engine-leaks": LEAKING,
+    "late-corruption": LATE,
+    "late-corruption-engine": LATE,
+}
+"""Under which threat models the claims of a variant are made, where that is not as usual."""
 
 
 def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of GPU Travelling."""
     base = VARIANTS[variant].over if variant in VARIANTS else ""
-    schedule = SCHEDULES[_SCHEDULE_OF.get(base or variant, "sealed-under-master")]()
+    schedule = _SCHEDULE_OF.get(base or variant, Schedule)()
     draft = _steps(variant, schedule, timed=bool(base))
     if base:
         add_time(draft, schedule, USUAL.all)
         return draft
-    made = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING}.get(variant, USUAL)
-    state_claims(draft, schedule, made)
+    state_claims(draft, schedule, _SCOPES.get(variant, USUAL))
+    if isinstance(schedule, Turning):
+        state_late_claims(draft, schedule)
     state_lemmas(draft, schedule)
     state_goals(draft)
     return draft
@@ -172,8 +205,8 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     specify_rotation_in(draft, schedule)
     specify_return(draft)
     specify_training(draft, schedule)
-    specify_adversary(draft, confined=confined)
-    specify_deductions(draft, confined=confined, inner_key=inner_key)
+    specify_adversary(draft, schedule.routed, confined=confined)
+    specify_deductions(draft, schedule.routed, confined=confined, inner_key=inner_key)
     schedule.rules(draft)
     return draft
 
@@ -311,6 +344,8 @@ def _defences(draft: Draft) -> None:
         ("grant-once", "a holder accepts a grant once"),
         ("return-authenticated", "a return has to come from the holder"),
         ("fail-stop-on-reset", "a failed session is never continued"),
+        ("erase-after-return", "a holder erases the link key when it gives the GPU back", "late-corruption"),
+        ("channel-update", "a holder keeps nothing that opens the grants it had", "late-corruption"),
     ):
         draft.defence(id, title, base=base[0] if base else "")
     for id, title in (

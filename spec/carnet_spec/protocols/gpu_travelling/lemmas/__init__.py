@@ -34,7 +34,7 @@ def state_lemmas(draft: Draft, schedule: Schedule) -> None:
     phase_lemmas(draft)
     epoch_lemmas(draft, schedule)
     secrecy_lemmas(draft, schedule)
-    grant_lemmas(draft)
+    grant_lemmas(draft, schedule)
     counter_lemmas(draft, schedule)
     acknowledgement_lemmas(draft, schedule)
     memory_lemmas(draft, schedule)

@@ -60,7 +60,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def grant_lemmas(draft: Draft) -> None:
+def grant_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add whom grants go to, and what is sent under them."""
 
     @draft.lemma
@@ -71,7 +71,7 @@ def grant_lemmas(draft: Draft) -> None:
     @draft.lemma
     def admitted_ends(a: Agent, p: Agent) -> Formula:
         """An admitted channel ends at the holder, or both ends are corrupt."""
-        theirs = (p == a) | (corrupt(a) & corrupt(p))
+        theirs = (p == a) | (~schedule.faithful(a) & corrupt(p))
         return implies(enrolment_proof(a, p), theirs) & implies(admitted(a, p), theirs & enrolled(a))
 
     @draft.lemma
@@ -82,7 +82,7 @@ def grant_lemmas(draft: Draft) -> None:
     @draft.lemma
     def offers(p: Agent, q: Agent, k: Key, v: Slot) -> Formula:
         """What the orchestrator offers was granted to whom it goes to, or both are corrupt; others are corrupt."""
-        theirs = granted(owner(k), k, v) & ((q == owner(k)) | (corrupt(q) & corrupt(owner(k))))
+        theirs = granted(owner(k), k, v) & ((q == owner(k)) | (corrupt(q) & ~schedule.faithful(owner(k))))
         return implies(offer(p, q, k, v), ((p == orchestrator) & theirs) | corrupt(p))
 
     @draft.lemma
@@ -94,7 +94,7 @@ def grant_lemmas(draft: Draft) -> None:
     def aimed_as_granted(a: Agent, p: Agent, k: Key, b: Address) -> Formula:
         """What a holder sends goes to the buffer, as its grant says."""
         stated = implies(granted_at(a, k, b), (b == the_buffer) & issued(k) & (owner(k) == a))
-        theirs = granted_at(owner(k), k, b) & ((a == owner(k)) | (corrupt(a) & corrupt(owner(k))))
+        theirs = granted_at(owner(k), k, b) & ((a == owner(k)) | (corrupt(a) & ~schedule.faithful(owner(k))))
         return (
             stated
             & implies(addressed(p, a, k, b), ((p == orchestrator) & theirs) | corrupt(p))
@@ -144,7 +144,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
         """An honest holder's return states exactly what it sent, and it sends nothing more."""
         return implies(
             gave_back(a, k, n), finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
-        ) & implies(returned(a, k, n) & ~corrupt(a), gave_back(a, k, n))
+        ) & implies(returned(a, k, n) & schedule.faithful(a), gave_back(a, k, n))
 
     @draft.lemma
     def counters_were_read(g: Gpu, j: Key, c: Key, n: Slot, u: Slot) -> Formula:
@@ -177,7 +177,8 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def received_was_taken(g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         """What the counter passed is what was taken."""
-        return implies(received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k)), taken(k, v, m))
+        passed = received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k))
+        return implies(passed & schedule.sound(k), taken(k, v, m))
 
     @draft.lemma
     def makers(k: Key, x: Agent) -> Formula:
@@ -187,5 +188,5 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
             corrupt(x)
             & used(k)
             & answered(key_session(k))
-            & (corrupt(owner(k)) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
+            & (~schedule.sound(k) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
         )

@@ -17,7 +17,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     answered,
     attested_live,
     chained,
-    corrupt,
     custody,
     derives,
     digested,
@@ -65,7 +64,7 @@ def model_lemmas(draft: Draft, schedule: Schedule) -> None:
     _versions(draft)
     _in_memory(draft, schedule)
     _made_of(draft, schedule)
-    _records(draft)
+    _records(draft, schedule)
 
 
 def _versions(draft: Draft) -> None:
@@ -146,7 +145,7 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
         ended = (phase == Phase.TRAINING) & trained_to(link_h2d, n) & schedule.calm(session)
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
-        honest = ~corrupt(whose)
+        honest = schedule.faithful(whose)
         return (
             implies(ended, chained(n) & derives(n, latest))
             & implies(ended & within(latest, m), within(n, m))
@@ -155,13 +154,12 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
         )
 
 
-def _records(draft: Draft) -> None:
+def _records(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def returns_are_final(k: Key) -> Formula:
         """What was taken back was granted, and its honest holder sends nothing more."""
-        return implies(taken_back(k), granted_once(k) & implies(~corrupt(owner(k)), finished(owner(k), k))) & implies(
-            secured(k) | lost(k), taken_back(k)
-        )
+        final = implies(schedule.faithful(owner(k)), finished(owner(k), k))
+        return implies(taken_back(k), granted_once(k) & final) & implies(secured(k) | lost(k), taken_back(k))
 
     @draft.lemma
     def ledger_is_of_returns(n: Version, p: Version, k: Key) -> Formula:
@@ -187,7 +185,7 @@ def _records(draft: Draft) -> None:
     @draft.lemma
     def secured_is_kept(k: Key, v: Slot, m: Data) -> Formula:
         """What came home is in what was kept."""
-        return implies(secured(k) & ~corrupt(owner(k)) & sealed(owner(k), k, v, m), within(kept, m))
+        return implies(secured(k) & schedule.faithful(owner(k)) & sealed(owner(k), k, v, m), within(kept, m))
 
 
 def granted_once(key: Key) -> Formula:
