@@ -120,7 +120,7 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     _secrecy(draft, schedule, made)
     if made.past or made.past_falls:
         _forward_secrecy(draft, schedule, made)
-    if made.model:
+    if made.model or made.model_falls:
         _model_secrecy(draft, made)
     _freshness(draft, schedule, made)
     _memory(draft, schedule, made)

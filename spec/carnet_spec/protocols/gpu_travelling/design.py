@@ -22,6 +22,7 @@ from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Ratchet, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.survivors import LEAKED, LeakedDevice, state_survivors
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
 from carnet_spec.protocols.gpu_travelling.training import specify_training
@@ -158,6 +159,7 @@ VARIANTS = {
 _SCHEDULE_OF: dict[str, type[Schedule]] = {
     **SCHEDULES,
     "inner-key": Ratchet,
+    "leaked-device": LeakedDevice,
     "late-corruption": LateCorruption,
     "late-corruption-engine": LateCorruptionOnEngine,
 }
@@ -168,6 +170,7 @@ _SCOPES = {
     "confined-holder": CONFINED,
     "inner-key": RECORDING,
     "retired-engine-leaks": LEAKING,
+    "leaked-device": LEAKED,
     "late-corruption": LATE,
     "late-corruption-engine": LATE,
 }
@@ -185,6 +188,8 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     state_claims(draft, schedule, _SCOPES.get(variant, USUAL))
     if isinstance(schedule, Turning):
         state_late_claims(draft, schedule)
+    if isinstance(schedule, LeakedDevice):
+        state_survivors(draft, schedule)
     state_lemmas(draft, schedule)
     state_goals(draft)
     return draft
@@ -236,7 +241,8 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
-    draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
+    if draft.variant != "leaked-device":
+        draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
     draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
     draft.axiom(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Kind, Step, exists, forall, implies, relation, used
 from carnet_spec.protocols.gpu_travelling.claims import Scope
+from carnet_spec.protocols.gpu_travelling.lemmas.kept_back import kept_back_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import EnginePerHolder, Schedule
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -19,37 +20,26 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     HOLDER,
     Agent,
     Data,
-    Gpu,
     Key,
     Session,
     Slot,
-    attested,
-    confidential,
     corrupt,
     data_owner,
     dataset,
     enrolled,
     enrolment_proof,
     finished,
-    first,
-    foreign,
-    genuine,
     granted,
     honest_data,
-    in_session,
     interferes,
     key_session,
     knows_h2d,
     learned,
-    live_h2d,
     mux,
-    occupied,
     offer,
     orchestrator,
     owner,
     past_keys_leak,
-    protected,
-    resident,
     returned,
     session,
     supplied,
@@ -64,7 +54,7 @@ engine_lost = relation("engine_lost", Session, Agent, kind=Kind.GHOST, says="a t
 UNDER = ("holder", "collusion")
 """The threat models in which holders turn; in the others every enrolled holder stays honest."""
 
-LATE = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=())
+LATE = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=(), model_falls=())
 """What is claimed of holders that are honest to the end, while others turn."""
 
 
@@ -137,23 +127,12 @@ class Turning(Schedule):
             """Who turns was an honest holder."""
             return implies(turned(a), ~corrupt(a) & enrolled(a))
 
-        @draft.lemma
-        def sent_under_grants(a: Agent, k: Key, m: Data) -> Formula:
-            """What a holder sends, it sends under keys that it was lent, and it erases them when it is done."""
-            return implies(supplied(a, k, m), granted(a, k, first)) & implies(finished(a, k), erased(a, k))
+        kept_back_lemmas(draft, self)
 
         @draft.lemma
-        def kept_back_in_memory(g: Gpu, s: Session, m: Data) -> Formula:
-            """Where data is that nobody gave up, there is no foreign code, and the GPU is as it was attested."""
-            there = resident(g, m) & self.kept_back(m)
-            safe = genuine(g) & confidential(g) & occupied(g) & ~foreign(g)
-            return implies(there, safe & implies(in_session(g, s), protected(s) & attested(s)))
-
-        @draft.lemma
-        def kept_back_was_sent(g: Gpu, k: Key, m: Data) -> Formula:
-            """Under its owner's live key it was sent in that epoch."""
-            there = resident(g, m) & self.kept_back(m) & live_h2d(g, k)
-            return implies(there & (owner(k) != orchestrator), supplied(data_owner(m), k, m))
+        def erased_when_done(a: Agent, k: Key) -> Formula:
+            """A holder erases a link key when it is done with it."""
+            return implies(finished(a, k), erased(a, k))
 
         @draft.lemma
         def erased_after_use(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:

@@ -67,6 +67,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     placed,
     platform,
+    protected,
     received,
     revealed,
     rotate_in_order,
@@ -178,6 +179,14 @@ class Schedule:
 
     def calm(self, of: Session) -> Formula:
         """Whether nobody who is corrupt can follow the keys of the session; where keys are independent, always."""
+        return true
+
+    def vouched(self, of: Session) -> Formula:
+        """What the orchestrator knows of the far end of a session that it attested."""
+        return protected(of)
+
+    def told_truth(self) -> Formula:
+        """Whether all that was ever reported inside attested sessions is true."""
         return true
 
     def faithful(self, agent: Agent) -> Formula:

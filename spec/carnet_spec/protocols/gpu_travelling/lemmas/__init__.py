@@ -29,7 +29,7 @@ from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
 def state_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add the lemmas to ``draft``."""
-    session_lemmas(draft)
+    session_lemmas(draft, schedule)
     key_lemmas(draft, schedule)
     phase_lemmas(draft)
     epoch_lemmas(draft, schedule)

@@ -153,14 +153,16 @@ def _residents(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def model_is_in_attested_sessions(g: Gpu, s: Session) -> Formula:
         """The model is on a GPU only in a session that was attested."""
-        return implies(holds_model(g), occupied(g) & genuine(g) & confidential(g)) & implies(
+        sound = implies(schedule.told_truth(), confidential(g))
+        return implies(holds_model(g), occupied(g) & genuine(g) & sound) & implies(
             holds_model(g) & in_session(g, s), attested(s)
         )
 
     @draft.lemma
     def implants_beside_the_model(g: Gpu) -> Formula:
         """Beside the model only a corrupt holder can have planted anything."""
-        return implies(holds_model(g) & (planted(g) | context(g)), some_holder_corrupt | schedule.holders_turn())
+        there = holds_model(g) & (planted(g) | context(g)) & schedule.told_truth()
+        return implies(there, some_holder_corrupt | schedule.holders_turn())
 
     @draft.lemma
     def implants_need_interference(g: Gpu) -> Formula:
