@@ -5,6 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.language.requirements import Level
+from carnet_spec.protocols.gpu_travelling import rolled_back, survivors
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
@@ -19,6 +20,7 @@ from carnet_spec.protocols.gpu_travelling.late import (
 )
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
+from carnet_spec.protocols.gpu_travelling.rolled_back import ROLLED_BACK, RolledBack, state_rolled_back
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Ratchet, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
@@ -113,6 +115,7 @@ VARIANTS = {
             "leaked-device",
             "a device key has leaked, and nobody asks whether it is revoked",
             without=("revocation-check",),
+            hunts=survivors.HUNTS,
         ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
         Variant(
@@ -140,6 +143,12 @@ VARIANTS = {
             "holders are compromised after their epochs; an engine per holder",
             label="needs firmware",
         ),
+        Variant(
+            "rolled-back-holder",
+            "holders can be rolled back, and have the orchestrator confirm what they encrypt",
+            label="needs firmware",
+            hunts=rolled_back.HUNTS,
+        ),
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
@@ -160,6 +169,7 @@ _SCHEDULE_OF: dict[str, type[Schedule]] = {
     **SCHEDULES,
     "inner-key": Ratchet,
     "leaked-device": LeakedDevice,
+    "rolled-back-holder": RolledBack,
     "late-corruption": LateCorruption,
     "late-corruption-engine": LateCorruptionOnEngine,
 }
@@ -171,6 +181,7 @@ _SCOPES = {
     "inner-key": RECORDING,
     "retired-engine-leaks": LEAKING,
     "leaked-device": LEAKED,
+    "rolled-back-holder": ROLLED_BACK,
     "late-corruption": LATE,
     "late-corruption-engine": LATE,
 }
@@ -190,6 +201,8 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
         state_late_claims(draft, schedule)
     if isinstance(schedule, LeakedDevice):
         state_survivors(draft, schedule)
+    if isinstance(schedule, RolledBack):
+        state_rolled_back(draft)
     state_lemmas(draft, schedule)
     state_goals(draft)
     return draft
@@ -350,6 +363,7 @@ def _defences(draft: Draft) -> None:
         ("grant-once", "a holder accepts a grant once"),
         ("return-authenticated", "a return has to come from the holder"),
         ("fail-stop-on-reset", "a failed session is never continued"),
+        ("chunks-pinned", "the orchestrator confirms one chunk for each counter value", "rolled-back-holder"),
         ("erase-after-return", "a holder erases the link key when it gives the GPU back", "late-corruption"),
         ("channel-update", "a holder keeps nothing that opens the grants it had", "late-corruption"),
     ):

@@ -189,6 +189,10 @@ class Schedule:
         """Whether all that was ever reported inside attested sessions is true."""
         return true
 
+    def holders_remember(self) -> Formula:
+        """Whether honest holders know what they did."""
+        return true
+
     def faithful(self, agent: Agent) -> Formula:
         """Whether the agent is honest, and has been ever since."""
         return ~corrupt(agent)

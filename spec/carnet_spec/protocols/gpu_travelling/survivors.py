@@ -8,6 +8,7 @@ what stands regardless, and what stands in every session that is not betrayed.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step, exists, false, implies, true
+from carnet_spec.language.family import Profile
 from carnet_spec.protocols.gpu_travelling.claims import Scope
 from carnet_spec.protocols.gpu_travelling.lemmas.kept_back import kept_back_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
@@ -104,6 +105,13 @@ UNDER = ("hypervisor", "collusion")
 
 LEAKED = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=(), model_falls=UNDER)
 """Where the claims are looked at; the model is lost to whoever has the fake."""
+
+HUNTS = (
+    Profile("a fake", {"rounds": 1, "fakes": 1, "leaks": 1}, budget=2),
+    Profile("a GPU whose key leaked", {"rounds": 1, "leaks": 1, "corrupt_chunks": 1}, budget=3),
+    Profile("two rounds with a fake", {"rounds": 2, "fakes": 1, "leaks": 1}, budget=2),
+)
+"""Sizes that have what the adversary needs: the leaked key, and a fake or the very GPU."""
 
 FALL = (
     "confidentiality",

@@ -105,16 +105,18 @@ def grant_lemmas(draft: Draft, schedule: Schedule) -> None:
     def sent_in_order(a: Agent, k: Key, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
         """A holder sends its chunks in their order."""
         earlier = precedes(n, m) & (data_owner(n) == a)
+        both = sealed(a, k, u, n) & sealed(a, k, v, m)
         return (
             implies(supplied(a, k, m), dataset(m) & (data_owner(m) == a))
-            & implies(supplied(a, k, m) & earlier, supplied(a, k, n))
-            & implies(sealed(a, k, u, n) & sealed(a, k, v, m) & precedes(n, m), before(u, v))
+            & implies(supplied(a, k, m) & earlier, schedule.in_order(a, k, n))
+            & implies(both & precedes(n, m) & schedule.holders_remember(), before(u, v))
         )
 
     @draft.lemma
     def accepted_once(a: Agent, k: Key) -> Formula:
         """A grant is accepted once."""
-        return implies(took_grant(a, k), accepted(a, orchestrator, k, first)) & ~accepted_twice(a, k)
+        once = implies(took_grant(a, k), accepted(a, orchestrator, k, first)) & ~accepted_twice(a, k)
+        return implies(schedule.holders_remember(), once)
 
     @draft.lemma
     def senders(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
@@ -124,8 +126,7 @@ def grant_lemmas(draft: Draft, schedule: Schedule) -> None:
             ~corrupt(a)
             & (owner(k) == a)
             & granted(a, k, first)
-            & spent(a, k, v)
-            & supplied(a, k, m)
+            & implies(schedule.holders_remember(), spent(a, k, v) & supplied(a, k, m))
             & (data_owner(m) == a)
             & dataset(m),
         )
@@ -142,9 +143,10 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def honest_returns(a: Agent, k: Key, n: Slot, u: Slot) -> Formula:
         """An honest holder's return states exactly what it sent, and it sends nothing more."""
-        return implies(
-            gave_back(a, k, n), finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
-        ) & implies(returned(a, k, n) & schedule.faithful(a), gave_back(a, k, n))
+        remembered = finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
+        return implies(gave_back(a, k, n) & schedule.holders_remember(), remembered) & implies(
+            returned(a, k, n) & schedule.faithful(a), gave_back(a, k, n)
+        )
 
     @draft.lemma
     def counters_were_read(g: Gpu, j: Key, c: Key, n: Slot, u: Slot) -> Formula:
@@ -178,7 +180,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def received_was_taken(g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         """What the counter passed is what was taken."""
         passed = received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k))
-        return implies(passed & schedule.sound(k), taken(k, v, m))
+        return implies(passed & schedule.sound(k) & schedule.holders_remember(), taken(k, v, m))
 
     @draft.lemma
     def makers(k: Key, x: Agent) -> Formula:

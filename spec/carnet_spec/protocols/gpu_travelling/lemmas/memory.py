@@ -62,20 +62,21 @@ def _contents(draft: Draft, schedule: Schedule) -> None:
     def buffer_of_an_honest_epoch(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:
         """While an honest holder's key is live, the buffer is what was taken under it."""
         theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k)
-        return implies(theirs, _as_taken(g, k, v, m))
+        return implies(theirs, _as_taken(schedule, g, k, v, m))
 
     @draft.lemma
     def buffer_until_training(g: Gpu, v: Slot, m: Data) -> Formula:
         """And so it stays until training starts, since nobody else's code is there."""
         since = during(Phase.AWAY, Phase.BACK, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING)
         theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.sound(lent_key)
-        return implies(since & attested_live(g) & theirs, _as_taken(g, lent_key, v, m) & ~foreign(g))
+        return implies(since & attested_live(g) & theirs, _as_taken(schedule, g, lent_key, v, m) & ~foreign(g))
 
 
-def _as_taken(gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
+def _as_taken(schedule: Schedule, gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
     """Whether what is at that place of the buffer is what was taken under the key with that counter value."""
     there, took = placed(gpu, place, data), taken(key, place, data)
-    return implies(there, took) & implies(took, there) & implies(buffer(gpu, data), supplied(owner(key), key, data))
+    known = implies(buffer(gpu, data) & schedule.holders_remember(), supplied(owner(key), key, data))
+    return implies(there, took) & implies(took, there) & known
 
 
 def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:

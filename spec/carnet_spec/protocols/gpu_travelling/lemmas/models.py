@@ -147,7 +147,7 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
         ended = (phase == Phase.TRAINING) & trained_to(link_h2d, n) & schedule.calm(session) & schedule.told_truth()
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
-        honest = schedule.faithful(whose)
+        honest = schedule.faithful(whose) & schedule.holders_remember()
         return (
             implies(ended, chained(n) & derives(n, latest))
             & implies(ended & within(latest, m), within(n, m))
@@ -160,7 +160,7 @@ def _records(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def returns_are_final(k: Key) -> Formula:
         """What was taken back was granted, and its honest holder sends nothing more."""
-        final = implies(schedule.faithful(owner(k)), finished(owner(k), k))
+        final = implies(schedule.faithful(owner(k)) & schedule.holders_remember(), finished(owner(k), k))
         return implies(taken_back(k), granted_once(k) & final) & implies(secured(k) | lost(k), taken_back(k))
 
     @draft.lemma
@@ -187,8 +187,8 @@ def _records(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def secured_is_kept(k: Key, v: Slot, m: Data) -> Formula:
         """What came home is in what was kept."""
-        sent = sealed(owner(k), k, v, m) & schedule.faithful(owner(k)) & schedule.told_truth()
-        return implies(secured(k) & sent, within(kept, m))
+        known = schedule.faithful(owner(k)) & schedule.told_truth() & schedule.holders_remember()
+        return implies(secured(k) & sealed(owner(k), k, v, m) & known, within(kept, m))
 
 
 def granted_once(key: Key) -> Formula:
