@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, any_of, forall, implies
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import Scope
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -70,7 +71,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def agreement_claims(draft: Draft, made: Scope) -> None:
+def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
     """State that what two parties did agrees."""
 
     @draft.claim(
@@ -82,7 +83,7 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         fails_under=made.fails_under("data-agreement"),
     )
     def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
-        begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
+        begun = (phase == Phase.TRAINING) & attested_live(g) & schedule.faithful(owner(lent_key))
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
         placed_as_sent = implies(sent, placed(g, v, m)) & implies(placed(g, v, m), sent)
@@ -114,7 +115,7 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         )
         home = custody == Custody.RETURNED
         returns = implies(
-            home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
+            home & schedule.faithful(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
             gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
         return grants & places & addressees & returns & implies(phase == Phase.TRAINING, home)
@@ -132,7 +133,9 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
             lambda g, j, k: implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k),
             *(Gpu, Key, Key),
         )
-        made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
+        made = forall(
+            lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & ~schedule.faithful(owner(k))), *(Key, Agent)
+        )
         exclusive = forall(lambda k, v, a, w: ~(uploaded(k, v) & granted(a, k, w)), *(Key, Slot, Agent, Slot))
         owned = forall(
             lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
@@ -140,7 +143,7 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         return one & made & exclusive & owned
 
 
-def model_claims(draft: Draft, made: Scope) -> None:
+def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
     """State what the versions of the model were made of."""
 
     @draft.claim(
@@ -165,7 +168,7 @@ def model_claims(draft: Draft, made: Scope) -> None:
     def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
         whose = owner(k)
         made_of = implies(trained_on(n, m), supplied(whose, k, m)) & implies(sealed(whose, k, v, m), trained_on(n, m))
-        return implies(ledger(n, p, k), derives(n, p) & implies(~corrupt(whose), made_of))
+        return implies(ledger(n, p, k), derives(n, p) & implies(schedule.faithful(whose), made_of))
 
     @draft.claim(
         name="participation",
@@ -179,7 +182,7 @@ def model_claims(draft: Draft, made: Scope) -> None:
         home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
         later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
         under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
-        accounted = taken_back(k) & ~lost(k) & ~under_way & ~corrupt(owner(k))
+        accounted = taken_back(k) & ~lost(k) & ~under_way & schedule.faithful(owner(k))
         return implies(accounted & sealed(owner(k), k, v, m), within(latest, m))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
@@ -14,12 +16,15 @@ from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
 from carnet_spec.protocols.gpu_travelling.hiding import specify_hiding
 from carnet_spec.protocols.gpu_travelling.inner_key import inner_key_lemmas, specify_inner_key
+from carnet_spec.protocols.gpu_travelling.late import Turning, state_late_claims
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
+from carnet_spec.protocols.gpu_travelling.rolled_back import RolledBack, state_rolled_back
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import USUAL
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.survivors import LeakedDevice, state_survivors
 from carnet_spec.protocols.gpu_travelling.switch import specify_switch
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import add_time
@@ -81,8 +86,13 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     if base:
         add_time(draft, schedule, USUAL.all)
         return draft
-    made = MADE.get(variant, USUAL)
-    state_claims(draft, schedule, made)
+    state_claims(draft, schedule, MADE.get(variant, USUAL))
+    if isinstance(schedule, Turning):
+        state_late_claims(draft, schedule)
+    if isinstance(schedule, LeakedDevice):
+        state_survivors(draft, schedule)
+    if isinstance(schedule, RolledBack):
+        state_rolled_back(draft)
     state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
     state_goals(draft)
     if variant == "inner-key":
@@ -92,7 +102,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
 
 def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     """Draft what is assumed and what may happen, and claim nothing."""
-    hardware = HARDWARE.get(variant, PLAIN)
+    hardware = replace(HARDWARE.get(variant, PLAIN), leads_to=schedule.routed)
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
     _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))
@@ -148,7 +158,8 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
-    draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
+    if draft.variant != "leaked-device":
+        draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
     draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
     draft.axiom(
