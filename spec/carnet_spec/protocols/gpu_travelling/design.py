@@ -5,10 +5,11 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.gpu_travelling import rolled_back, survivors
+from carnet_spec.protocols.gpu_travelling import endorsed, rolled_back, survivors
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
+from carnet_spec.protocols.gpu_travelling.endorsed import Endorsed, name_the_orchestrator
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.late import (
@@ -144,6 +145,12 @@ VARIANTS = {
             label="needs firmware",
         ),
         Variant(
+            "endorsed-instance",
+            "every holder endorses one instance, and takes grants only from the one that all endorsed",
+            label="needs firmware",
+            hunts=endorsed.HUNTS,
+        ),
+        Variant(
             "rolled-back-holder",
             "holders can be rolled back, and have the orchestrator confirm what they encrypt",
             label="needs firmware",
@@ -169,6 +176,7 @@ _SCHEDULE_OF: dict[str, type[Schedule]] = {
     **SCHEDULES,
     "inner-key": Ratchet,
     "leaked-device": LeakedDevice,
+    "endorsed-instance": Endorsed,
     "rolled-back-holder": RolledBack,
     "late-corruption": LateCorruption,
     "late-corruption-engine": LateCorruptionOnEngine,
@@ -229,23 +237,30 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
+
+_DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
+"""Variants with steps of the very kind that an assumption excludes."""
 
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
+    built_in = {*BUILT_IN, *also_built_in} - {_DONE_WITHOUT.get(draft.variant)}
     for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in (*BUILT_IN, *also_built_in))
+            draft.assumption(id, requirement.sentence, built_in=id in built_in)
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
-    draft.axiom(
-        "one instance is agreed on",
-        agreed(orchestrator)
-        & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
-        assumption="A14",
-        says="of the instances with this manifest the holders agreed on one",
-    )
+    if draft.variant == "endorsed-instance":
+        name_the_orchestrator(draft)
+    else:
+        draft.axiom(
+            "one instance is agreed on",
+            agreed(orchestrator)
+            & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
+            assumption="A14",
+            says="of the instances with this manifest the holders agreed on one",
+        )
     draft.axiom("two parties", (orchestrator != platform) & ~measured(platform), assumption="A1")
     draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")
     draft.axiom(
