@@ -20,7 +20,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     accepted,
     accepted_twice,
     acknowledged,
-    agreed,
     aims,
     attested,
     attested_live,
@@ -198,7 +197,7 @@ def authenticity_claims(draft: Draft, made: Scope) -> None:
         fails_under=made.fails_under("orchestrator-genuine"),
     )
     def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
-        checked = measured(p) & job_manifest(p) & agreed(p)
+        checked = measured(p) & job_manifest(p)
         return implies(accepted(a, p, k, v) & ~corrupt(a), checked & offer(p, a, k, v) & (p == orchestrator))
 
     @draft.claim(

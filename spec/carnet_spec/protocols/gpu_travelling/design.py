@@ -11,6 +11,7 @@ from carnet_spec.protocols.gpu_travelling.backup import specify_backup
 from carnet_spec.protocols.gpu_travelling.claims import state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.defences import declare_defences
+from carnet_spec.protocols.gpu_travelling.endorsed import name_the_orchestrator
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
@@ -129,26 +130,33 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A16", "A17")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
 
 With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
 """
 
+_DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
+"""Variants with steps of the very kind that an assumption excludes."""
+
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
+    built_in = {*BUILT_IN, *also_built_in} - {_DONE_WITHOUT.get(draft.variant)}
     for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in (*BUILT_IN, *also_built_in))
+            draft.assumption(id, requirement.sentence, built_in=id in built_in)
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
-    draft.axiom(
-        "one instance is agreed on",
-        agreed(orchestrator)
-        & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
-        assumption="A14",
-        says="of the instances with this manifest the holders agreed on one",
-    )
+    if draft.variant == "endorsed-instance":
+        name_the_orchestrator(draft)
+    else:
+        draft.axiom(
+            "one instance is agreed on",
+            agreed(orchestrator)
+            & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
+            assumption="A14",
+            says="of the instances with this manifest the holders agreed on one",
+        )
     draft.axiom("two parties", orchestrator != platform, assumption="A5")
     draft.axiom("quotes are of code that runs", ~measured(platform), assumption="A1")
     draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")

@@ -39,7 +39,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     sealed,
     spent,
     supplied,
-    took_grant,
 )
 
 withdrawn = relation(
@@ -47,7 +46,11 @@ withdrawn = relation(
 )
 stated = relation("stated", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder says what it will encrypt")
 pinned = relation(
-    "pinned", Key, Slot, Data, kind=Kind.STATE, of=ORCHESTRATOR, says="that chunk was confirmed for the counter value"
+    "pinned", Key, Slot, Data, kind=Kind.STATE, of=ORCHESTRATOR, says="that chunk was noted for the counter value"
+)
+
+confirmed = relation(
+    "confirmed", Key, Slot, Data, kind=Kind.MESSAGE, says="the orchestrator tells the holder that it noted the chunk"
 )
 
 UNDER = ("hypervisor", "collusion")
@@ -60,10 +63,10 @@ FALL = ("data-agreement", "handoff-agreement", "provenance", "participation")
 """The claims that a roll-back brings down, pins or not: the holder itself no longer knows what it did."""
 
 HUNTS = (
+    Profile("one chunk", {"rounds": 1, "chunks": 1, "corrupt": 0}, budget=1),
     Profile("a changed dataset", {"rounds": 1, "chunks": 2, "corrupt": 0}, budget=1),
-    Profile("with a corrupt holder", {"rounds": 1, "chunks": 2}, budget=1),
 )
-"""Sizes with a chunk that can take the place of another."""
+"""Small sizes, and one with a chunk that can take the place of another."""
 
 
 class RolledBack(Schedule):
@@ -82,7 +85,7 @@ class RolledBack(Schedule):
     def provisions(self, step: Step, sender: Agent, key: Key, at: Slot, data: Data) -> None:
         """Encrypt only what the orchestrator confirmed for that counter value."""
         step.require("still in the dataset", ~withdrawn(sender, data))
-        step.require("confirmed", pinned(key, at, data), defence="chunks-pinned")
+        step.require("confirmed", confirmed(key, at, data), defence="chunks-pinned")
 
     def rules(self, draft: Draft) -> None:
         """Add how datasets change, how a holder is rolled back, and how its chunks are pinned."""
@@ -98,7 +101,7 @@ class RolledBack(Schedule):
         @draft.lemma
         def pinned_once(k: Key, v: Slot, m: Data, n: Data) -> Formula:
             """One chunk is confirmed for each counter value."""
-            return implies(pinned(k, v, m) & pinned(k, v, n), m == n)
+            return implies(pinned(k, v, m) & pinned(k, v, n), m == n) & implies(confirmed(k, v, m), pinned(k, v, m))
 
         @draft.lemma
         def trained_on_returns() -> Formula:
@@ -138,9 +141,9 @@ def _roll_back(draft: Draft) -> None:
         source="Carnet (a rolled-back holder): memory of a VM is encrypted, and an old copy of it is as good",
         cost=1,
     )
-    def roll_back(step: Step, a: Agent, k: Key) -> None:
+    def roll_back(step: Step, a: Agent, p: Agent, k: Key, s: Slot) -> None:
         """What it sent is on record, and it knows nothing of it."""
-        step.given("power over it", interferes & corrupt(platform) & ~corrupt(a) & took_grant(a, k))
+        step.given("power over it", interferes & corrupt(platform) & ~corrupt(a) & accepted(a, p, k, s))
         step.remove(accepted(a, step.each(Agent), k, step.each(Slot)))
         step.remove(spent(a, k, step.each(Slot)))
         step.remove(supplied(a, k, step.each(Data)))
@@ -175,3 +178,4 @@ def _pin(draft: Draft) -> None:
         step.require("stated", stated(a, k, v, m))
         step.require("the only one", forall(lambda n: ~pinned(k, v, n), Data))
         step.insert(pinned(k, v, m))
+        step.insert(confirmed(k, v, m))

@@ -33,6 +33,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     Slot,
+    agreed,
     answered,
     attested,
     before,
@@ -190,6 +191,10 @@ class Schedule:
     def told_truth(self) -> Formula:
         """Whether all that was ever reported inside attested sessions is true."""
         return true
+
+    def agreed_on(self, instance: Agent) -> Formula:
+        """Whether the instance is the one that the holders agreed on."""
+        return agreed(instance)
 
     def holders_remember(self) -> Formula:
         """Whether honest holders know what they did."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from carnet_spec.language.family import Variant
-from carnet_spec.protocols.gpu_travelling import rolled_back, survivors
+from carnet_spec.protocols.gpu_travelling import endorsed, rolled_back, survivors
+from carnet_spec.protocols.gpu_travelling.endorsed import Endorsed
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
 from carnet_spec.protocols.gpu_travelling.late import LATE, LateCorruption, LateCorruptionOnEngine
 from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
@@ -82,6 +83,12 @@ VARIANTS = {
             label="needs firmware",
         ),
         Variant(
+            "endorsed-instance",
+            "every holder endorses one instance, and takes grants only from the one that all endorsed",
+            label="needs firmware",
+            hunts=endorsed.HUNTS,
+        ),
+        Variant(
             "rolled-back-holder",
             "holders can be rolled back, and have the orchestrator confirm what they encrypt",
             label="needs firmware",
@@ -138,6 +145,7 @@ _SCHEDULE_OF: dict[str, type[Schedule]] = {
     "backup-orchestrator": EnginePerHolder,
     "retire-then-open": RetireThenOpen,
     "leaked-device": LeakedDevice,
+    "endorsed-instance": Endorsed,
     "rolled-back-holder": RolledBack,
     "late-corruption": LateCorruption,
     "late-corruption-engine": LateCorruptionOnEngine,
