@@ -78,8 +78,7 @@ def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-DATA-AGREEMENT"),
         requirement="CLAIM-DATA-AGREEMENT",
         source="Carnet (dropped tail, replay, injection)",
-        under=made.under("data-agreement", made.everywhere),
-        fails_under=made.fails_under("data-agreement"),
+        under=made.everywhere,
     )
     def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
         begun = (phase == Phase.TRAINING) & attested_live(g) & schedule.faithful(owner(lent_key))
@@ -95,8 +94,7 @@ def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-HANDOFF-AGREEMENT"),
         requirement="CLAIM-HANDOFF-AGREEMENT",
         source="deck, System Architecture; Lowe's injective agreement",
-        under=made.under("handoff-agreement", made.everywhere),
-        fails_under=made.fails_under("handoff-agreement"),
+        under=made.everywhere,
     )
     def handoff_agreement() -> Formula:
         grants = forall(
@@ -124,8 +122,7 @@ def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-SINGLE-CUSTODY"),
         requirement="CLAIM-SINGLE-CUSTODY",
         source="deck, Enabler: sharing the key is sharing the GPU",
-        under=made.under("single-custody", made.everywhere),
-        fails_under=made.fails_under("single-custody"),
+        under=made.everywhere,
     )
     def single_custody() -> Formula:
         one = forall(
@@ -150,8 +147,7 @@ def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-MODEL-INTEGRITY"),
         requirement="CLAIM-MODEL-INTEGRITY",
         source="deck, System Architecture: verification of the integrity of code and model",
-        under=made.under("model-integrity", made.everywhere),
-        fails_under=made.fails_under("model-integrity"),
+        under=made.everywhere,
     )
     def model_integrity() -> Formula:
         return chained(latest) & chained(kept)
@@ -161,8 +157,7 @@ def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-PROVENANCE"),
         requirement="CLAIM-PROVENANCE",
         source="VerifiableFL (arXiv 2412.10537): proofs that link inputs and outputs of training",
-        under=made.under("provenance", made.everywhere),
-        fails_under=made.fails_under("provenance"),
+        under=made.everywhere,
     )
     def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
         whose = owner(k)
@@ -174,8 +169,7 @@ def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-PARTICIPATION"),
         requirement="CLAIM-PARTICIPATION",
         source="Carnet (a rolled-back model, a skipped holder)",
-        under=made.under("participation", made.everywhere),
-        fails_under=made.fails_under("participation"),
+        under=made.everywhere,
     )
     def participation(k: Key, v: Slot, m: Data) -> Formula:
         home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
@@ -193,8 +187,7 @@ def authenticity_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-ORCHESTRATOR-GENUINE"),
         requirement="CLAIM-ORCHESTRATOR-GENUINE",
         source="deck, Threat Model: a holder trusts the orchestrator",
-        under=made.under("orchestrator-genuine", made.everywhere),
-        fails_under=made.fails_under("orchestrator-genuine"),
+        under=made.everywhere,
     )
     def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
         checked = measured(p) & job_manifest(p)
@@ -205,8 +198,7 @@ def authenticity_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-NO-SILENT-RESET"),
         requirement="CLAIM-NO-SILENT-RESET",
         source="Carnet (attest, reset, re-attach)",
-        under=made.under("no-silent-reset", made.everywhere),
-        fails_under=made.fails_under("no-silent-reset"),
+        under=made.everywhere,
     )
     def no_silent_reset() -> Formula:
         active = (phase != Phase.SETUP) & (phase != Phase.OPENED)

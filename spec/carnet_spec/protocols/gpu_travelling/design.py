@@ -15,7 +15,7 @@ from carnet_spec.protocols.gpu_travelling.endorsed import name_the_orchestrator
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
-from carnet_spec.protocols.gpu_travelling.hiding import specify_hiding
+from carnet_spec.protocols.gpu_travelling.hiding import give_up_the_model, specify_hiding
 from carnet_spec.protocols.gpu_travelling.inner_key import inner_key_lemmas, specify_inner_key
 from carnet_spec.protocols.gpu_travelling.late import Turning, state_late_claims
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
@@ -88,6 +88,8 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
         add_time(draft, schedule, USUAL.all)
         return draft
     state_claims(draft, schedule, MADE.get(variant, USUAL))
+    if variant == "hidden-address":
+        give_up_the_model(draft)
     if isinstance(schedule, Turning):
         state_late_claims(draft, schedule)
     if isinstance(schedule, LeakedDevice):

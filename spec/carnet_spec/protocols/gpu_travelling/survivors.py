@@ -127,6 +127,7 @@ FALL = (
     "model-integrity",
     "provenance",
     "participation",
+    "no-silent-reset",
 )
 """The claims that a leaked device key brings down; of the others, and of what is stated below, there is a proof."""
 

@@ -10,7 +10,7 @@ from carnet_spec.protocols.gpu_travelling.late import LATE, LateCorruption, Late
 from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
 from carnet_spec.protocols.gpu_travelling.rolled_back import ROLLED_BACK, RolledBack
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, EnginePerHolder, Ratchet, Schedule
-from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, HIDDEN, LEAKING, RECORDING
+from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, LEAKING, RECORDING
 from carnet_spec.protocols.gpu_travelling.survivors import LEAKED, LeakedDevice
 
 MAIN = ("engine-per-holder", "sealed-under-master")
@@ -123,7 +123,6 @@ VARIANTS = {
 
 MADE = {
     "confined-holder": CONFINED,
-    "hidden-address": HIDDEN,
     "inner-key": RECORDING,
     "retired-engine-leaks": LEAKING,
     "leaked-device": LEAKED,
