@@ -218,7 +218,8 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 
 def _stages(target: AttackTarget) -> tuple[Profile, ...]:
     family = target.source.family
-    return family.hunts or tuple(family.profiles.values())
+    variant = family.variants[target.protocol.variant]
+    return variant.hunts or family.hunts or tuple(family.profiles.values())
 
 
 def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Coverage:

@@ -231,6 +231,17 @@ class Draft:
 
         return state
 
+    def expect(self, name: str, *, under: tuple[str, ...], fails_under: tuple[str, ...] = ()) -> None:
+        """Say where a claim that is stated already is made, and where it is expected to fall, in this design.
+
+        Raises:
+            SpecificationError: there is no such claim.
+        """
+        places = [place for place, claim in enumerate(self._claims) if claim.name == name]
+        if not places:
+            raise SpecificationError(f"no claim '{name}'; known: {listed(claim.name for claim in self._claims)}")
+        self._claims[places[0]] = replace(self._claims[places[0]], under=under, fails_under=fails_under)
+
     def declare_claim(
         self, name: str, *, sentence: str, requirement: str, source: str, under: tuple[str, ...]
     ) -> Claim:

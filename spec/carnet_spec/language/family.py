@@ -34,6 +34,8 @@ class Variant:
     """Defences that the variant lacks."""
     over: str = ""
     """The variant that this one adds a layer to; the layer's claims are checked together with that variant's."""
+    hunts: tuple[Profile, ...] = ()
+    """The sizes that a search for an attack on this variant goes through, where those of the family lack its parts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, any_of, forall, implies
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import Scope
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -19,7 +20,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     accepted,
     accepted_twice,
     acknowledged,
-    agreed,
     aims,
     attested,
     attested_live,
@@ -70,7 +70,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def agreement_claims(draft: Draft, made: Scope) -> None:
+def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
     """State that what two parties did agrees."""
 
     @draft.claim(
@@ -78,11 +78,10 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-DATA-AGREEMENT"),
         requirement="CLAIM-DATA-AGREEMENT",
         source="Carnet (dropped tail, replay, injection)",
-        under=made.under("data-agreement", made.everywhere),
-        fails_under=made.fails_under("data-agreement"),
+        under=made.everywhere,
     )
     def data_agreement(g: Gpu, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
-        begun = (phase == Phase.TRAINING) & attested_live(g) & ~corrupt(owner(lent_key))
+        begun = (phase == Phase.TRAINING) & attested_live(g) & schedule.faithful(owner(lent_key))
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
         placed_as_sent = implies(sent, placed(g, v, m)) & implies(placed(g, v, m), sent)
@@ -95,8 +94,7 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-HANDOFF-AGREEMENT"),
         requirement="CLAIM-HANDOFF-AGREEMENT",
         source="deck, System Architecture; Lowe's injective agreement",
-        under=made.under("handoff-agreement", made.everywhere),
-        fails_under=made.fails_under("handoff-agreement"),
+        under=made.everywhere,
     )
     def handoff_agreement() -> Formula:
         grants = forall(
@@ -114,7 +112,7 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         )
         home = custody == Custody.RETURNED
         returns = implies(
-            home & ~corrupt(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
+            home & schedule.faithful(owner(lent_key)) & (phase != Phase.SETUP) & (phase != Phase.AWAY),
             gave_back(owner(lent_key), lent_key, count) & finished(owner(lent_key), lent_key),
         )
         return grants & places & addressees & returns & implies(phase == Phase.TRAINING, home)
@@ -124,15 +122,16 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-SINGLE-CUSTODY"),
         requirement="CLAIM-SINGLE-CUSTODY",
         source="deck, Enabler: sharing the key is sharing the GPU",
-        under=made.under("single-custody", made.everywhere),
-        fails_under=made.fails_under("single-custody"),
+        under=made.everywhere,
     )
     def single_custody() -> Formula:
         one = forall(
             lambda g, j, k: implies((live_h2d(g, j) & live_h2d(g, k)) | (live_d2h(g, j) & live_d2h(g, k)), j == k),
             *(Gpu, Key, Key),
         )
-        made = forall(lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & corrupt(owner(k))), *(Key, Agent))
+        made = forall(
+            lambda k, x: implies(made_by(k, x) & issued(k), corrupt(x) & ~schedule.faithful(owner(k))), *(Key, Agent)
+        )
         exclusive = forall(lambda k, v, a, w: ~(uploaded(k, v) & granted(a, k, w)), *(Key, Slot, Agent, Slot))
         owned = forall(
             lambda k, v, m: implies(taken(k, v, m) & issued(k), sealed(owner(k), k, v, m)), *(Key, Slot, Data)
@@ -140,7 +139,7 @@ def agreement_claims(draft: Draft, made: Scope) -> None:
         return one & made & exclusive & owned
 
 
-def model_claims(draft: Draft, made: Scope) -> None:
+def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
     """State what the versions of the model were made of."""
 
     @draft.claim(
@@ -148,8 +147,7 @@ def model_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-MODEL-INTEGRITY"),
         requirement="CLAIM-MODEL-INTEGRITY",
         source="deck, System Architecture: verification of the integrity of code and model",
-        under=made.under("model-integrity", made.everywhere),
-        fails_under=made.fails_under("model-integrity"),
+        under=made.everywhere,
     )
     def model_integrity() -> Formula:
         return chained(latest) & chained(kept)
@@ -159,27 +157,25 @@ def model_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-PROVENANCE"),
         requirement="CLAIM-PROVENANCE",
         source="VerifiableFL (arXiv 2412.10537): proofs that link inputs and outputs of training",
-        under=made.under("provenance", made.everywhere),
-        fails_under=made.fails_under("provenance"),
+        under=made.everywhere,
     )
     def provenance(n: Version, p: Version, k: Key, v: Slot, m: Data) -> Formula:
         whose = owner(k)
         made_of = implies(trained_on(n, m), supplied(whose, k, m)) & implies(sealed(whose, k, v, m), trained_on(n, m))
-        return implies(ledger(n, p, k), derives(n, p) & implies(~corrupt(whose), made_of))
+        return implies(ledger(n, p, k), derives(n, p) & implies(schedule.faithful(whose), made_of))
 
     @draft.claim(
         name="participation",
         sentence=sentence("CLAIM-PARTICIPATION"),
         requirement="CLAIM-PARTICIPATION",
         source="Carnet (a rolled-back model, a skipped holder)",
-        under=made.under("participation", made.everywhere),
-        fails_under=made.fails_under("participation"),
+        under=made.everywhere,
     )
     def participation(k: Key, v: Slot, m: Data) -> Formula:
         home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
         later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
         under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
-        accounted = taken_back(k) & ~lost(k) & ~under_way & ~corrupt(owner(k))
+        accounted = taken_back(k) & ~lost(k) & ~under_way & schedule.faithful(owner(k))
         return implies(accounted & sealed(owner(k), k, v, m), within(latest, m))
 
 
@@ -191,11 +187,10 @@ def authenticity_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-ORCHESTRATOR-GENUINE"),
         requirement="CLAIM-ORCHESTRATOR-GENUINE",
         source="deck, Threat Model: a holder trusts the orchestrator",
-        under=made.under("orchestrator-genuine", made.everywhere),
-        fails_under=made.fails_under("orchestrator-genuine"),
+        under=made.everywhere,
     )
     def orchestrator_genuine(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
-        checked = measured(p) & job_manifest(p) & agreed(p)
+        checked = measured(p) & job_manifest(p)
         return implies(accepted(a, p, k, v) & ~corrupt(a), checked & offer(p, a, k, v) & (p == orchestrator))
 
     @draft.claim(
@@ -203,8 +198,7 @@ def authenticity_claims(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-NO-SILENT-RESET"),
         requirement="CLAIM-NO-SILENT-RESET",
         source="Carnet (attest, reset, re-attach)",
-        under=made.under("no-silent-reset", made.everywhere),
-        fails_under=made.fails_under("no-silent-reset"),
+        under=made.everywhere,
     )
     def no_silent_reset() -> Formula:
         active = (phase != Phase.SETUP) & (phase != Phase.OPENED)

@@ -31,7 +31,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     forges_d2h,
     forges_h2d,
     genuine,
-    honest_data,
     in_session,
     issued,
     key_session,
@@ -66,19 +65,24 @@ _ANALYSIS = "deck, Security Analysis"
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     """Add the claims to ``draft``, under the threat models of ``made``."""
-    _secrecy(draft, made)
+    _secrecy(draft, schedule, made)
     if made.past or made.past_falls:
         _forward_secrecy(draft, schedule, made)
-    if made.model:
+    if made.model or made.model_falls:
         _model_secrecy(draft, made)
     _freshness(draft, schedule, made)
-    _memory(draft, made)
-    agreement_claims(draft, made)
-    model_claims(draft, made)
+    _memory(draft, schedule, made)
+    agreement_claims(draft, schedule, made)
+    model_claims(draft, schedule, made)
     authenticity_claims(draft, made)
 
 
-def _secrecy(draft: Draft, made: Scope) -> None:
+def _honest(schedule: Schedule, data: Data) -> Formula:
+    """Whether it is a chunk of a holder that is honest, and has been ever since."""
+    return dataset(data) & schedule.faithful(data_owner(data))
+
+
+def _secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="confidentiality",
         sentence=sentence("CLAIM-CONFIDENTIALITY"),
@@ -88,7 +92,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
         fails_under=made.falls,
     )
     def confidentiality(x: Agent, m: Data) -> Formula:
-        others = honest_data(m) & (x != data_owner(m)) & (x != orchestrator)
+        others = _honest(schedule, m) & (x != data_owner(m)) & (x != orchestrator)
         return implies(others & ~past_keys_leak, ~learned(x, m))
 
     @draft.claim(
@@ -102,7 +106,7 @@ def _secrecy(draft: Draft, made: Scope) -> None:
     def key_isolation() -> Formula:
         known = forall(
             lambda x, k: implies(
-                job_key(k) & (has_key(x, k) | forges_h2d(x, k) | forges_d2h(x, k)) & ~past_keys_leak,
+                job_key(schedule, k) & (has_key(x, k) | forges_h2d(x, k) | forges_d2h(x, k)) & ~past_keys_leak,
                 (x == orchestrator) | (x == owner(k)),
             ),
             Agent,
@@ -124,9 +128,9 @@ def has_key(agent: Agent, key: Key) -> Formula:
     return knows_h2d(agent, key) | knows_d2h(agent, key)
 
 
-def job_key(key: Key) -> Formula:
+def job_key(schedule: Schedule, key: Key) -> Formula:
     """Whether an honest owner's key is of a session that the orchestrator opened with a genuine, protected GPU."""
-    return used(key) & orchestrated(key_session(key)) & protected(key_session(key)) & ~corrupt(owner(key))
+    return used(key) & orchestrated(key_session(key)) & protected(key_session(key)) & schedule.faithful(owner(key))
 
 
 def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
@@ -149,7 +153,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
         )
         data_kept = forall(
             lambda x, m: implies(
-                honest_data(m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
+                _honest(schedule, m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
             ),
             Agent,
             Data,
@@ -176,8 +180,7 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-IV-UNIQUE"),
         requirement="CLAIM-IV-UNIQUE",
         source="RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c",
-        under=made.under("iv-unique", made.everywhere),
-        fails_under=made.fails_under("iv-unique"),
+        under=made.everywhere,
     )
     def iv_unique() -> Formula:
         chunks = forall(
@@ -213,25 +216,23 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         sentence=sentence("CLAIM-NO-REPLAY"),
         requirement="CLAIM-NO-REPLAY",
         source="open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV",
-        under=made.under("no-replay", made.everywhere),
-        fails_under=made.fails_under("no-replay"),
+        under=made.everywhere,
     )
     def no_replay() -> Formula:
         return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
 
 
-def _memory(draft: Draft, made: Scope) -> None:
+def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="clean-handoff",
         sentence=sentence("CLAIM-CLEAN-HANDOFF"),
         requirement="CLAIM-CLEAN-HANDOFF",
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
-        under=made.under("clean-handoff", made.everywhere),
-        fails_under=made.fails_under("clean-handoff"),
+        under=made.everywhere,
     )
     def clean_handoff(g: Gpu, m: Data, k: Key) -> Formula:
         leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
-        changed_hands = live_h2d(g, k) & corrupt(owner(k))
+        changed_hands = live_h2d(g, k) & ~schedule.faithful(owner(k))
         return implies(leaving & attested_live(g) & dataset(m) & live_h2d(g, k) & ~changed_hands, ~resident(g, m))
 
     @draft.claim(
@@ -239,19 +240,17 @@ def _memory(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-NO-IMPLANT"),
         requirement="CLAIM-NO-IMPLANT",
         source=f"{_ANALYSIS}: code is reuploaded each time",
-        under=made.under("no-implant", made.everywhere),
-        fails_under=made.fails_under("no-implant"),
+        under=made.everywhere,
     )
     def no_implant(g: Gpu, m: Data) -> Formula:
-        return implies(resident(g, m) & honest_data(m), ~planted(g) & ~context(g))
+        return implies(resident(g, m) & _honest(schedule, m), ~planted(g) & ~context(g))
 
     @draft.claim(
         name="trains-verified",
         sentence=sentence("CLAIM-TRAINS-VERIFIED"),
         requirement="CLAIM-TRAINS-VERIFIED",
         source="deck, System Architecture: verification of the integrity of code and model",
-        under=made.under("trains-verified", made.everywhere),
-        fails_under=made.fails_under("trains-verified"),
+        under=made.everywhere,
     )
     def trains_verified(g: Gpu, n: Version) -> Formula:
         running = implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g))
@@ -262,29 +261,31 @@ def _memory(draft: Draft, made: Scope) -> None:
         sentence=sentence("CLAIM-GPU-GENUINE"),
         requirement="CLAIM-GPU-GENUINE",
         source=f"{_ANALYSIS}: a fake GPU cannot decrypt the communication",
-        under=made.under("gpu-genuine", made.everywhere),
-        fails_under=made.fails_under("gpu-genuine"),
+        under=made.everywhere,
     )
     def gpu_genuine() -> Formula:
         sent = forall(
             lambda a, k, v, m: implies(
-                sealed(a, k, v, m) & honest_data(m),
+                sealed(a, k, v, m) & _honest(schedule, m),
                 protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k))),
             ),
             *(Agent, Key, Slot, Data),
         )
         opened = forall(
             lambda a, k, v, m, g: implies(
-                sealed(a, k, v, m) & honest_data(m) & (live_h2d(g, k) | live_d2h(g, k)), g == ends_at(key_session(k))
+                sealed(a, k, v, m) & _honest(schedule, m) & (live_h2d(g, k) | live_d2h(g, k)),
+                g == ends_at(key_session(k)),
             ),
             *(Agent, Key, Slot, Data, Gpu),
         )
         kept = forall(
-            lambda g, m: implies(resident(g, m) & honest_data(m), genuine(g) & confidential(g) & occupied(g)), Gpu, Data
+            lambda g, m: implies(resident(g, m) & _honest(schedule, m), genuine(g) & confidential(g) & occupied(g)),
+            Gpu,
+            Data,
         )
         there = forall(
             lambda g, m, s: implies(
-                resident(g, m) & honest_data(m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
+                resident(g, m) & _honest(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
             ),
             *(Gpu, Data, Session),
         )

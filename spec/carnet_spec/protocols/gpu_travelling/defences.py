@@ -64,6 +64,9 @@ def declare_defences(draft: Draft) -> None:
         ("grant-once", "a holder accepts a grant once"),
         ("return-authenticated", "a return has to come from the holder"),
         ("fail-stop-on-reset", "a failed session is never continued"),
+        ("chunks-pinned", "the orchestrator confirms one chunk for each counter value", "rolled-back-holder"),
+        ("erase-after-return", "a holder erases the link key when it gives the GPU back", "late-corruption"),
+        ("channel-update", "a holder keeps nothing that opens the grants it had", "late-corruption"),
     ):
         draft.defence(id, title, base=base[0] if base else "")
     for id, title in (

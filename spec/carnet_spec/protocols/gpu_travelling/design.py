@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
@@ -9,17 +11,21 @@ from carnet_spec.protocols.gpu_travelling.backup import specify_backup
 from carnet_spec.protocols.gpu_travelling.claims import state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
 from carnet_spec.protocols.gpu_travelling.defences import declare_defences
+from carnet_spec.protocols.gpu_travelling.endorsed import name_the_orchestrator
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
-from carnet_spec.protocols.gpu_travelling.hiding import specify_hiding
+from carnet_spec.protocols.gpu_travelling.hiding import give_up_the_model, specify_hiding
 from carnet_spec.protocols.gpu_travelling.inner_key import inner_key_lemmas, specify_inner_key
+from carnet_spec.protocols.gpu_travelling.late import Turning, state_late_claims
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
+from carnet_spec.protocols.gpu_travelling.rolled_back import RolledBack, state_rolled_back
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import USUAL
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
+from carnet_spec.protocols.gpu_travelling.survivors import LeakedDevice, state_survivors
 from carnet_spec.protocols.gpu_travelling.switch import specify_switch
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import add_time
@@ -81,8 +87,15 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     if base:
         add_time(draft, schedule, USUAL.all)
         return draft
-    made = MADE.get(variant, USUAL)
-    state_claims(draft, schedule, made)
+    state_claims(draft, schedule, MADE.get(variant, USUAL))
+    if variant == "hidden-address":
+        give_up_the_model(draft)
+    if isinstance(schedule, Turning):
+        state_late_claims(draft, schedule)
+    if isinstance(schedule, LeakedDevice):
+        state_survivors(draft, schedule)
+    if isinstance(schedule, RolledBack):
+        state_rolled_back(draft)
     state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
     state_goals(draft)
     if variant == "inner-key":
@@ -92,7 +105,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
 
 def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     """Draft what is assumed and what may happen, and claim nothing."""
-    hardware = HARDWARE.get(variant, PLAIN)
+    hardware = replace(HARDWARE.get(variant, PLAIN), leads_to=schedule.routed)
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
     _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))
@@ -119,26 +132,33 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A16", "A17")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
 
 With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
 """
 
+_DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
+"""Variants with steps of the very kind that an assumption excludes."""
+
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
+    built_in = {*BUILT_IN, *also_built_in} - {_DONE_WITHOUT.get(draft.variant)}
     for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in (*BUILT_IN, *also_built_in))
+            draft.assumption(id, requirement.sentence, built_in=id in built_in)
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
-    draft.axiom(
-        "one instance is agreed on",
-        agreed(orchestrator)
-        & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
-        assumption="A14",
-        says="of the instances with this manifest the holders agreed on one",
-    )
+    if draft.variant == "endorsed-instance":
+        name_the_orchestrator(draft)
+    else:
+        draft.axiom(
+            "one instance is agreed on",
+            agreed(orchestrator)
+            & forall(lambda x: implies(measured(x) & job_manifest(x) & agreed(x), x == orchestrator), Agent),
+            assumption="A14",
+            says="of the instances with this manifest the holders agreed on one",
+        )
     draft.axiom("two parties", orchestrator != platform, assumption="A5")
     draft.axiom("quotes are of code that runs", ~measured(platform), assumption="A1")
     draft.axiom("no party is a holder", ~enrolled(orchestrator) & ~enrolled(platform), assumption="A10")
@@ -148,7 +168,8 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
-    draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
+    if draft.variant != "leaked-device":
+        draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
     draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")
     draft.axiom(

@@ -83,15 +83,15 @@ _PROVISIONING = "deck, How it works: Data Provisioning"
 
 def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -> None:
     """Add grant, acceptance, provisioning, return and eviction."""
-    _grant(draft)
+    _grant(draft, schedule)
     _keep_what_was_lent(draft)
     _accept(draft)
     _provision(draft, schedule, hardware)
-    _give_back(draft)
+    _give_back(draft, schedule)
     _take_back(draft)
 
 
-def _grant(draft: Draft) -> None:
+def _grant(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=ORCHESTRATOR,
         says="The orchestrator grants the link to {a}, over the channel of {p}, counting from {v}, buffer at {b}.",
@@ -111,6 +111,7 @@ def _grant(draft: Draft) -> None:
         step.insert(granted_at(a, link_h2d, b))
         step.insert(offer(orchestrator, p, link_h2d, v))
         step.insert(addressed(orchestrator, p, link_h2d, b))
+        schedule.grants(step, a)
         step.set(lent_key, link_h2d)
         step.remove(lent_last(session, step.each(Key)), name="lent before")
         step.insert(lent_last(session, link_h2d), name="lent now")
@@ -193,11 +194,13 @@ def _provision(draft: Draft, schedule: Schedule, hardware: Hardware) -> None:
         step.require("own data", dataset(m) & (data_owner(m) == a))
         step.require("not sent yet", ~supplied(a, k, m))
         step.require(
-            "in order", forall(lambda n: implies(precedes(n, m) & (data_owner(n) == a), supplied(a, k, n)), Data)
+            "in order",
+            forall(lambda n: implies(precedes(n, m) & (data_owner(n) == a), schedule.in_order(a, k, n)), Data),
         )
         step.require("IV unused", ~spent(a, k, v), defence="sender-iv-monotonic")
         step.require("from the start", ~before(v, s))
         step.require("next IV", forall(lambda u: implies(before(u, v) & ~before(u, s), spent(a, k, u)), Slot))
+        schedule.provisions(step, a, k, v, m)
         step.insert(spent(a, k, v))
         step.insert(supplied(a, k, m))
         step.insert(sealed(a, k, v, m))
@@ -236,7 +239,7 @@ def _in_epoch(key: Key) -> Formula:
     return (key_session(key) == session) & lent | given_up
 
 
-def _give_back(draft: Draft) -> None:
+def _give_back(draft: Draft, schedule: Schedule) -> None:
     @draft.action(
         by=HOLDER,
         says="Holder {a} gives the GPU back and says it used {n} counter values of {k}.",
@@ -254,6 +257,7 @@ def _give_back(draft: Draft) -> None:
         step.insert(finished(a, k))
         step.insert(gave_back(a, k, n))
         step.insert(returned(a, k, n))
+        schedule.gives_back(step, a, k)
 
     @draft.rule(
         by=ADVERSARY,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from carnet_spec.language import Formula, Kind, relation, true
@@ -32,15 +33,17 @@ class Hardware:
         confined: the hardware limits a link key to the dataset buffer (the deck's outlook).
         switched: a PCIe switch takes the place of the MUX, and every host on it reaches the GPU at any time.
         hidden: the model lies at an address that the orchestrator draws anew in each session.
+        leads_to: whether the bus leads to a VM that the agent runs.
     """
 
     confined: bool = False
     switched: bool = False
     hidden: bool = False
+    leads_to: Callable[[Agent], Formula] = lambda x: mux == x
 
     def routes(self, x: Agent) -> Formula:
         """Whether what ``x`` puts on the bus gets to the GPU."""
-        return true if self.switched else corrupt(platform) | (mux == x)
+        return true if self.switched else corrupt(platform) | self.leads_to(x)
 
     def locates(self, x: Agent, key: Key) -> Formula:
         """Whether ``x`` knows where the model lies in the key's session; today every holder does."""

@@ -81,7 +81,9 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
-        relations=_relations(parties, slots, threat) | ({"earlier": _in_line(instants)} if timed else {}),
+        relations=_relations(parties, slots, threat)
+        | ({"earlier": _in_line(instants)} if timed else {})
+        | ({"first_seen": _to_orchestrator(parties.honest)} if protocol.variant == "endorsed-instance" else {}),
         functions={
             "orchestrator": {(): "orchestrator"},
             "platform": {(): "platform"},
@@ -212,6 +214,10 @@ def _named(names: Row, what: str, count: int) -> Row:
 
 def _numbered(what: str, start: int, count: int) -> Row:
     return tuple(f"{what}{number}" for number in range(start, start + count))
+
+
+def _to_orchestrator(holders: Row) -> frozenset[Row]:
+    return frozenset((each, "orchestrator") for each in holders)
 
 
 def _in_line(elements: Row) -> frozenset[Row]:

@@ -6,7 +6,20 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Expression, Formula, Kind, Step, forall, function, implies, relation, true, used
+from carnet_spec.language import (
+    Draft,
+    Expression,
+    Formula,
+    Kind,
+    Step,
+    false,
+    forall,
+    function,
+    implies,
+    relation,
+    true,
+    used,
+)
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -20,6 +33,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Session,
     Slot,
+    agreed,
     answered,
     attested,
     before,
@@ -35,6 +49,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     forges_d2h,
     forges_h2d,
     genuine,
+    honest_data,
     in_session,
     issued,
     key_exchange,
@@ -53,6 +68,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     placed,
     platform,
+    protected,
     received,
     revealed,
     rotate_in_order,
@@ -61,6 +77,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stale,
     stray,
     streamed,
+    supplied,
     tenant,
     tenanted,
     traffic,
@@ -161,11 +178,64 @@ class Schedule:
 
     def secret(self, key: Key) -> Formula:
         """Whether nobody who is corrupt ever had a right to the key, nor was given it."""
-        return ~corrupt(owner(key)) & ~self.leaked(key)
+        return self.sound(key) & ~self.leaked(key)
 
     def calm(self, of: Session) -> Formula:
         """Whether nobody who is corrupt can follow the keys of the session; where keys are independent, always."""
         return true
+
+    def vouched(self, of: Session) -> Formula:
+        """What the orchestrator knows of the far end of a session that it attested."""
+        return protected(of)
+
+    def told_truth(self) -> Formula:
+        """Whether all that was ever reported inside attested sessions is true."""
+        return true
+
+    def agreed_on(self, instance: Agent) -> Formula:
+        """Whether the instance is the one that the holders agreed on."""
+        return agreed(instance)
+
+    def holders_remember(self) -> Formula:
+        """Whether honest holders know what they did."""
+        return true
+
+    def faithful(self, agent: Agent) -> Formula:
+        """Whether the agent is honest, and has been ever since."""
+        return ~corrupt(agent)
+
+    def sound(self, key: Key) -> Formula:
+        """Whether the adversary never had the key from its owner."""
+        return self.faithful(owner(key))
+
+    def given_up(self, data: Data) -> Formula:
+        """Whether the adversary may have an honest holder's data for another reason than a past key."""
+        return false
+
+    def holders_turn(self) -> Formula:
+        """Whether some holder that was honest is so no more."""
+        return false
+
+    def kept_back(self, data: Data) -> Formula:
+        """Whether it is an honest holder's data, and the adversary has no such reason."""
+        return honest_data(data) & ~self.given_up(data)
+
+    def routed(self, to: Agent) -> Formula:
+        """Whether the bus leads to a VM that ``to`` runs."""
+        return mux == to
+
+    def in_order(self, sender: Agent, key: Key, earlier: Data) -> Formula:
+        """Whether a chunk that comes before another is out of the way: it was sent."""
+        return supplied(sender, key, earlier)
+
+    def grants(self, step: Step, holder: Agent) -> None:
+        """Add what follows from lending the link to a holder."""
+
+    def provisions(self, step: Step, sender: Agent, key: Key, at: Slot, data: Data) -> None:
+        """Add what a holder looks at before it encrypts a chunk."""
+
+    def gives_back(self, step: Step, sender: Agent, key: Key) -> None:
+        """Add what a holder does with the key when it gives the GPU back."""
 
     def protects(self, key: Key, number: Slot, *, home: bool) -> Formula:
         """Say that the key's bytes protected a message of that number, in one direction: each epoch has its own."""

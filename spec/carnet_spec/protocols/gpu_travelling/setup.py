@@ -27,7 +27,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     addressed,
     admitted,
-    agreed,
     answered,
     attested,
     certified,
@@ -89,7 +88,7 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
     _answer_session(draft)
     _lose_power(draft)
     _attest_gpu(draft)
-    _attest_orchestrator(draft)
+    _attest_orchestrator(draft, schedule)
     _second_instance(draft)
     _enrol(draft)
     _route(draft)
@@ -256,7 +255,7 @@ def _attest_gpu(draft: Draft) -> None:
         step.set(phase, Phase.ROTATED_IN)
 
 
-def _attest_orchestrator(draft: Draft) -> None:
+def _attest_orchestrator(draft: Draft, schedule: Schedule) -> None:
     @draft.rule(
         by=HOLDER,
         says="Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
@@ -272,7 +271,7 @@ def _attest_orchestrator(draft: Draft) -> None:
         step.require("measurement", measured(q), defence="orchestrator-quote")
         step.require("bound to the channel", p == q, defence="quote-bound-to-channel")
         step.require("manifest", job_manifest(q) | ~measured(q), defence="manifest-check")
-        step.require("agreed on", agreed(q), defence="one-instance")
+        step.require("agreed on", schedule.agreed_on(q), defence="one-instance")
         step.insert(channel(a, p))
 
 

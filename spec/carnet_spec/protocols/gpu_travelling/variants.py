@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from carnet_spec.language.family import Variant
+from carnet_spec.protocols.gpu_travelling import endorsed, rolled_back, survivors
+from carnet_spec.protocols.gpu_travelling.endorsed import Endorsed
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
+from carnet_spec.protocols.gpu_travelling.late import LATE, LateCorruption, LateCorruptionOnEngine
 from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
-from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Schedule
-from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, HIDDEN, LEAKING, RECORDING
+from carnet_spec.protocols.gpu_travelling.rolled_back import ROLLED_BACK, RolledBack
+from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, EnginePerHolder, Ratchet, Schedule
+from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, LEAKING, RECORDING
+from carnet_spec.protocols.gpu_travelling.survivors import LEAKED, LeakedDevice
 
 MAIN = ("engine-per-holder", "sealed-under-master")
 
@@ -49,6 +54,7 @@ VARIANTS = {
             "leaked-device",
             "a device key has leaked, and nobody asks whether it is revoked",
             without=("revocation-check",),
+            hunts=survivors.HUNTS,
         ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
         Variant(
@@ -65,6 +71,28 @@ VARIANTS = {
             "kernel-orders",
             "orders travel on the link, where code on the GPU can submit them",
             without=("session-orders",),
+        ),
+        Variant(
+            "late-corruption",
+            "holders are compromised after their epochs; a fresh key for every epoch",
+            label="needs firmware",
+        ),
+        Variant(
+            "late-corruption-engine",
+            "holders are compromised after their epochs; an engine per holder",
+            label="needs firmware",
+        ),
+        Variant(
+            "endorsed-instance",
+            "every holder endorses one instance, and takes grants only from the one that all endorsed",
+            label="needs firmware",
+            hunts=endorsed.HUNTS,
+        ),
+        Variant(
+            "rolled-back-holder",
+            "holders can be rolled back, and have the orchestrator confirm what they encrypt",
+            label="needs firmware",
+            hunts=rolled_back.HUNTS,
         ),
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
@@ -100,9 +128,12 @@ VARIANTS = {
 
 MADE = {
     "confined-holder": CONFINED,
-    "hidden-address": HIDDEN,
     "inner-key": RECORDING,
     "retired-engine-leaks": LEAKING,
+    "leaked-device": LEAKED,
+    "rolled-back-holder": ROLLED_BACK,
+    "late-corruption": LATE,
+    "late-corruption-engine": LATE,
 }
 """Where the claims of a variant are not made as usual."""
 HARDWARE = {
@@ -111,16 +142,21 @@ HARDWARE = {
     "pcie-switch": Hardware(switched=True),
 }
 """What lies beneath the variants that change it."""
-_SCHEDULE_OF = {name: name for name in SCHEDULES} | {
-    "inner-key": "ratchet",
-    "pcie-switch": MAIN[0],
-    "backup-orchestrator": MAIN[0],
+_SCHEDULE_OF: dict[str, type[Schedule]] = {
+    **SCHEDULES,
+    "inner-key": Ratchet,
+    "pcie-switch": EnginePerHolder,
+    "backup-orchestrator": EnginePerHolder,
+    "retire-then-open": RetireThenOpen,
+    "leaked-device": LeakedDevice,
+    "endorsed-instance": Endorsed,
+    "rolled-back-holder": RolledBack,
+    "late-corruption": LateCorruption,
+    "late-corruption-engine": LateCorruptionOnEngine,
 }
-"""Key schedules of the variants that do not build on ``sealed-under-master``."""
+"""What becomes of keys in the variants that do not build on ``sealed-under-master``."""
 
 
 def schedule_of(variant: str) -> type[Schedule]:
     """Return the key schedule that a variant builds on."""
-    if variant == RetireThenOpen.name:
-        return RetireThenOpen
-    return SCHEDULES[_SCHEDULE_OF.get(variant, "sealed-under-master")]
+    return _SCHEDULE_OF.get(variant, Schedule)

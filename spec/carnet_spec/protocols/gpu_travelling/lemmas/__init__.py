@@ -31,12 +31,12 @@ from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
 def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -> None:
     """Add the lemmas to ``draft``."""
-    session_lemmas(draft)
+    session_lemmas(draft, schedule)
     key_lemmas(draft, schedule)
     phase_lemmas(draft)
     epoch_lemmas(draft, schedule)
     secrecy_lemmas(draft, schedule)
-    grant_lemmas(draft)
+    grant_lemmas(draft, schedule)
     counter_lemmas(draft, schedule)
     acknowledgement_lemmas(draft, schedule)
     memory_lemmas(draft, schedule)

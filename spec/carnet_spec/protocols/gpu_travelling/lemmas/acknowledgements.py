@@ -95,10 +95,11 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def not_checked_yet(g: Gpu, v: Slot, n: Version) -> Formula:
         """Until digests are ordered, there is none."""
         early = during(Phase.OPENED, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
-        undone = ~done(link_h2d, Order.CODE_GOOD) & ~digested(link_h2d, n)
         rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
-        return implies(early & protected(session), ~ordered(link_h2d, v, Order.READ_BACK) & undone) & implies(
-            rotating, ~digested(pending, n)
+        return (
+            implies(early, ~ordered(link_h2d, v, Order.READ_BACK) & ~done(link_h2d, Order.CODE_GOOD))
+            & implies(early & protected(session), ~digested(link_h2d, n))
+            & implies(rotating & schedule.calm(session), ~digested(pending, n))
         )
 
     @draft.lemma

@@ -121,4 +121,5 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def received_was_sent(g: Gpu, k: Key, v: Slot) -> Formula:
         """Under a holder's key the counter passes only what its holder sent."""
-        return implies(received(g, k, v) & issued(k) & (owner(k) != orchestrator), spent(owner(k), k, v))
+        passed = received(g, k, v) & issued(k) & (owner(k) != orchestrator)
+        return implies(passed & schedule.holders_remember(), spent(owner(k), k, v))

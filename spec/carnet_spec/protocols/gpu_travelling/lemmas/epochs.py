@@ -106,7 +106,7 @@ def _pending_orders(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def one_pending_out(g: Gpu, s: Session, j: Key, k: Key) -> Formula:
         """A GPU would still take one rotation out at most."""
-        first_one = rotate_out_order(s, j) & ~stale(g, j)
+        first_one = rotate_out_order(s, j) & ~stale(g, j) & schedule.calm(s)
         return implies(in_session(g, s) & first_one & rotate_out_order(s, k) & ~stale(g, k), j == k)
 
     @draft.lemma
@@ -121,7 +121,8 @@ def _pending_orders(draft: Draft, schedule: Schedule) -> None:
     def pending_out_finds_it_home(g: Gpu, s: Session, k: Key, j: Key) -> Formula:
         """While a GPU would still take a rotation out, its live key is the orchestrator's."""
         return implies(
-            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & live_h2d(g, j), owner(j) == orchestrator
+            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & live_h2d(g, j) & schedule.calm(s),
+            owner(j) == orchestrator,
         )
 
 
@@ -145,7 +146,7 @@ def _live_key(draft: Draft, schedule: Schedule) -> None:
     def link_is_live_out(g: Gpu) -> Formula:
         """Away, while the session lives, an honest holder's key is live until the rotation in."""
         return implies(
-            attested_live(g) & during(Phase.GRANTING, Phase.AWAY, Phase.BACK),
+            attested_live(g) & during(Phase.GRANTING, Phase.AWAY, Phase.BACK) & schedule.calm(session),
             live_h2d(g, link_h2d) | corrupt(owner(link_h2d)),
         )
 
@@ -164,7 +165,7 @@ def _live_key(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def pending_taken_is_live(g: Gpu) -> Formula:
         """Once the GPU took the pending key, it is the live one."""
-        rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
-        taken = implies(attested_live(g) & rotating & stale(g, pending), live_h2d(g, pending))
-        waits = attested_live(g) & (phase == Phase.ROTATING_OUT) & ~stale(g, pending)
+        rotating = attested_live(g) & during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & schedule.calm(session)
+        taken = implies(rotating & stale(g, pending), live_h2d(g, pending))
+        waits = rotating & (phase == Phase.ROTATING_OUT) & ~stale(g, pending)
         return taken if schedule.splits else taken & implies(waits, live_h2d(g, link_h2d))

@@ -61,7 +61,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def grant_lemmas(draft: Draft) -> None:
+def grant_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add whom grants go to, and what is sent under them."""
 
     @draft.lemma
@@ -72,7 +72,7 @@ def grant_lemmas(draft: Draft) -> None:
     @draft.lemma
     def admitted_ends(a: Agent, p: Agent) -> Formula:
         """An admitted channel ends at the holder, or both ends are corrupt."""
-        theirs = (p == a) | (corrupt(a) & corrupt(p))
+        theirs = (p == a) | (~schedule.faithful(a) & corrupt(p))
         return implies(enrolment_proof(a, p), theirs) & implies(admitted(a, p), theirs & enrolled(a))
 
     @draft.lemma
@@ -83,7 +83,7 @@ def grant_lemmas(draft: Draft) -> None:
     @draft.lemma
     def offers(p: Agent, q: Agent, k: Key, v: Slot) -> Formula:
         """What the orchestrator offers was granted to whom it goes to, or both are corrupt; others are corrupt."""
-        theirs = granted(owner(k), k, v) & ((q == owner(k)) | (corrupt(q) & corrupt(owner(k))))
+        theirs = granted(owner(k), k, v) & ((q == owner(k)) | (corrupt(q) & ~schedule.faithful(owner(k))))
         return implies(offer(p, q, k, v), ((p == orchestrator) & theirs) | corrupt(p))
 
     @draft.lemma
@@ -95,7 +95,7 @@ def grant_lemmas(draft: Draft) -> None:
     def aimed_as_granted(a: Agent, p: Agent, k: Key, b: Address) -> Formula:
         """What a holder sends goes to the buffer, as its grant says."""
         stated = implies(granted_at(a, k, b), (b == the_buffer) & issued(k) & (owner(k) == a))
-        theirs = granted_at(owner(k), k, b) & ((a == owner(k)) | (corrupt(a) & corrupt(owner(k))))
+        theirs = granted_at(owner(k), k, b) & ((a == owner(k)) | (corrupt(a) & ~schedule.faithful(owner(k))))
         return (
             stated
             & implies(addressed(p, a, k, b), ((p == orchestrator) & theirs) | corrupt(p))
@@ -106,16 +106,18 @@ def grant_lemmas(draft: Draft) -> None:
     def sent_in_order(a: Agent, k: Key, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
         """A holder sends its chunks in their order."""
         earlier = precedes(n, m) & (data_owner(n) == a)
+        both = sealed(a, k, u, n) & sealed(a, k, v, m)
         return (
             implies(supplied(a, k, m), dataset(m) & (data_owner(m) == a))
-            & implies(supplied(a, k, m) & earlier, supplied(a, k, n))
-            & implies(sealed(a, k, u, n) & sealed(a, k, v, m) & precedes(n, m), before(u, v))
+            & implies(supplied(a, k, m) & earlier, schedule.in_order(a, k, n))
+            & implies(both & precedes(n, m) & schedule.holders_remember(), before(u, v))
         )
 
     @draft.lemma
     def accepted_once(a: Agent, k: Key) -> Formula:
         """A grant is accepted once."""
-        return implies(took_grant(a, k), accepted(a, orchestrator, k, first)) & ~accepted_twice(a, k)
+        once = implies(took_grant(a, k), accepted(a, orchestrator, k, first)) & ~accepted_twice(a, k)
+        return implies(schedule.holders_remember(), once)
 
     @draft.lemma
     def senders(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
@@ -125,8 +127,7 @@ def grant_lemmas(draft: Draft) -> None:
             ~corrupt(a)
             & (owner(k) == a)
             & granted(a, k, first)
-            & spent(a, k, v)
-            & supplied(a, k, m)
+            & implies(schedule.holders_remember(), spent(a, k, v) & supplied(a, k, m))
             & (data_owner(m) == a)
             & dataset(m),
         )
@@ -148,9 +149,10 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def honest_returns(a: Agent, k: Key, n: Slot, u: Slot) -> Formula:
         """An honest holder's return states exactly what it sent, and it sends nothing more."""
-        return implies(
-            gave_back(a, k, n), finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
-        ) & implies(returned(a, k, n) & ~corrupt(a), gave_back(a, k, n))
+        remembered = finished(a, k) & ~spent(a, k, n) & implies(before(u, n), spent(a, k, u))
+        return implies(gave_back(a, k, n) & schedule.holders_remember(), remembered) & implies(
+            returned(a, k, n) & schedule.faithful(a), gave_back(a, k, n)
+        )
 
     @draft.lemma
     def counters_were_read(g: Gpu, j: Key, c: Key, n: Slot, u: Slot) -> Formula:
@@ -183,7 +185,8 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def received_was_taken(g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         """What the counter passed is what was taken."""
-        return implies(received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k)), taken(k, v, m))
+        passed = received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k))
+        return implies(passed & schedule.sound(k) & schedule.holders_remember(), taken(k, v, m))
 
     @draft.lemma
     def makers(k: Key, x: Agent) -> Formula:
@@ -193,5 +196,5 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
             corrupt(x)
             & used(k)
             & answered(key_session(k))
-            & (corrupt(owner(k)) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
+            & (~schedule.sound(k) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
         )

@@ -13,7 +13,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     data_owner,
     dataset,
     exposed,
-    honest_data,
     issued,
     learned,
     model_sent,
@@ -36,7 +35,7 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def learned_is_exposed(x: Agent, m: Data) -> Formula:
         """Honest data is learned only if an epoch that carried it was revealed."""
-        return implies(learned(x, m) & honest_data(m), exposed(m))
+        return implies(learned(x, m) & schedule.kept_back(m), exposed(m))
 
     @draft.lemma
     def exposed_by_past_keys(m: Data) -> Formula:
@@ -62,6 +61,6 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
     def traffic_is_carried(k: Key, m: Data) -> Formula:
         """What derives from honest data goes home under a key of the orchestrator's or of its owner's epoch."""
         return implies(
-            traffic(k, m) & honest_data(m),
+            traffic(k, m) & schedule.kept_back(m),
             schedule.carried(k, m) & issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
         )

@@ -18,14 +18,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     buffer,
     confidential,
     context,
-    corrupt,
     data_owner,
     dataset,
     done,
     foreign,
     genuine,
     holds_model,
-    honest_data,
     in_session,
     interferes,
     issued,
@@ -50,11 +48,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what is in memory, and what is not."""
     _kept_after_checks(draft, schedule)
-    _residents(draft)
-    _contents(draft)
+    _residents(draft, schedule)
+    _contents(draft, schedule)
 
 
-def _contents(draft: Draft) -> None:
+def _contents(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def places_are_in_the_buffer(g: Gpu, v: Slot, m: Data) -> Formula:
         """What has a place is in the buffer."""
@@ -63,21 +61,22 @@ def _contents(draft: Draft) -> None:
     @draft.lemma
     def buffer_of_an_honest_epoch(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:
         """While an honest holder's key is live, the buffer is what was taken under it."""
-        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & ~corrupt(owner(k))
-        return implies(theirs, _as_taken(g, k, v, m))
+        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k)
+        return implies(theirs, _as_taken(schedule, g, k, v, m))
 
     @draft.lemma
     def buffer_until_training(g: Gpu, v: Slot, m: Data) -> Formula:
         """And so it stays until training starts, since nobody else's code is there."""
         since = during(Phase.AWAY, Phase.BACK, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING)
-        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & ~corrupt(owner(lent_key))
-        return implies(since & attested_live(g) & theirs, _as_taken(g, lent_key, v, m) & ~foreign(g))
+        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.sound(lent_key)
+        return implies(since & attested_live(g) & theirs, _as_taken(schedule, g, lent_key, v, m) & ~foreign(g))
 
 
-def _as_taken(gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
+def _as_taken(schedule: Schedule, gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
     """Whether what is at that place of the buffer is what was taken under the key with that counter value."""
     there, took = placed(gpu, place, data), taken(key, place, data)
-    return implies(there, took) & implies(took, there) & implies(buffer(gpu, data), supplied(owner(key), key, data))
+    known = implies(buffer(gpu, data) & schedule.holders_remember(), supplied(owner(key), key, data))
+    return implies(there, took) & implies(took, there) & known
 
 
 def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
@@ -118,19 +117,19 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
         )
 
 
-def _residents(draft: Draft) -> None:
+def _residents(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def honest_epochs_are_clean(g: Gpu, k: Key) -> Formula:
         """While an honest holder's key is live, nothing is planted and nothing left running."""
         return implies(
-            live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & ~corrupt(owner(k)), ~planted(g) & ~context(g)
+            live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k), ~planted(g) & ~context(g)
         )
 
     @draft.lemma
     def resident_with_whose_key(g: Gpu, k: Key, m: Data) -> Formula:
         """Where honest data is resident, the live key is the orchestrator's or its owner's."""
         return implies(
-            resident(g, m) & honest_data(m) & live_h2d(g, k),
+            resident(g, m) & schedule.kept_back(m) & live_h2d(g, k),
             issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
         )
 
@@ -138,14 +137,14 @@ def _residents(draft: Draft) -> None:
     def resident_with_whose_reply_key(g: Gpu, k: Key, m: Data) -> Formula:
         """So for the key that the GPU sends home under."""
         return implies(
-            resident(g, m) & honest_data(m) & live_d2h(g, k),
+            resident(g, m) & schedule.kept_back(m) & live_d2h(g, k),
             issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
         )
 
     @draft.lemma
     def resident_is_data(g: Gpu, m: Data) -> Formula:
         """Only datasets are in the regions, and nothing honest in hiding."""
-        return implies(resident(g, m) | stash(g, m), dataset(m)) & ~(stash(g, m) & honest_data(m))
+        return implies(resident(g, m) | stash(g, m), dataset(m)) & ~(stash(g, m) & schedule.kept_back(m))
 
     @draft.lemma
     def idle_memory_is_clean(g: Gpu) -> Formula:
@@ -155,14 +154,16 @@ def _residents(draft: Draft) -> None:
     @draft.lemma
     def model_is_in_attested_sessions(g: Gpu, s: Session) -> Formula:
         """The model is on a GPU only in a session that was attested."""
-        return implies(holds_model(g), occupied(g) & genuine(g) & confidential(g)) & implies(
+        sound = implies(schedule.told_truth(), confidential(g))
+        return implies(holds_model(g), occupied(g) & genuine(g) & sound) & implies(
             holds_model(g) & in_session(g, s), attested(s)
         )
 
     @draft.lemma
     def implants_beside_the_model(g: Gpu) -> Formula:
         """Beside the model only a corrupt holder can have planted anything."""
-        return implies(holds_model(g) & (planted(g) | context(g)), some_holder_corrupt)
+        there = holds_model(g) & (planted(g) | context(g)) & schedule.told_truth()
+        return implies(there, some_holder_corrupt | schedule.holders_turn())
 
     @draft.lemma
     def implants_need_interference(g: Gpu) -> Formula:
@@ -172,4 +173,5 @@ def _residents(draft: Draft) -> None:
     @draft.lemma
     def implants_come_from_corrupt_holders(g: Gpu, s: Session) -> Formula:
         """In an attested session only a corrupt holder can have planted anything."""
-        return implies((planted(g) | context(g)) & in_session(g, s) & protected(s), some_holder_corrupt)
+        there = (planted(g) | context(g)) & in_session(g, s) & protected(s)
+        return implies(there, some_holder_corrupt | schedule.holders_turn())

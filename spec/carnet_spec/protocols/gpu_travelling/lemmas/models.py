@@ -17,7 +17,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     answered,
     attested_live,
     chained,
-    corrupt,
     custody,
     derives,
     digested,
@@ -62,31 +61,33 @@ _UNDER_WAY = (Phase.BACK, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phas
 
 def model_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what keeps the chain of versions."""
-    _versions(draft)
+    _versions(draft, schedule)
     _in_memory(draft, schedule)
     _made_of(draft, schedule)
-    _records(draft)
+    _records(draft, schedule)
 
 
-def _versions(draft: Draft) -> None:
+def _versions(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def versions_are_used(n: Version, p: Version, k: Key, m: Data, g: Gpu) -> Formula:
         """A version of which anything is recorded was made."""
-        named = derives(n, p) | trained_on(n, m) | within(n, m) | ledger(n, p, k)
-        parents = implies(ledger(n, p, k), _exists(p))
+        named = derives(n, p) | trained_on(n, m) | within(n, m)
+        entered = implies(ledger(n, p, k), made(n) & _exists(p))
         in_places = _exists(memory_version(g)) & _exists(upload_version(k))
-        return implies(named, made(n)) & implies(chained(n), _exists(n)) & parents & in_places
+        believed = implies(schedule.told_truth(), entered & in_places)
+        return implies(named, made(n)) & implies(chained(n), _exists(n)) & believed
 
     @draft.lemma
     def known_versions_exist() -> Formula:
         """So do those that the orchestrator stands by."""
-        return _exists(latest) & _exists(kept)
+        return implies(schedule.told_truth(), _exists(latest) & _exists(kept))
 
     @draft.lemma
     def reported_versions_exist(k: Key, n: Version) -> Formula:
         """What is reported inside a protected session exists."""
         reported = digested(k, n) | trained_to(k, n) | sent_as(k, n)
-        return implies(reported, used(k) & answered(key_session(k))) & implies(reported & guarded(k), _exists(n))
+        protected_by = guarded(k) & schedule.told_truth()
+        return implies(reported, used(k) & answered(key_session(k))) & implies(reported & protected_by, _exists(n))
 
 
 def _exists(version: Version) -> Formula:
@@ -143,10 +144,10 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def what_training_made(n: Version, v: Slot, m: Data) -> Formula:
         """What came of the training under way was made from the latest version, on exactly what was returned."""
-        ended = (phase == Phase.TRAINING) & trained_to(link_h2d, n) & schedule.calm(session)
+        ended = (phase == Phase.TRAINING) & trained_to(link_h2d, n) & schedule.calm(session) & schedule.told_truth()
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
-        honest = ~corrupt(whose)
+        honest = schedule.faithful(whose) & schedule.holders_remember()
         return (
             implies(ended, chained(n) & derives(n, latest))
             & implies(ended & within(latest, m), within(n, m))
@@ -155,13 +156,12 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
         )
 
 
-def _records(draft: Draft) -> None:
+def _records(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def returns_are_final(k: Key) -> Formula:
         """What was taken back was granted, and its honest holder sends nothing more."""
-        return implies(taken_back(k), granted_once(k) & implies(~corrupt(owner(k)), finished(owner(k), k))) & implies(
-            secured(k) | lost(k), taken_back(k)
-        )
+        final = implies(schedule.faithful(owner(k)) & schedule.holders_remember(), finished(owner(k), k))
+        return implies(taken_back(k), granted_once(k) & final) & implies(secured(k) | lost(k), taken_back(k))
 
     @draft.lemma
     def ledger_is_of_returns(n: Version, p: Version, k: Key) -> Formula:
@@ -187,7 +187,8 @@ def _records(draft: Draft) -> None:
     @draft.lemma
     def secured_is_kept(k: Key, v: Slot, m: Data) -> Formula:
         """What came home is in what was kept."""
-        return implies(secured(k) & ~corrupt(owner(k)) & sealed(owner(k), k, v, m), within(kept, m))
+        known = schedule.faithful(owner(k)) & schedule.told_truth() & schedule.holders_remember()
+        return implies(secured(k) & sealed(owner(k), k, v, m) & known, within(kept, m))
 
 
 def granted_once(key: Key) -> Formula:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Gpu,
@@ -36,13 +37,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def session_lemmas(draft: Draft) -> None:
+def session_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what a session is and what a report inside it proves."""
-    _ends_and_first_keys(draft)
+    _ends_and_first_keys(draft, schedule)
     _reports(draft)
 
 
-def _ends_and_first_keys(draft: Draft) -> None:
+def _ends_and_first_keys(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def one_session(g: Gpu, s: Session, t: Session) -> Formula:
         """A GPU has one session at a time."""
@@ -56,7 +57,7 @@ def _ends_and_first_keys(draft: Draft) -> None:
     @draft.lemma
     def attested_is_protected(s: Session) -> Formula:
         """What the orchestrator attested was opened with a genuine GPU in confidential mode."""
-        return implies(attested(s), protected(s) & orchestrated(s)) & implies(
+        return implies(attested(s), schedule.vouched(s) & orchestrated(s) & answered(s)) & implies(
             protected(s), answered(s) & genuine(ends_at(s)) & orchestrated(s)
         )
 

@@ -1,0 +1,148 @@
+"""What survives when things go wrong late: leaked device keys, holders that turn or are rolled back, forks.
+
+In each of these designs the adversary has something that the main ones exclude by an assumption. Every claim is then
+either proved, for any number of everything, or attacked.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from carnet_check.engines.induction import prove_claims
+from carnet_check.engines.induction.hints import load_hints
+from carnet_check.results import Verdict
+from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, expected_to_fall, hunted, stated
+
+DONE_WITHOUT = {
+    "leaked-device": "A13",
+    "late-corruption": "A2",
+    "late-corruption-engine": "A2",
+    "rolled-back-holder": "A15",
+    "endorsed-instance": "A14",
+}
+"""Each design, and the assumption that it does without."""
+
+FALL = {
+    "leaked-device": {
+        "confidentiality",
+        "key-isolation",
+        "model-confidentiality",
+        "no-replay",
+        "clean-handoff",
+        "no-implant",
+        "trains-verified",
+        "gpu-genuine",
+        "data-agreement",
+        "single-custody",
+        "model-integrity",
+        "provenance",
+        "participation",
+        "no-silent-reset",
+    },
+    "late-corruption": set[str](),
+    "late-corruption-engine": {"late-secrecy"},
+    "rolled-back-holder": {
+        "data-agreement",
+        "handoff-agreement",
+        "model-confidentiality",
+        "participation",
+        "provenance",
+    },
+    "endorsed-instance": {"model-confidentiality"},
+}
+"""The claims that fall under collusion; that a corrupt holder learns the model, the deck says itself."""
+
+SURVIVE = {
+    "leaked-device": {
+        "orchestrator-genuine",
+        "handoff-agreement",
+        "iv-unique",
+        "confidentiality-unless-betrayed",
+        "key-isolation-unless-betrayed",
+        "gpu-genuine-unless-betrayed",
+        "hand-over-unless-betrayed",
+        "training-unless-betrayed",
+    },
+    "late-corruption": {"late-secrecy", "late-secrecy-unless-lent-again", "confidentiality", "participation"},
+    "late-corruption-engine": {"late-secrecy-unless-lent-again", "confidentiality", "participation"},
+    "rolled-back-holder": {"confidentiality", "iv-unique", "key-isolation", "trains-verified", "model-integrity"},
+    "endorsed-instance": {"orchestrator-genuine", "handoff-agreement", "confidentiality"},
+}
+"""Claims that are made under collusion: all of them, or those that matter most."""
+
+ABLATIONS = (
+    ("late-corruption", "erase-after-return", "late-secrecy"),
+    ("late-corruption", "channel-update", "late-secrecy"),
+    ("rolled-back-holder", "chunks-pinned", "iv-unique"),
+    ("rolled-back-holder", "chunks-pinned", "confidentiality"),
+    ("endorsed-instance", "one-instance", "handoff-agreement"),
+    ("endorsed-instance", "one-instance", "orchestrator-genuine"),
+)
+"""The defence of each design, and what falls without it."""
+
+designs = pytest.mark.parametrize("variant", DONE_WITHOUT)
+
+
+@designs
+def test_each_claim_is_expected_to_stand_or_to_fall(variant: str) -> None:
+    protocol = SOURCE.protocol(variant)
+    made = set(stated(protocol, COLLUSION))
+    assert expected_to_fall(protocol, COLLUSION) == FALL[variant]
+    assert made >= SURVIVE[variant]
+    assert not made & FALL[variant]
+    if variant != "endorsed-instance":
+        assert made | FALL[variant] | {"forward-isolation", "model-confidentiality"} >= {
+            claim.name for claim in protocol.claims
+        }
+
+
+@designs
+def test_the_assumption_is_not_made(variant: str) -> None:
+    """Neither an axiom states it nor the steps have it built in."""
+    protocol = SOURCE.protocol(variant)
+    dropped = DONE_WITHOUT[variant]
+    built_in = {each.id for each in protocol.assumptions if each.built_in}
+    stating = {axiom.name for axiom in protocol.axioms if axiom.assumption == dropped}
+    assert dropped not in built_in
+    assert stating <= {"what a corrupt holder is"}  # who was corrupt from the start
+
+
+def test_the_main_designs_say_that_nobody_is_rolled_back() -> None:
+    for variant in FAMILY.main:
+        assumptions = {each.id: each.built_in for each in SOURCE.protocol(variant).assumptions}
+        assert assumptions["A15"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@designs
+def test_what_survives_is_proved(variant: str) -> None:
+    """With the hints of the main design below it, which change times only."""
+    protocol = SOURCE.protocol(variant)
+    below = "engine-per-holder" if variant.endswith("engine") else "sealed-under-master"
+    proofs = prove_claims(protocol, hints=load_hints(SOURCE.protocol(below)), jobs=1)
+    assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
+    assert {claim for claim, threat in proofs if threat == COLLUSION} >= SURVIVE[variant]
+    used = {used for proof in proofs.values() for used in proof.assumptions}
+    assert used - {"A2"} == used - {"A2", DONE_WITHOUT[variant]}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("variant", "claim"), [(variant, claim) for variant in FALL for claim in sorted(FALL[variant])]
+)
+def test_what_falls_is_attacked(variant: str, claim: str) -> None:
+    assert hunted(variant, claim=claim).verdict is Verdict.VIOLATED
+
+
+def test_a_leaked_device_key_costs_the_link_keys() -> None:
+    """The shortest of the attacks above, which is quick: the orchestrator attests a fake."""
+    assert hunted("leaked-device", claim="key-isolation").verdict is Verdict.VIOLATED
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("variant", "defence", "claim"), ABLATIONS)
+def test_each_defence_is_needed(variant: str, defence: str, claim: str) -> None:
+    assert hunted(variant, (defence,), claim=claim).verdict is Verdict.VIOLATED
