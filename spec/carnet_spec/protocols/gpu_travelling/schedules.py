@@ -128,6 +128,8 @@ class Schedule:
     """The defence that retires the key the GPU leaves, where that is not part of taking a new one."""
     splits = False
     """Whether the key that the GPU leaves is retired by an order of its own, before the next is taken."""
+    keys_follow = False
+    """Whether a holder's key opens later epochs of honest owners, so that no key is secret."""
     one_tenant = False
     """Whether a session is lent to one holder only."""
 
@@ -514,6 +516,7 @@ class Ratchet(Schedule):
     """The public driver's rotation: the next key is a public function of the last one."""
 
     name = "ratchet"
+    keys_follow = True
 
     def issue(self, step: Step, key: Key) -> None:
         """The new key follows from the link key."""
@@ -558,6 +561,7 @@ class ResetOut(Ratchet):
     """A new session and key exchange before every journey; on the way in the stock ratchet."""
 
     name = "reset"
+    keys_follow = False
     one_tenant = True
 
     def rules(self, draft: Draft) -> None:
