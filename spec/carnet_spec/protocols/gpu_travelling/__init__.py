@@ -1,9 +1,11 @@
 """GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
 
-Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary, counters, orders), what
-honest parties do (setup, rotation, handover, returning, training, schedules), what the adversary does and deduces
-(adversary, deductions), what holds (claims, goals, lemmas), the whole (design, instances), and what others need to know
-(findings, firmware).
+Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary, history, counters, orders),
+what honest parties do (setup, rotation, handover, returning, training; schedules, engines, ratchets), what the
+adversary reaches, does and deduces (hardware, adversary, imposture, deductions, link_messages), what holds (claims,
+agreements, scopes, goals, lemmas), designs of their own (confined and switched hardware: hardware, switch; hiding,
+inner_key, backup, retirement, late, rolled_back, survivors, endorsed), the whole (variants, defences, design,
+instances), and what others need to know (findings, firmware).
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from carnet_spec.language.family import Service
-from carnet_spec.protocols.gpu_travelling.schedules import EnginePerHolder, Ratchet, Schedule
+from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder
+from carnet_spec.protocols.gpu_travelling.ratchets import Ratchet
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.variants import VARIANTS, schedule_of
 
 SHOWN, HIDDEN, LACKING = "shown", "hidden", "lacking"

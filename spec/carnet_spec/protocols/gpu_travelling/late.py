@@ -11,8 +11,9 @@ erase a chunk at any time; a chunk that was erased is sent no more.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Kind, Step, exists, forall, implies, relation, used
+from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder
 from carnet_spec.protocols.gpu_travelling.lemmas.kept_back import kept_back_lemmas
-from carnet_spec.protocols.gpu_travelling.schedules import EnginePerHolder, Schedule
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import Scope
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (

@@ -8,7 +8,7 @@ the journey: without the retirement the opening is refused, and without the open
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Step, forall
-from carnet_spec.protocols.gpu_travelling.schedules import EnginePerHolder
+from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     GPU,
     Gpu,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from carnet_spec.language.family import Variant
 from carnet_spec.protocols.gpu_travelling import endorsed, rolled_back, survivors
 from carnet_spec.protocols.gpu_travelling.endorsed import Endorsed
+from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, RetiredEngineLeaks
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
 from carnet_spec.protocols.gpu_travelling.late import LATE, LateCorruption, LateCorruptionOnEngine
+from carnet_spec.protocols.gpu_travelling.ratchets import Ratchet, ResetOut, WrappedUnderOld
 from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
 from carnet_spec.protocols.gpu_travelling.rolled_back import ROLLED_BACK, RolledBack
-from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, EnginePerHolder, Ratchet, Schedule
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, LEAKING, RECORDING
 from carnet_spec.protocols.gpu_travelling.survivors import LEAKED, LeakedDevice
 
@@ -142,6 +144,10 @@ HARDWARE = {
     "pcie-switch": Hardware(switched=True),
 }
 """What lies beneath the variants that change it."""
+SCHEDULES: dict[str, type[Schedule]] = {
+    kind.name: kind for kind in (EnginePerHolder, RetiredEngineLeaks, Schedule, Ratchet, ResetOut, WrappedUnderOld)
+}
+"""Key schedules by name; ``none`` is a schedule with both rotations removed."""
 _SCHEDULE_OF: dict[str, type[Schedule]] = {
     **SCHEDULES,
     "inner-key": Ratchet,

@@ -109,13 +109,15 @@ def secrecy_lemmas(draft: Draft, schedule: Schedule) -> None:
         """No IV is used twice, so that no authentication key is lost."""
         return ~forges_h2d(x, k) & ~forges_d2h(x, k)
 
-    @draft.lemma
-    def secret_keys(x: Agent, k: Key) -> Formula:
-        """A secret key of a protected session is known to the orchestrator and its owner only."""
-        return implies(
-            (knows_h2d(x, k) | knows_d2h(x, k)) & guarded(k) & schedule.secret(k),
-            (x == orchestrator) | (x == owner(k)),
-        )
+    if not schedule.keys_follow:
+
+        @draft.lemma
+        def secret_keys(x: Agent, k: Key) -> Formula:
+            """A secret key of a protected session is known to the orchestrator and its owner only."""
+            return implies(
+                (knows_h2d(x, k) | knows_d2h(x, k)) & guarded(k) & schedule.secret(k),
+                (x == orchestrator) | (x == owner(k)),
+            )
 
     @draft.lemma
     def keys_outside_sessions(k: Key) -> Formula:
