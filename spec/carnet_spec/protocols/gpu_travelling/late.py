@@ -280,7 +280,7 @@ def state_late_claims(draft: Draft, schedule: Schedule) -> None:
         requirement="CLAIM-LATE-SECRECY",
         source="Carnet (late corruption)",
         under=UNDER if apart else (),
-        fails_under=() if apart else UNDER,
+        fails_under=() if apart else ("collusion",),
     )
     def late_secrecy(x: Agent, m: Data) -> Formula:
         whose = data_owner(m)
