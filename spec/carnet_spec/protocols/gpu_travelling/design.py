@@ -5,27 +5,24 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, forall, implies
 from carnet_spec.language.family import Variant
 from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.gpu_travelling import endorsed, rolled_back, survivors
 from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import CONFINED, LEAKING, RECORDING, USUAL, state_claims
 from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
-from carnet_spec.protocols.gpu_travelling.endorsed import Endorsed, name_the_orchestrator
+from carnet_spec.protocols.gpu_travelling.endorsed import name_the_orchestrator
 from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
-from carnet_spec.protocols.gpu_travelling.late import (
-    LATE,
-    LateCorruption,
-    LateCorruptionOnEngine,
-    Turning,
-    state_late_claims,
-)
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
+from carnet_spec.protocols.gpu_travelling.other_adversaries import (
+    DONE_WITHOUT,
+    KINDS,
+    SCOPES,
+    WITH_MORE,
+    state_more,
+)
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
-from carnet_spec.protocols.gpu_travelling.rolled_back import ROLLED_BACK, RolledBack, state_rolled_back
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import SCHEDULES, Ratchet, Schedule
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
-from carnet_spec.protocols.gpu_travelling.survivors import LEAKED, LeakedDevice, state_survivors
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
 from carnet_spec.protocols.gpu_travelling.training import specify_training
@@ -112,12 +109,6 @@ VARIANTS = {
             "take a report from outside the session",
             without=("report-in-session", "signer-is-responder"),
         ),
-        Variant(
-            "leaked-device",
-            "a device key has leaked, and nobody asks whether it is revoked",
-            without=("revocation-check",),
-            hunts=survivors.HUNTS,
-        ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
         Variant(
             "forked-orchestrator",
@@ -134,28 +125,7 @@ VARIANTS = {
             "orders travel on the link, where code on the GPU can submit them",
             without=("session-orders",),
         ),
-        Variant(
-            "late-corruption",
-            "holders are compromised after their epochs; a fresh key for every epoch",
-            label="needs firmware",
-        ),
-        Variant(
-            "late-corruption-engine",
-            "holders are compromised after their epochs; an engine per holder",
-            label="needs firmware",
-        ),
-        Variant(
-            "endorsed-instance",
-            "every holder endorses one instance, and takes grants only from the one that all endorsed",
-            label="needs firmware",
-            hunts=endorsed.HUNTS,
-        ),
-        Variant(
-            "rolled-back-holder",
-            "holders can be rolled back, and have the orchestrator confirm what they encrypt",
-            label="needs firmware",
-            hunts=rolled_back.HUNTS,
-        ),
+        *WITH_MORE,
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
@@ -172,27 +142,10 @@ VARIANTS = {
     )
 }
 
-_SCHEDULE_OF: dict[str, type[Schedule]] = {
-    **SCHEDULES,
-    "inner-key": Ratchet,
-    "leaked-device": LeakedDevice,
-    "endorsed-instance": Endorsed,
-    "rolled-back-holder": RolledBack,
-    "late-corruption": LateCorruption,
-    "late-corruption-engine": LateCorruptionOnEngine,
-}
+_SCHEDULE_OF: dict[str, type[Schedule]] = {**SCHEDULES, "inner-key": Ratchet, **KINDS}
 """What becomes of keys in the variants that do not build on ``sealed-under-master``."""
 
-
-_SCOPES = {
-    "confined-holder": CONFINED,
-    "inner-key": RECORDING,
-    "retired-engine-leaks": LEAKING,
-    "leaked-device": LEAKED,
-    "rolled-back-holder": ROLLED_BACK,
-    "late-corruption": LATE,
-    "late-corruption-engine": LATE,
-}
+_SCOPES = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING, **SCOPES}
 """Under which threat models the claims of a variant are made, where that is not as usual."""
 
 
@@ -205,12 +158,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
         add_time(draft, schedule, USUAL.all)
         return draft
     state_claims(draft, schedule, _SCOPES.get(variant, USUAL))
-    if isinstance(schedule, Turning):
-        state_late_claims(draft, schedule)
-    if isinstance(schedule, LeakedDevice):
-        state_survivors(draft, schedule)
-    if isinstance(schedule, RolledBack):
-        state_rolled_back(draft)
+    state_more(draft, schedule)
     state_lemmas(draft, schedule)
     state_goals(draft)
     return draft
@@ -240,12 +188,9 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
 BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches. With a clock A9 is, too."""
 
-_DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
-"""Variants with steps of the very kind that an assumption excludes."""
-
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
-    built_in = {*BUILT_IN, *also_built_in} - {_DONE_WITHOUT.get(draft.variant)}
+    built_in = {*BUILT_IN, *also_built_in} - {DONE_WITHOUT.get(draft.variant)}
     for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in built_in)

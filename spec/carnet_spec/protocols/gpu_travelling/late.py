@@ -61,6 +61,8 @@ LATE = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=(), model_f
 class Turning(Schedule):
     """A schedule whose holders may be compromised late: what that changes, whatever the keys are made of."""
 
+    asked_at_return = ("REQ-LATE-01",)
+
     def faithful(self, agent: Agent) -> Formula:
         """Whether the agent is honest, and has been ever since."""
         return ~corrupt(agent) & ~turned(agent)

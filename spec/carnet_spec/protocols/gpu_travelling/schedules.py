@@ -126,6 +126,8 @@ class Schedule:
     name = "sealed-under-master"
     retirement: str | None = None
     """The defence that retires the key the GPU leaves, where that is not part of taking a new one."""
+    asked_at_return: tuple[str, ...] = ()
+    """What else is asked of a holder that gives the GPU back."""
     one_tenant = False
     """Whether a session is lent to one holder only."""
 
