@@ -142,6 +142,14 @@ def test_what_survives_is_proved(variant: str) -> None:
     assert used - {"A2"} == used - {"A2", DONE_WITHOUT[variant]}
 
 
+def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
+    """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
+    protocol = SOURCE.protocol("leaked-device-timed")
+    found = prove_claims(protocol, [protocol.threat(COLLUSION)], jobs=1)
+    proved = {claim for (claim, _), proof in found.items() if proof.proved}
+    assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
-    if draft.variant != "leaked-device":
+    if not draft.variant.startswith("leaked-device"):
         draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
     draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")

@@ -26,6 +26,12 @@ WITH_MORE = (
         hunts=survivors.HUNTS,
     ),
     Variant(
+        "leaked-device-timed",
+        "the same, with clock, leases and limits of keys",
+        without=("revocation-check",),
+        over="leaked-device",
+    ),
+    Variant(
         "late-corruption",
         "holders are compromised after their epochs; a fresh key for every epoch",
         label="needs firmware",
