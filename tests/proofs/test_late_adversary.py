@@ -6,12 +6,25 @@ either proved, for any number of everything, or attacked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from carnet_check.engines.induction import prove_claims
+from carnet_check.engines.induction import prove, prove_claims
 from carnet_check.engines.induction.hints import load_hints
 from carnet_check.results import Verdict
-from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, expected_to_fall, hunted, stated
+from carnet_spec.language import Protocol
+from tests.fixtures.travelling import (
+    COLLUSION,
+    FAMILY,
+    SOURCE,
+    expected_to_fall,
+    hunted,
+    stated,
+    without_guard,
+    without_update,
+)
 
 DONE_WITHOUT = {
     "leaked-device": "A13",
@@ -80,6 +93,8 @@ ABLATIONS = (
 )
 """The defence of each design, and what falls without it."""
 
+Verifies = Callable[[str, object], None]
+
 designs = pytest.mark.parametrize("variant", DONE_WITHOUT)
 
 
@@ -127,6 +142,14 @@ def test_what_survives_is_proved(variant: str) -> None:
     assert used - {"A2"} == used - {"A2", DONE_WITHOUT[variant]}
 
 
+def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
+    """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
+    protocol = SOURCE.protocol("leaked-device-timed")
+    found = prove_claims(protocol, [protocol.threat(COLLUSION)], jobs=1)
+    proved = {claim for (claim, _), proof in found.items() if proof.proved}
+    assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
@@ -146,3 +169,67 @@ def test_a_leaked_device_key_costs_the_link_keys() -> None:
 @pytest.mark.parametrize(("variant", "defence", "claim"), ABLATIONS)
 def test_each_defence_is_needed(variant: str, defence: str, claim: str) -> None:
     assert hunted(variant, (defence,), claim=claim).verdict is Verdict.VIOLATED
+
+
+# -- requirements of these designs ------------------------------------------------------------------------------------
+
+REQUIREMENTS = {
+    "REQ-LATE-01": ("late-corruption", "give_back", "insert erased", "erased_when_done"),
+    "REQ-ROLLBACK-01": ("rolled-back-holder", "pin_chunk", "the only one", "pinned_once"),
+    "REQ-SETUP-18": ("endorsed-instance", "endorse", "the first", "endorsements_are_single"),
+}
+"""For each: the design, the action, the part of it that is forgotten, and the invariant that the action then breaks."""
+
+
+@pytest.mark.parametrize("id", REQUIREMENTS)
+def test_a_requirement_that_is_forgotten_breaks_a_proof(
+    id: str, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("verifies", f"{FAMILY.id}-{id}")
+    variant, action, part, invariant = REQUIREMENTS[id]
+    whole = SOURCE.protocol(variant)
+    assert id in whole.action(action).enforces
+    forget = without_update if part.startswith("insert") else without_guard
+    wanted = f"step/{action}/{invariant}"
+    kept, lost = (
+        prove(protocol, protocol.threat(COLLUSION), jobs=1, only=lambda each: each.id == wanted)
+        for protocol in (whole, forget(whole, action, part))
+    )
+    assert set(kept.answers) == set(lost.answers) == {wanted}
+    assert not kept.failed
+    assert lost.failed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_a_holder_need_not_keep_it_can_erase() -> None:
+    """REQ-LATE-02 is advice: nothing is proved of a holder that erases nothing, and nothing keeps it from erasing."""
+    assert SOURCE.protocol("late-corruption").action("erase_chunk").enforces == ("REQ-LATE-02",)
+    assert hunted("late-corruption-engine", claim="late-secrecy").verdict is Verdict.VIOLATED
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "assurance" / "late-adversary.md"
+
+
+def table() -> list[str]:
+    """Say of each claim what becomes of it in each design under collusion."""
+    protocols = [SOURCE.protocol(variant) for variant in DONE_WITHOUT]
+    claims = dict.fromkeys(claim.name for protocol in protocols for claim in protocol.claims)
+    heads = [f"`{variant}`<br>without {dropped}" for variant, dropped in DONE_WITHOUT.items()]
+    rows = [[f"`{claim}`", *(_verdict(protocol, claim) for protocol in protocols)] for claim in claims]
+    lines = [["claim", *heads], ["---"] * (1 + len(heads)), *(row for row in rows if any(row[1:]))]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _verdict(protocol: Protocol, claim: str) -> str:
+    if claim in expected_to_fall(protocol, COLLUSION):
+        return "falls"
+    return "proved" if claim in stated(protocol, COLLUSION) else ""
+
+
+def test_the_page_shows_what_is_expected_here() -> None:
+    """The verdicts themselves are looked at above."""
+    shown = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert shown == table()

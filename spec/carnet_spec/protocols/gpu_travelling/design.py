@@ -17,15 +17,13 @@ from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
 from carnet_spec.protocols.gpu_travelling.hiding import give_up_the_model, specify_hiding
 from carnet_spec.protocols.gpu_travelling.inner_key import inner_key_lemmas, specify_inner_key
-from carnet_spec.protocols.gpu_travelling.late import Turning, state_late_claims
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
+from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, state_more
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
-from carnet_spec.protocols.gpu_travelling.rolled_back import RolledBack, state_rolled_back
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import USUAL
 from carnet_spec.protocols.gpu_travelling.setup import specify_setup
-from carnet_spec.protocols.gpu_travelling.survivors import LeakedDevice, state_survivors
 from carnet_spec.protocols.gpu_travelling.switch import specify_switch
 from carnet_spec.protocols.gpu_travelling.text import TEXT
 from carnet_spec.protocols.gpu_travelling.timed import add_time
@@ -90,12 +88,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     state_claims(draft, schedule, MADE.get(variant, USUAL))
     if variant == "hidden-address":
         give_up_the_model(draft)
-    if isinstance(schedule, Turning):
-        state_late_claims(draft, schedule)
-    if isinstance(schedule, LeakedDevice):
-        state_survivors(draft, schedule)
-    if isinstance(schedule, RolledBack):
-        state_rolled_back(draft)
+    state_more(draft, schedule)
     state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
     state_goals(draft)
     if variant == "inner-key":
@@ -138,12 +131,9 @@ BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17"
 With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
 """
 
-_DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
-"""Variants with steps of the very kind that an assumption excludes."""
-
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
-    built_in = {*BUILT_IN, *also_built_in} - {_DONE_WITHOUT.get(draft.variant)}
+    built_in = {*BUILT_IN, *also_built_in} - {DONE_WITHOUT.get(draft.variant)}
     for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in built_in)
@@ -168,7 +158,7 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
         assumption="A2",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
-    if draft.variant != "leaked-device":
+    if not draft.variant.startswith("leaked-device"):
         draft.axiom("what leaked is revoked", forall(lambda g: implies(leaked(g), revoked(g)), Gpu), assumption="A13")
     draft.axiom("rubble is no model", first_version != rubble, assumption="A1")
     draft.axiom("the model is the orchestrator's", ~dataset(the_model), assumption="A6")

@@ -245,7 +245,7 @@ def _give_back(draft: Draft, schedule: Schedule) -> None:
         says="Holder {a} gives the GPU back and says it used {n} counter values of {k}.",
         message="{a} -> orchestrator: return of {k}, count {n}",
         source=_PROVISIONING,
-        enforces="REQ-RETURN-01",
+        enforces=("REQ-RETURN-01", *schedule.asked_at_return),
     )
     def give_back(step: Step, a: Agent, p: Agent, k: Key, s: Slot, n: Slot) -> None:
         """Return with the count used, and send nothing more."""

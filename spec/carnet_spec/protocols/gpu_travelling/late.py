@@ -62,6 +62,8 @@ LATE = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=(), model_f
 class Turning(Schedule):
     """A schedule whose holders may be compromised late: what that changes, whatever the keys are made of."""
 
+    asked_at_return = ("REQ-LATE-01",)
+
     def faithful(self, agent: Agent) -> Formula:
         """Whether the agent is honest, and has been ever since."""
         return ~corrupt(agent) & ~turned(agent)
@@ -281,7 +283,7 @@ def state_late_claims(draft: Draft, schedule: Schedule) -> None:
         requirement="CLAIM-LATE-SECRECY",
         source="Carnet (late corruption)",
         under=UNDER if apart else (),
-        fails_under=() if apart else UNDER,
+        fails_under=() if apart else ("collusion",),
     )
     def late_secrecy(x: Agent, m: Data) -> Formula:
         whose = data_owner(m)

@@ -27,9 +27,11 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Session,
     Slot,
     agreed,
+    answered,
     before,
     carried,
     corrupt,
+    ends_at,
     exposed,
     first,
     honest_data,
@@ -69,6 +71,8 @@ class Schedule:
     """Whether the key that the GPU leaves is retired by an order of its own, before the next is taken."""
     keys_follow = False
     """Whether a holder's key opens later epochs of honest owners, so that no key is secret."""
+    asked_at_return: tuple[str, ...] = ()
+    """What else is asked of a holder that gives the GPU back."""
     one_tenant = False
     """Whether a session is lent to one holder only."""
 
@@ -97,8 +101,10 @@ class Schedule:
         def reveal_past_key(step: Step, x: Agent, g: Gpu, k: Key) -> None:
             """The adversary gets every key whose epoch is over, but never the master."""
             step.given("past keys leak", past_keys_leak & corrupt(x))
-            step.given("accepted in its session", issued(k) & stale(g, k) & in_session(g, key_session(k)))
-            step.given("no longer accepted", ~live_h2d(g, k) & ~live_d2h(g, k))
+            home = key_session(k)
+            passed = in_session(g, home) & stale(g, k) & ~live_h2d(g, k) & ~live_d2h(g, k)
+            over = answered(home) & (g == ends_at(home)) & ~in_session(g, home)
+            step.given("no longer accepted", issued(k) & (passed | over))
             step.insert(knows_h2d(x, k))
             step.insert(knows_d2h(x, k))
             step.insert(revealed(k))

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from carnet_spec.language.family import Variant
-from carnet_spec.protocols.gpu_travelling import endorsed, rolled_back, survivors
-from carnet_spec.protocols.gpu_travelling.endorsed import Endorsed
 from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, RetiredEngineLeaks
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
-from carnet_spec.protocols.gpu_travelling.late import LATE, LateCorruption, LateCorruptionOnEngine
+from carnet_spec.protocols.gpu_travelling.other_adversaries import KINDS, SCOPES, WITH_MORE
 from carnet_spec.protocols.gpu_travelling.ratchets import Ratchet, ResetOut, WrappedUnderOld
 from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
-from carnet_spec.protocols.gpu_travelling.rolled_back import ROLLED_BACK, RolledBack
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import CONFINED, LEAKING, RECORDING
-from carnet_spec.protocols.gpu_travelling.survivors import LEAKED, LeakedDevice
 
 MAIN = ("engine-per-holder", "sealed-under-master")
 
@@ -52,12 +48,6 @@ VARIANTS = {
             "take a report from outside the session",
             without=("report-in-session", "signer-is-responder"),
         ),
-        Variant(
-            "leaked-device",
-            "a device key has leaked, and nobody asks whether it is revoked",
-            without=("revocation-check",),
-            hunts=survivors.HUNTS,
-        ),
         Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
         Variant(
             "forked-orchestrator",
@@ -74,28 +64,7 @@ VARIANTS = {
             "orders travel on the link, where code on the GPU can submit them",
             without=("session-orders",),
         ),
-        Variant(
-            "late-corruption",
-            "holders are compromised after their epochs; a fresh key for every epoch",
-            label="needs firmware",
-        ),
-        Variant(
-            "late-corruption-engine",
-            "holders are compromised after their epochs; an engine per holder",
-            label="needs firmware",
-        ),
-        Variant(
-            "endorsed-instance",
-            "every holder endorses one instance, and takes grants only from the one that all endorsed",
-            label="needs firmware",
-            hunts=endorsed.HUNTS,
-        ),
-        Variant(
-            "rolled-back-holder",
-            "holders can be rolled back, and have the orchestrator confirm what they encrypt",
-            label="needs firmware",
-            hunts=rolled_back.HUNTS,
-        ),
+        *WITH_MORE,
         Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
         Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
         Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
@@ -132,10 +101,7 @@ MADE = {
     "confined-holder": CONFINED,
     "inner-key": RECORDING,
     "retired-engine-leaks": LEAKING,
-    "leaked-device": LEAKED,
-    "rolled-back-holder": ROLLED_BACK,
-    "late-corruption": LATE,
-    "late-corruption-engine": LATE,
+    **SCOPES,
 }
 """Where the claims of a variant are not made as usual."""
 HARDWARE = {
@@ -154,11 +120,7 @@ _SCHEDULE_OF: dict[str, type[Schedule]] = {
     "pcie-switch": EnginePerHolder,
     "backup-orchestrator": EnginePerHolder,
     "retire-then-open": RetireThenOpen,
-    "leaked-device": LeakedDevice,
-    "endorsed-instance": Endorsed,
-    "rolled-back-holder": RolledBack,
-    "late-corruption": LateCorruption,
-    "late-corruption-engine": LateCorruptionOnEngine,
+    **KINDS,
 }
 """What becomes of keys in the variants that do not build on ``sealed-under-master``."""
 

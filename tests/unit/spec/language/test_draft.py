@@ -366,6 +366,20 @@ def test_a_layer_adds_to_actions_that_exist() -> None:
         def _(step: Step) -> None: ...
 
 
+def test_a_design_may_expect_another_verdict_of_a_claim() -> None:
+    draft = drafted()
+
+    @draft.claim(name="kept", sentence="It is kept.", requirement="CLAIM-KEPT", source="", under=("near", "far"))
+    def _(a: Agent, k: Key) -> Formula:
+        return implies(knows(a, k), sent(a, k))
+
+    draft.expect("kept", under=("near",), fails_under=("far",))
+    (claim,) = draft.protocol().claims
+    assert (claim.sentence, claim.under, claim.fails_under) == ("It is kept.", ("near",), ("far",))
+    with pytest.raises(SpecificationError, match="no claim 'lost'; known: kept"):
+        draft.expect("lost", under=())
+
+
 def test_layers_follow_what_they_are_over() -> None:
     variants = {
         "main": toy.FAMILY.variants["main"],
