@@ -120,7 +120,7 @@ def judge(design: Design) -> Judged:
 
 
 def _explored(design: Design, protocol: Protocol) -> Exploration:
-    profile = Profile("discriminating", {"allowed": 0, **(design.sizes or {})}, design.moves)
+    profile = Profile("discriminating", {"extras": 0, **(design.sizes or {})}, design.moves)
     claims = tuple(
         claim.name
         for claim in protocol.claims
@@ -220,6 +220,3 @@ IMPLIED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """For each claim, what falls with it by what the two sentences say, and why."""
-
-if __name__ == "__main__":
-    record()
