@@ -85,7 +85,7 @@ def forgetting(protocol: Protocol, step: str, parts: Sequence[str]) -> Protocol:
     if not step:
         return protocol
     whole = protocol.action(step)
-    named = {each.name for each in (*whole.guards, *whole.updates)}
+    named = {guard.name for guard in whole.guards} | {update.name for update in whole.updates}
     if strange := set(parts) - named:
         raise ValueError(f"{step} has no {', '.join(sorted(strange))} that could be forgotten")
     kept: Action = replace(
