@@ -85,7 +85,7 @@ def forgetting(protocol: Protocol, step: str, parts: Sequence[str]) -> Protocol:
     if not step:
         return protocol
     whole = protocol.action(step)
-    named = {each.name for each in (*whole.guards, *whole.updates)}
+    named = {guard.name for guard in whole.guards} | {update.name for update in whole.updates}
     if strange := set(parts) - named:
         raise ValueError(f"{step} has no {', '.join(sorted(strange))} that could be forgotten")
     kept: Action = replace(
@@ -120,7 +120,7 @@ def judge(design: Design) -> Judged:
 
 
 def _explored(design: Design, protocol: Protocol) -> Exploration:
-    profile = Profile("discriminating", {"allowed": 0, **(design.sizes or {})}, design.moves)
+    profile = Profile("discriminating", {"extras": 0, **(design.sizes or {})}, design.moves)
     claims = tuple(
         claim.name
         for claim in protocol.claims
@@ -191,5 +191,32 @@ DESIGNS = (
 )
 """One for each claim."""
 
-if __name__ == "__main__":
-    record()
+_MODEL = "the versions of the model follow one another no longer as the ledger says"
+_REACH = "code on the GPU has everything there within reach"
+IMPLIED: Mapping[str, Mapping[str, str]] = {
+    "key-isolation": {
+        "handoff-agreement": "who accepts a key that is another's accepts what was not meant for it",
+        "single-custody": "to share the key is to share the GPU",
+    },
+    "no-implant": {
+        "trains-verified": "what is planted once the code was checked is there when training begins",
+        "model-integrity": _REACH,
+        "provenance": _REACH,
+        "participation": _REACH,
+    },
+    "trains-verified": {
+        "model-integrity": "what is trained from anything but the last version is off the chain",
+        "provenance": _MODEL,
+        "participation": _MODEL,
+    },
+    "model-integrity": {
+        "provenance": "the ledger then names a version that no training made",
+        "participation": "such a version was trained on nothing",
+    },
+    "orchestrator-genuine": {
+        "handoff-agreement": "what another instance grants, the orchestrator did not",
+        "gpu-genuine": "another instance attested no GPU",
+        "iv-unique": "each instance counts by itself",
+    },
+}
+"""For each claim, what falls with it by what the two sentences say, and why."""

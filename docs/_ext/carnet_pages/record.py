@@ -4,6 +4,7 @@
   reader would type; about half an hour.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
+* ``discriminating``: a design for each claim in which it alone falls, and what is proved there; minutes.
 * ``tests``: the tests that verify requirements are run, about two minutes.
 * ``shown``: every command that a page shows is typed again, about three minutes.
 """
@@ -23,7 +24,7 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family
 
-from . import round_picture, shown
+from . import discriminating, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -173,6 +174,8 @@ def main(what: str) -> None:
     families = registered_families()
     if what == "shown":
         shown.record()
+    elif what == "discriminating":
+        discriminating.record()
     elif what == "tests":
         tests(families)
     else:

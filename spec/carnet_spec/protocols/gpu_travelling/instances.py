@@ -19,7 +19,7 @@ DEFAULTS = {
     "chunks": 1,
     "slots": 6,
     "corrupt_chunks": 0,
-    "allowed": 0,
+    "extras": 0,
     "rounds": 1,
     "sessions": 1,
     "own_sessions": 0,
@@ -37,7 +37,7 @@ _ALLOWED = {
     "hypervisor": _OF_A_CORRUPT_PLATFORM,
     "collusion": _OF_A_CORRUPT_PLATFORM,
 }
-"""What the adversary has one of where ``allowed`` is 1: as much as leaves every state within reach of its moves.
+"""What the adversary has one of where ``extras`` is 1, as far as every state can be visited, its moves unlimited.
 
 A layer has none of it, because what a layer adds reads none of it.
 """
@@ -54,9 +54,11 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     nowhere and whose device keys leaked, and were revoked since; ``elsewhere`` genuine ones that outsiders own (one at
     least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator instances that outsiders
     started with inputs of their own, ``twins`` those that somebody started on the same manifest; ``chunks`` per honest
-    holder; ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's orders;
-    ``allowed`` is 1 for what the threat model allows the adversary beside (see ``_ALLOWED``); ``rounds`` hand-overs;
-    ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the adversary may draw. Where there is a clock it shows ``instants``, and each key protects ``limit`` messages in either direction.
+    and ``corrupt_chunks`` per corrupt holder; with ``extras`` the adversary has what its threat model allows beside
+    (see ``_ALLOWED``); ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's
+    orders; ``rounds`` hand-overs; ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the
+    adversary may draw. Where there is a clock it shows ``instants``, and each key protects ``limit`` messages in
+    either direction.
     """
     timed = any(sort.name == "Instant" for sort in protocol.sorts)
     size = _sizes(scale, threat, timed=timed)
@@ -118,7 +120,7 @@ def _sizes(scale: Scale, threat: str, *, timed: bool) -> dict[str, int]:
     if unknown:
         raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
     size = DEFAULTS | dict(scale)
-    if size["allowed"] and not timed:
+    if size["extras"] and not timed:
         size |= {name: max(1, size[name]) for name in _ALLOWED.get(threat, ())}
     if threat == "outsider":
         size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
@@ -277,9 +279,7 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> s
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile(
-            "tiny", {"holders": 1, "corrupt": 1, "rounds": 1, "allowed": 1}, title="one round, the whole adversary"
-        ),
+        Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1, "extras": 1}, title="one round, the whole adversary"),
         Profile(
             "directed",
             {"holders": 2, "corrupt": 0, "rounds": 3, "chunks": 0},
