@@ -38,6 +38,10 @@ def _delayed(world: TestWorld, reached: Callable[[], bool], seconds: float) -> N
     world.run()
 
 
+def _scrubs_after_a_round(world: TestWorld) -> bool:
+    return world.orchestrator.job.progress.rounds == 1 and isinstance(world.orchestrator.state, AwaitsScrub)
+
+
 def _granted(world: TestWorld) -> int:
     return sum('"grant"' in line for line in world.recorder.lines)
 
@@ -96,6 +100,6 @@ def test_evidence_that_is_due_renews_the_session_between_rounds_and_nothing_is_l
 def test_evidence_that_is_old_before_the_gpu_sets_out_renews_the_session_without_a_failure() -> None:
     """The version that nobody brought home is lost with the session, and its round is done again."""
     world, _ = _world(rounds=2)
-    _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsScrub), LASTS + 1)
+    _delayed(world, lambda: _scrubs_after_a_round(world), LASTS + 1)
     assert (world.failure, world.orchestrator.job.failures) == ("", 0)
     assert _sessions(world) == 2
