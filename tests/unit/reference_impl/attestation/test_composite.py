@@ -70,6 +70,20 @@ def test_a_binding_rewritten_to_what_is_expected_is_not_what_the_td_signed(step:
     assert appraisal.failed_step == "quote.report-data"
 
 
+def test_the_instance_is_told_as_the_td_committed_to_it_and_cannot_be_rewritten() -> None:
+    other = _evidence(replace(BINDING, instance=b"j" * 32))
+    told = appraise_composite(other.encode(), EXPECTED, VERIFIER, at=NOW)
+    assert (told.accepted, told.claims["instance"]) == (True, (b"j" * 32).hex())
+    rewritten = replace(other, binding=BINDING)
+    assert appraise_composite(rewritten.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "quote.report-data"
+
+
+@pytest.mark.parametrize("instance", [b"", b"i" * 31, b"i" * 33])
+def test_an_instance_of_another_length_is_refused_at_parse(instance: bytes) -> None:
+    evidence = _evidence(replace(BINDING, instance=instance))
+    assert appraise_composite(evidence.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "parse"
+
+
 @pytest.mark.parametrize("step", sorted(set(OTHERWISE) - {"gpu-report"}))
 def test_a_step_that_is_waived_lets_its_attack_through_and_says_so(step: str) -> None:
     evidence = _evidence(OTHERWISE[step]).encode()

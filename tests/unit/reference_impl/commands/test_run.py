@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
+from carnet_ref.attestation.nvidia.policy import STEPS
 from carnet_ref.recorder import TraceFileError, write_trace
 from carnet_ref.systems.gpu_travelling.commands import running
 from carnet_ref.systems.gpu_travelling.commands.run import SCHEDULES as OFFERED
@@ -51,6 +52,19 @@ def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     assert cost["bytes"] > fields["bytes_provisioned"] / 2
     assert min(cost.values()) > 0
     assert len(trace.read_text().splitlines()) == fields["events"] + 1
+
+
+@pytest.mark.parametrize("how", [(), ("--processes",)], ids=["in one process", "in several"])
+def test_json_says_that_everything_about_the_gpu_was_compared(how: tuple[str, ...]) -> None:
+    fields = json.loads(carnet(*SMALL, *how, "--json").stdout)
+    told = fields["appraisal"]
+    assert told["compared"].keys() == set(STEPS)
+    assert told["not_compared"] == {}
+    assert (told["claims"]["device"], told["claims"]["mode"], told["claims"]["debugged"]) == (
+        "gpu1",
+        "CONFIDENTIAL",
+        False,
+    )
 
 
 def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:

@@ -58,11 +58,20 @@ def test_a_move_costs_time_and_nothing_else(move: Move, path: Cue) -> None:
         assert not platform.host_memory
 
 
+OPENED = Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN")
+CLOSED = Act(Cue(FrameKind.RESET, ORCHESTRATOR, nth=0), Move.RESET, text="CONFIDENTIAL")
+
+
 def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
-    world, _, told = run(Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN"))
+    world, _, told = run(OPENED, CLOSED)
     assert any("mode" in line for line in told)
     assert world.orchestrator.job.failures == 1
     assert world.orchestrator.job.kept.model == expected()
+
+
+def test_a_gpu_that_is_reset_boots_as_it_was_booted_before() -> None:
+    world, _, _ = run(OPENED)
+    assert "sessions failed, the last one because of the GPU's report is refused: mode" in world.failure
 
 
 def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:

@@ -158,11 +158,20 @@ class Deployment:
             link=design.borrowed_link(self.defences.off),
         )
 
-    def gpu(self, random: Random, mode: Mode | None = None, name: str = "") -> Gpu:
-        """Return a GPU that was just switched on: the one that is plugged in, or another."""
-        mode, name = mode or self.mode, name or self.gpu_name
-        silicon = self.silicon(name, mode)
-        return self.gpu_with(name, lambda: gpu_responder(silicon, random), mode)
+    def gpu(self, random: Random, mode: Mode | None = None, name: str = "", shown: str = "") -> Gpu:
+        """Return a GPU that was just switched on: the one that is plugged in, or another.
+
+        Its reports say the mode it was booted into. One that has the device key of another GPU is ``shown`` as that.
+        """
+        first, name = mode or self.mode, name or self.gpu_name
+        booted: list[Gpu] = []
+
+        def responder() -> Responder:
+            now = booted[0].device.mode if booted else first
+            return gpu_responder(self.silicon(shown or name, now), random)
+
+        booted.append(self.gpu_with(name, responder, first))
+        return booted[0]
 
     def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
         """Return a GPU that was just switched on, with these ends of its sessions."""

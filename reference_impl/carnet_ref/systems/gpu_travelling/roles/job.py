@@ -129,6 +129,11 @@ class Job:
         return self.now - self.nonce_drawn_at > self.terms.evidence_lasts
 
     @property
+    def evidence_is_due(self) -> bool:
+        """Whether the GPU's evidence has half of its time behind it: the model comes home then, and a session after."""
+        return 2 * (self.now - self.nonce_drawn_at) > self.terms.evidence_lasts
+
+    @property
     def age_of_evidence(self) -> str:
         """How old the GPU's evidence is, in words."""
         age, lasts = self.now - self.nonce_drawn_at, self.terms.evidence_lasts

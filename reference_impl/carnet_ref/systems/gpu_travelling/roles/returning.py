@@ -223,7 +223,7 @@ def is_to_be_kept(job: Job) -> bool:
     if done == terms.rounds or terms.schedule == "reset":
         return True
     asked_for = terms.save_every > 0 and done % terms.save_every == 0
-    return asked_for or bool(shortage(job, job.next_holder))
+    return asked_for or job.evidence_is_due or bool(shortage(job, job.next_holder))
 
 
 def route_back() -> Send:

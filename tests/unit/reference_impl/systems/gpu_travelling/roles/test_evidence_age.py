@@ -9,7 +9,7 @@ import pytest
 
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsRotationOut
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsRotationOut, AwaitsScrub, AwaitsTraining
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, world_of
 
@@ -17,9 +17,11 @@ LASTS = 10.0
 UNCHECKED = Defences(frozenset({"attestation-age"}))
 
 
-def _world(defences: Defences = ALL) -> tuple[TestWorld, list[str]]:
+def _world(defences: Defences = ALL, rounds: int = 1) -> tuple[TestWorld, list[str]]:
     """Return a world in which evidence lasts for ten seconds, and any answer may take longer."""
-    deployment = FastDeployment(holder_names(1), 1, chunks=1, patience=100.0, trainer=ChainTrainer(), defences=defences)
+    deployment = FastDeployment(
+        holder_names(1), rounds, chunks=1, patience=100.0, trainer=ChainTrainer(), defences=defences
+    )
     world, told = world_of(deployment)
     job = world.orchestrator.job
     terms = replace(job.terms, evidence_lasts=LASTS)
@@ -36,6 +38,10 @@ def _delayed(world: TestWorld, reached: Callable[[], bool], seconds: float) -> N
     world.run()
 
 
+def _scrubs_after_a_round(world: TestWorld) -> bool:
+    return world.orchestrator.job.progress.rounds == 1 and isinstance(world.orchestrator.state, AwaitsScrub)
+
+
 def _granted(world: TestWorld) -> int:
     return sum('"grant"' in line for line in world.recorder.lines)
 
@@ -44,14 +50,24 @@ def _sessions(world: TestWorld) -> int:
     return sum('"open_session"' in line for line in world.recorder.lines)
 
 
-@pytest.mark.parametrize(("seconds", "sessions"), [(LASTS, 1), (LASTS + 1, 2)], ids=["in time", "too late"])
-@pytest.mark.parametrize("awaited", [AwaitsReport, AwaitsRotationOut], ids=["at appraisal", "at the grant"])
-def test_evidence_that_grew_old_is_not_used(awaited: type, seconds: float, sessions: int) -> None:
+@pytest.mark.parametrize(("seconds", "refused"), [(LASTS, 0), (LASTS + 1, 1)], ids=["in time", "too late"])
+def test_evidence_that_grew_old_is_not_appraised(seconds: float, refused: int) -> None:
     world, told = _world()
-    _delayed(world, lambda: isinstance(world.orchestrator.state, awaited), seconds)
+    _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsReport), seconds)
+    assert world.failure == ""
+    assert _sessions(world) - sum('"accept_gpu"' in line for line in world.recorder.lines) == refused
+    assert any("given up: the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is bool(refused)
+
+
+@pytest.mark.parametrize(("seconds", "sessions"), [(LASTS, 1), (LASTS + 1, 2)], ids=["in time", "too late"])
+def test_evidence_that_grew_old_opens_no_grant(seconds: float, sessions: int) -> None:
+    world, told = _world()
+    _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsRotationOut), seconds)
     assert world.failure == ""
     assert (_granted(world), _sessions(world)) == (1, sessions)
-    assert any("the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is (sessions > 1)
+    assert any("given up: the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is (
+        sessions > 1
+    )
 
 
 def test_without_its_check_old_evidence_opens_a_grant_but_is_still_not_appraised() -> None:
@@ -64,10 +80,26 @@ def test_without_its_check_old_evidence_opens_a_grant_but_is_still_not_appraised
 
 
 def test_the_age_counts_from_the_nonce_and_not_from_the_appraisal() -> None:
-    world, _ = _world()
-    while not isinstance(world.orchestrator.state, AwaitsReport):
-        world.step()
-    world.now += LASTS - 1
-    world.tick()
-    _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsRotationOut), 2)
+    world, told = _world()
+    _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsReport), LASTS / 2 + 1)
+    assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told)
+
+
+@pytest.mark.parametrize(("defences", "sessions"), [(ALL, 2), (UNCHECKED, 1)], ids=["looked at", "not looked at"])
+def test_evidence_that_is_due_renews_the_session_between_rounds_and_nothing_is_lost(
+    defences: Defences, sessions: int
+) -> None:
+    """Nothing failed, so no failure is counted; a long job would end by them."""
+    world, told = _world(defences, rounds=2)
+    _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsTraining), LASTS / 2 + 1)
+    assert (world.failure, world.orchestrator.job.failures) == ("", 0)
+    assert (_granted(world), _sessions(world), world.orchestrator.job.books.lost) == (2, sessions, ())
+    assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told) is (sessions > 1)
+
+
+def test_evidence_that_is_old_before_the_gpu_sets_out_renews_the_session_without_a_failure() -> None:
+    """The version that nobody brought home is lost with the session, and its round is done again."""
+    world, _ = _world(rounds=2)
+    _delayed(world, lambda: _scrubs_after_a_round(world), LASTS + 1)
+    assert (world.failure, world.orchestrator.job.failures) == ("", 0)
     assert _sessions(world) == 2
