@@ -146,7 +146,7 @@ def _structure(case: Case) -> Structure:
     functions = {symbol: case.before.functions[symbol.name] for symbol in FUNCTIONS}
     for symbol in rigid:
         if symbol.is_relation:
-            relations[symbol] = told.relations[symbol.name]
+            relations[symbol] = frozenset(told.relations[symbol.name])
         else:
             functions[symbol] = told.functions[symbol.name]
     return Structure(told.elements, relations, functions)

@@ -120,6 +120,11 @@ class CopyEngines:
         return Sealed(self._sealer.seal(plaintext), self._sending, slot)
 
     @property
+    def taken(self) -> LinkKeys:
+        """The keys that were taken last."""
+        return self._schedule.keys
+
+    @property
     def sending(self) -> LinkKeys:
         """The keys that what goes back is protected under."""
         return self._sending

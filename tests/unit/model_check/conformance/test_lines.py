@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Set
 from dataclasses import replace
 
 import pytest
@@ -23,9 +24,9 @@ STORED = frozenset(itertools.combinations(NAMES, 2))
 
 
 def test_a_line_is_its_pairs() -> None:
-    line = InLine(NAMES)
+    line: Set[object] = InLine(NAMES)
     assert line == STORED
-    assert (len(line), set(line), hash(line)) == (6, STORED, hash(InLine(NAMES)))
+    assert (len(line), sorted(map(str, line)), hash(line)) == (6, sorted(map(str, STORED)), hash(InLine(NAMES)))
     assert {row for row in itertools.product((*NAMES, "e"), repeat=2) if row in line} == STORED
     assert "a" not in line
     assert line & {("a", "b"), ("b", "a")} == {("a", "b")}
@@ -53,13 +54,14 @@ def design(rounds: int, steps: list[TraceStep], stored: bool = False) -> tuple[P
     protocol = SOURCE.protocol("engine-per-holder")
     sizes = {"holders": 2, "corrupt": 0, "chunks": 2, "rounds": rounds, "slots": rounds + 8}
     instance = SOURCE.instance(protocol, "outsider", Profile("a run", sizes))
-    named = {
+    named: dict[str, dict[str, None]] = {
         sort: dict.fromkeys(value for step in steps for name, value in step.args if name in places)
         for sort, places in {"Key": "kj", "Session": "s", "Version": "n"}.items()
     }
     elements = {sort: (*instance.elements[sort], *names) for sort, names in named.items()}
-    relations = instance.relations | ({"before": frozenset(instance.relations["before"])} if stored else {})
-    return protocol, replace(instance, elements=instance.elements | elements, relations=relations)
+    before = instance.relations["before"]
+    relations = {**instance.relations, "before": frozenset(before) if stored else before}
+    return protocol, replace(instance, elements={**instance.elements, **elements}, relations=relations)
 
 
 def verdict(protocol: Protocol, instance: Instance, steps: list[TraceStep]) -> tuple[int, str] | None:

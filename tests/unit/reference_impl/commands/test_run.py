@@ -82,7 +82,7 @@ def test_a_run_under_a_lowered_limit_renews_its_session_and_conforms(how: tuple[
     result = carnet("--holders", "2", "--rounds", "3", "--key-limit", "3", *how, "--json")
     fields = json.loads(result.stdout)
     assert (result.exit_code, fields["sessions"], fields["conforms"]) == (0, 2, True)
-    assert result.stderr.count("session renewed: orchestrator's d2h key has 1 messages left, and 2 are needed") == 1
+    assert result.stderr.count("session renewed: alice's h2d key has 0 messages left, and 3 are needed") == 1
     assert fields["lost"] == []
 
 

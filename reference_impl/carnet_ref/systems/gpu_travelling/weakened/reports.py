@@ -14,7 +14,7 @@ from carnet_ref.crypto.primitives import NONCE_BYTES
 from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import Place, Report, encode, placed, with_place
+from carnet_ref.systems.gpu_travelling.device.orders import Place, Report, Rotated, encode, placed, with_place
 from carnet_ref.transport.frames import FrameKind
 
 ON_LINK: Final = b"report"
@@ -63,8 +63,9 @@ class ReportsOnLink(Firmware):
     __slots__ = ()
 
     def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
-        """Return a report, as a copy engine makes it."""
-        return FrameKind.D2H, seal_on_link(self.engines.sending, place, report)
+        """Return a report, as a copy engine makes it; that of a rotation goes under the key that was taken."""
+        keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
+        return FrameKind.D2H, seal_on_link(keys, place, report)
 
 
 ALTERNATIVES: Final[Mapping[str, type[Firmware]]] = {"session-acknowledgements": ReportsOnLink}
