@@ -164,7 +164,7 @@ class Run:
     def go(self) -> None:
         """Hand the GPU over some times, in a new session whenever an end refuses to go on, or just so."""
         session = self.renewed()
-        for _ in range(self.chance.randint(1, 5)):
+        for _ in range(self.chance.randint(1, 4)):
             try:
                 self.hand_over(session, self.chance.choice(self.owners))
             except Refused:
