@@ -21,7 +21,16 @@ from carnet_ref.keys import Direction, H100KeySchedule, KeyLedger, KeysError, Ke
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, Write, encode
 from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import Fence, Fenced, Order, Report, Rotate, Rotated
+from carnet_ref.systems.gpu_travelling.device.orders import (
+    ORDERS_LABEL,
+    REPORTS_LABEL,
+    Fence,
+    Fenced,
+    Order,
+    Report,
+    Rotate,
+    Rotated,
+)
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
@@ -104,6 +113,7 @@ class Session:
         self.gpu = CopyEngines(key_schedule(schedule, theirs), limits)
         self.firmware = Firmware(theirs, self.gpu, Checks())
         self.keys = [self.link.keys]
+        self.own = [ours.key(label) for label in (ORDERS_LABEL, REPORTS_LABEL)]
         self.lost: set[bytes] = set()
 
     @property
@@ -154,7 +164,7 @@ class Run:
     def go(self) -> None:
         """Hand the GPU over some times, in a new session whenever an end refuses to go on, or just so."""
         session = self.renewed()
-        for _ in range(self.chance.randint(1, 5)):
+        for _ in range(self.chance.randint(1, 4)):
             try:
                 self.hand_over(session, self.chance.choice(self.owners))
             except Refused:
@@ -209,7 +219,7 @@ class Run:
         """Insist that no key of a session was used past its limit, to seal or to open."""
         for key in {keys.half(way) for keys in session.keys for way in Direction}:
             assert StandIn.uses.within(key, self.limits)
-        for own in own_keys(session):
+        for own in session.own:
             assert StandIn.uses.within(own, orders.LIMITS)
         assert not StandIn.uses.repeated
 
@@ -220,10 +230,6 @@ def ledgers(session: Session) -> tuple[KeyLedger, KeyLedger]:
 
 def firmware_usage(session: Session) -> tuple[KeyUsage, KeyUsage]:
     return session.firmware._orders.usage, session.firmware._reports.usage
-
-
-def own_keys(session: Session) -> list[bytes]:
-    return [sealed._cipher._cipher._key for sealed in (session.link._orders, session.link._reports)]
 
 
 def outcomes(schedule: str, runs: int) -> Counter[str]:

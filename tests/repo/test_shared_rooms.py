@@ -10,7 +10,7 @@ from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.repo.tracked import read, tracked_python
 
 ROOM = Path("reference_impl") / "carnet_ref"
-PUBLISHED = ("datapath", "commands/datapath.py")
+PUBLISHED = ("datapath", "commands/datapath.py", "commands/key_budget.py")
 """What reproduces published tables names the designs that were published, GPU Travelling among them."""
 COMMON_WORDS = frozenset({"gpu", "gpus", "none", "platform", "ratchet", "reset"})
 """Words of the specification that mean the same outside of it: a GPU, or the driver's own ratchet."""

@@ -23,7 +23,7 @@ class Trainer(Protocol):
 
     @property
     def hidden(self) -> int:
-        """Units of the hidden layer: what the size of the model grows with."""
+        """Units of the hidden layer, which the size of the model grows with; 0 where there is none."""
         ...
 
     def first_model(self) -> bytes:

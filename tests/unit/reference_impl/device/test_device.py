@@ -94,6 +94,7 @@ class Counting:
     """A trainer that makes a model of how much data there was."""
 
     name: ClassVar[str] = "counting"
+    hidden: ClassVar[int] = 0
 
     def first_model(self) -> bytes:
         return b"0"

