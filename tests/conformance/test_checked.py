@@ -13,6 +13,7 @@ from carnet_check.conformance import conform
 from carnet_check.conformance.checks import CheckJudge, demands
 from carnet_check.conformance.logs import Logs
 from carnet_check.errors import UsageError
+from carnet_spec.language import Protocol
 from carnet_spec.trace import TraceCheck, TraceEnd, TraceEvent
 from tests.fixtures.checked import Event, end, events, logged_again, with_deductions, write_checked
 from tests.fixtures.rounds import header, honest
@@ -21,7 +22,14 @@ from tests.unit.model_check.command import carnet
 
 VARIANT = FAMILY.main[0]
 PROTOCOL = SOURCE.protocol(VARIANT)
-RUN = events(with_deductions(honest(1)), PROTOCOL)
+
+
+def _layered(variant: str) -> list[Protocol]:
+    return [SOURCE.protocol(name) for name in FAMILY.with_layers([variant])]
+
+
+LAYERED = _layered(VARIANT)
+RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
 OTHER = "0" * 64
 """A digest of nothing."""
@@ -33,8 +41,7 @@ def _conforms(path: Path, found: Sequence[Event], last: Event | None = None) -> 
 
 @pytest.mark.parametrize("variant", FAMILY.main)
 def test_a_run_with_all_its_checks_conforms(tmp_path: Path, variant: str) -> None:
-    protocol = SOURCE.protocol(variant)
-    run = events(with_deductions(honest(2, variant=variant)), protocol)
+    run = events(with_deductions(honest(2, variant=variant)), _layered(variant))
     result = conform(write_checked(tmp_path / "trace", header(variant=variant, threat=""), run))
     assert result.conforms, result.divergence
     assert result.required == result.seen == sum("check" in event for event in run) > 60
@@ -54,6 +61,7 @@ def test_what_is_demanded_is_what_guards_with_a_defence_say() -> None:
     assert [each.defence for each in found["verified"]] == ["code-read-back", "model-read-back", "received-count"]
     assert {each.senders for each in found["verified"]} == {frozenset({"gpu"})}
     assert not [each for each in found["rotate_out"] if each.defence == "fresh-key"]
+    assert "attestation-age" in [each.defence for each in demands(LAYERED[-1])["grant"]]
     weaker = demands(SOURCE.protocol(VARIANT, ("model-read-back",)))
     assert [each.defence for each in weaker["verified"]] == ["code-read-back", "received-count"]
 
@@ -152,7 +160,7 @@ def _refused(run: Sequence[Event]) -> str:
     parties: dict[str, str] = {}
     for event in run:
         parties.setdefault(event["party"], event["by"])
-    judge = CheckJudge(PROTOCOL, parties)
+    judge = CheckJudge(LAYERED, (), parties)
     said = (judge.take(TraceEvent.from_json(event)) for event in logged_again(run))
     return next((why for why in said if why), "") or judge.left()
 

@@ -120,7 +120,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
-        counts = {name: sum(json.loads(line)["action"] in names for line in self.lines) for name, names in _COUNTED}
+        counts = {name: sum(json.loads(line).get("action") in names for line in self.lines) for name, names in _COUNTED}
         return {
             "holders": self.plan.holders,
             "rounds": self.plan.rounds,
@@ -144,7 +144,8 @@ class Result:
         if not handoffs:
             return None
         messages, octets = self.carried
-        totals = {"steps": len(self.lines), "messages": messages, "bytes": octets}
+        steps = sum("action" in json.loads(line) for line in self.lines)
+        totals = {"steps": steps, "messages": messages, "bytes": octets}
         return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
             "seconds": round(self.seconds / handoffs, 4)
         }
@@ -186,8 +187,8 @@ def _extent(lines: Iterable[str]) -> tuple[int, int]:
     sessions = counted = 0
     for line in lines:
         step = json.loads(line)
-        sessions += step["action"] == "open_session"
-        counted = max(counted, *(int(value) for value in step["args"].values() if value.isdecimal()), 0)
+        sessions += step.get("action") == "open_session"
+        counted = max(counted, *(int(value) for value in step.get("args", {}).values() if value.isdecimal()), 0)
     return sessions, counted
 
 

@@ -295,7 +295,8 @@ class Deployment:
             "sessions": sessions,
             "slots": max(LEAST_SLOTS, counted + 2),
         }
-        return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), "", tuple(sizes.items()))
+        removed = tuple(sorted(self.defences.off))
+        return Header("gpu-travelling", self.schedule, removed, "", tuple(sizes.items()), checked=True)
 
     @property
     def largest_frame(self) -> int:

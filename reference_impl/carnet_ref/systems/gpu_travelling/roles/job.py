@@ -80,7 +80,7 @@ class Job:
     """What the orchestrator knows while it runs.
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
-    its key, or would have. ``furthest`` is the round that was ever reached.
+    its key, or would have. ``furthest`` is the round that was ever reached, and ``opened`` the sessions that were.
     """
 
     terms: Terms
@@ -91,6 +91,7 @@ class Job:
     manifest: bytes
     books: Books = field(default_factory=Books)
     needs: Mapping[str, Budget] = field(default_factory=dict)
+    opened: frozenset[str] = frozenset()
     session: Requester | None = None
     link: Link | None = None
     attested: GpuAttested | None = None
