@@ -43,10 +43,12 @@ from carnet_ref.spdm.events import Begin, Measure, Received, Send, SessionEvent
 from carnet_ref.spdm.messages import REQUESTS, Layout, Message, Version, parse_message
 from carnet_ref.spdm.records import SecuredRecord
 from carnet_ref.systems.gpu_travelling.device.commands import parse_command, parse_reply
+from carnet_ref.systems.gpu_travelling.device.orders import parse_order
+from carnet_ref.systems.gpu_travelling.device.orders import parse_report as parse_firmware_report
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_envelope
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_message as parse_role_message
-from carnet_ref.systems.gpu_travelling.roles.job import Progress
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.transport.wire import parse_frame
@@ -254,7 +256,10 @@ PARSERS: Final = {
         Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),
         Parser("transport-frame", parse_frame, _frames),
         Parser("greeting", parse_introduction, lambda: [join(b"alice", bytes(NONCE_BYTES))]),
-        Parser("progress", Progress.parse, lambda: [Progress(2, (0.5, 0.25), 9, b"model").encode()], heavy=True),
+        Parser("kept", Kept.parse, lambda: [Kept.first(b"model").encode()], heavy=True),
+        Parser("ledger", Entry.parse, lambda: [Entry("alice", "s1/1", "aa", "bb").encode()], heavy=True),
+        Parser("device-order", parse_order, _tagged),
+        Parser("device-report", parse_firmware_report, _tagged),
         Parser("role-envelope", parse_envelope, _tagged),
         Parser("role-message", parse_role_message, _tagged),
     )

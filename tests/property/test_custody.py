@@ -315,9 +315,9 @@ class Custody(RuleBasedStateMachine):
             holder = self.deployment.holders[(done - 1) % len(self.deployment.holders)]
             if holder != CORRUPT:
                 data = b"".join(self.deployment.dataset(holder))
-                assert progress.model == self.deployment.trainer.train(self.models[done - 1], data).model
-            self.models[done] = progress.model
-        assert progress.model == self.models[done]
+                assert kept.model == self.deployment.trainer.train(self.models[done - 1], data).model
+            self.models[done] = kept.model
+        assert kept.model == self.models[done]
 
 
 class SealedCustody(Custody):

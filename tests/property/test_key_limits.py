@@ -162,7 +162,7 @@ def check(schedule: str, number: int) -> Run:
     assert within(watch, run.deployment.limits), f"run {number}: {watch.most()} under {run.deployment.limits}"
     assert not watch.repeated(), f"run {number}"
     progress, failure = run.world.orchestrator.job.progress, run.world.failure
-    assert progress.model == run.expected
+    assert kept.model == run.expected
     assert ENDS.match(failure) if failure else progress.rounds == run.deployment.rounds, f"run {number}: {failure}"
     return run
 
@@ -281,7 +281,7 @@ def test_a_run_that_comes_up_against_its_limit_conforms(
 ) -> None:
     world = limited(schedule, UsageLimits.for_messages(messages), chunks=chunks)
     deployment = FastDeployment(holder_names(2), 4, schedule, chunks=chunks)
-    write_trace(tmp_path / "trace", deployment.header(sessions(world)), world.recorder.lines)
+    write_trace(tmp_path / "trace", deployment.header(world.recorder.lines), world.recorder.lines)
     result = conform(tmp_path / "trace")
     assert result.conforms, result.divergence
     assert (world.failure, sessions(world)) == ("", opened)

@@ -7,24 +7,21 @@ from typing import ClassVar
 
 import pytest
 
-from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.device.memory import BASE, CAPACITY, Memory, Region
 from carnet_ref.device.mode import Mode
 from carnet_ref.device.programs import TRAINING_CODE, parse
 from carnet_ref.keys import Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, LinkKeys, Sealer, UsageLimits
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences, defence_names
+from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import (
-    Fence,
-    Fenced,
-    MemoryRead,
-    ReadBack,
-    Rotated,
-    Scrub,
-    Scrubbed,
+    Logged,
+    Model,
+    Reply,
+    Sent,
     Start,
-    Train,
-    Trained,
+    Submit,
     Upload,
     Write,
     encode,
@@ -32,26 +29,49 @@ from carnet_ref.systems.gpu_travelling.device.commands import (
     parse_reply,
 )
 from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
+from carnet_ref.systems.gpu_travelling.device.orders import (
+    ORDERS_LABEL,
+    REPORTS_LABEL,
+    Fence,
+    Fenced,
+    MemoryRead,
+    Order,
+    Place,
+    ReadBack,
+    Report,
+    Rotate,
+    Rotated,
+    Save,
+    Saved,
+    Scrub,
+    Scrubbed,
+    Train,
+    Trained,
+    parse_order,
+    parse_report,
+)
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.weakened.composing import without
 from carnet_ref.systems.gpu_travelling.weakened.device import ALTERNATIVES as DEVICE
 from carnet_ref.systems.gpu_travelling.weakened.engines import ALTERNATIVES as ENGINES
 from carnet_ref.training import Outcome
-from carnet_ref.transport.frames import ProtocolError
+from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.worlds import draws
 
+DIGEST, OTHER = sha384(b"code"), sha384(b"model")
 COMMANDS = (
     Write(BASE[Region.BUFFER], 1, b"data"),
     Start(b"copy buffer\n"),
-    Fence(),
     Upload(b"train\n", b"model"),
-    ReadBack(3),
-    Train(),
-    Scrub(),
+    Submit(orders.encode(Fence())),
 )
-REPLIES = (Rotated(2, 1), Fenced(), MemoryRead(b"code", b"model", 4), Trained(1.5, b"model"), Scrubbed(0))
+REPLIES = (Logged(1.5), Model(b"model"), Sent(b"anything"))
+ORDERS = (Rotate(b"a key"), Fence(), ReadBack(3), Train(), Save(), Scrub())
+REPORTS = (Rotated(2, 1), Fenced(), MemoryRead(DIGEST, OTHER, 4), Trained(OTHER), Saved(OTHER), Scrubbed(0))
+SECRET = bytes(range(32))
 IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
 
 
@@ -60,8 +80,8 @@ IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
     [
         Write(0, 1, b"secret"),
         Upload(b"train\n", b"secret"),
-        MemoryRead(b"train\n", b"secret", 4),
-        Trained(1.5, b"secret"),
+        Model(b"secret"),
+        Sent(b"secret"),
         Outcome(b"secret", 1.5, b"secret"),
     ],
     ids=lambda said: type(said).__name__,
@@ -98,8 +118,8 @@ def device(host: Host | None = None, *off: str) -> Device:
 
 def loaded(host: Host | None = None, *off: str) -> Device:
     gpu = device(host, *off)
-    gpu.carry_out(Upload(TRAINING_CODE, b"0"))
-    gpu.carry_out(Write(BASE[Region.BUFFER], 1, b"secret"))
+    gpu.store(Upload(TRAINING_CODE, b"0"))
+    gpu.store(Write(BASE[Region.BUFFER], 1, b"secret"))
     return gpu
 
 
@@ -109,28 +129,44 @@ def test_commands_survive_the_wire(command: Write) -> None:
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=lambda each: type(each).__name__)
-def test_replies_survive_the_wire(reply: Rotated) -> None:
+def test_replies_survive_the_wire(reply: Reply) -> None:
     assert parse_reply(encode(reply)) == reply
 
 
-@pytest.mark.parametrize("cut", [b"", b"\x00", b"\x99", encode(Write(0, 1, b"data"))[:-1], encode(Fence()) + b"x"])
+@pytest.mark.parametrize("order", ORDERS, ids=lambda each: type(each).__name__)
+def test_orders_survive_the_session(order: Order) -> None:
+    assert parse_order(orders.encode(order)) == order
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda each: type(each).__name__)
+def test_reports_survive_the_session(report: Report) -> None:
+    assert parse_report(orders.encode(report)) == report
+
+
+@pytest.mark.parametrize("cut", [b"", b"\x00", b"\x99", encode(Write(0, 1, b"data"))[:-1], encode(Start(b"")) + b"x"])
 def test_what_is_no_command_is_malformed(cut: bytes) -> None:
-    with pytest.raises(MalformedError):
-        parse_command(cut)
+    for parsed in (parse_command, parse_reply, parse_order, parse_report):
+        with pytest.raises(MalformedError):
+            parsed(cut)
+
+
+def test_a_report_has_whole_digests() -> None:
+    with pytest.raises(MalformedError, match="a digest of 48 bytes"):
+        parse_report(orders.encode(Trained(b"short")))
 
 
 def test_training_leaves_a_model_and_a_residue() -> None:
     gpu = loaded()
-    assert gpu.carry_out(Train()) == Trained(0.5, b"0+6")
+    assert gpu.train() == Outcome(b"0+6", 0.5, b"derived from secret")
     assert gpu.memory.content(Region.WORKSPACE) == b"derived from secret"
 
 
 def test_a_scrub_clears_all_but_model_and_code() -> None:
     gpu = loaded()
-    gpu.carry_out(Train())
-    assert gpu.carry_out(Scrub()) == Scrubbed(0)
+    gpu.train()
+    assert gpu.clear(Scrub()) == Scrubbed(0)
     assert not gpu.memory.content(Region.BUFFER) + gpu.memory.content(Region.WORKSPACE)
-    assert gpu.memory.content(Region.MODEL) == b"0+6"
+    assert gpu.model == b"0+6"
     assert gpu.memory.content(Region.CODE) == TRAINING_CODE
 
 
@@ -139,40 +175,55 @@ def test_a_scrub_clears_all_but_model_and_code() -> None:
 )
 def test_a_scrub_without_its_defence_leaves_something_behind(off: str, region: Region) -> None:
     gpu = loaded(None, off)
-    gpu.carry_out(Train())
-    gpu.carry_out(Scrub())
+    gpu.train()
+    gpu.clear(Scrub())
     assert b"secret" in gpu.memory.content(region)
 
 
 def test_planted_code_hides_a_copy_and_writes_it_out_in_the_clear() -> None:
     host = Host()
     gpu = loaded(host)
-    gpu.carry_out(Write(BASE[Region.CODE], 0, IMPLANT))
-    gpu.carry_out(Scrub())
+    gpu.store(Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.clear(Scrub())
     assert b"secret" in gpu.memory.content(Region.STASH)
     assert b"secret" in host.seen[0]
+
+
+def test_planted_code_that_trains_goes_on_running() -> None:
+    gpu = loaded()
+    gpu.store(Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.train()
+    gpu.store(Upload(TRAINING_CODE, b""))
+    assert gpu.contexts == 1
 
 
 def test_an_upload_overwrites_planted_code_and_a_fence_stops_contexts() -> None:
     host = Host()
     gpu = loaded(host)
     gpu.memory.clear(Region.BUFFER)
-    gpu.carry_out(Write(BASE[Region.CODE], 0, IMPLANT))
-    gpu.carry_out(Start(IMPLANT))
+    gpu.store(Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.store(Start(IMPLANT))
     assert gpu.contexts == 1
-    assert gpu.carry_out(Fence()) == Fenced()
-    gpu.carry_out(Upload(TRAINING_CODE, b"other"))
-    gpu.carry_out(Write(BASE[Region.BUFFER], 1, b"secret"))
+    assert gpu.clear(Fence()) == Fenced()
+    gpu.store(Upload(TRAINING_CODE, b""))
+    gpu.store(Write(BASE[Region.BUFFER], 1, b"secret"))
     assert gpu.contexts == 0
     assert not any(b"secret" in seen for seen in host.seen)
-    assert gpu.memory.content(Region.MODEL) == b"0", "a model that is there is not replaced"
+    assert gpu.model == b"0", "without a model in the upload, the one that is there stays"
+
+
+def test_digests_are_of_memory_as_it_is() -> None:
+    gpu = loaded()
+    assert gpu.read_back(3) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 3)
+    gpu.store(Write(BASE[Region.MODEL], 0, b"other"))
+    assert gpu.read_back(3).model == sha384(b"other")
 
 
 def test_code_that_does_not_train_is_refused() -> None:
     gpu = loaded()
     gpu.memory.replace(Region.CODE, b"copy buffer\n")
     with pytest.raises(MalformedError):
-        gpu.carry_out(Train())
+        gpu.train()
 
 
 @pytest.mark.parametrize("code", [b"\xff", b"jump 7\n", b"copy nowhere\n", b"train hard\n"])
@@ -321,3 +372,67 @@ def test_an_order_that_changes_nothing_restarts_no_counter() -> None:
     ce.open(0, host.seal(b"one"), 0)
     ce.accept(b"")
     assert ce.open(0, host.seal(b"two"), 0).slot == 1
+
+
+# -- orders ---------------------------------------------------------------------------------------
+
+
+def firmware(*off: str) -> tuple[Firmware, orders.Sealed, orders.Sealed]:
+    """Return the firmware of a session, and the orchestrator's ends: for orders and for reports."""
+    session = H100KeySchedule(SECRET)
+    ce = CopyEngines(key_schedule("engine-per-holder", session), UsageLimits.for_advantage())
+    gpu = Firmware(session, ce, Checks(frozenset(off)))
+    return gpu, orders.Sealed(session.key(ORDERS_LABEL)), orders.Sealed(session.key(REPORTS_LABEL))
+
+
+def test_orders_are_opened_where_they_were_made_for_and_nowhere_else() -> None:
+    gpu, host, _ = firmware()
+    sealed = host.seal(Place(0, 0), orders.encode(Fence()))
+    assert gpu.open(sealed) == (Place(0, 0), Fence())
+    for wrong in (Place(0, 1), Place(1, 0)):
+        with pytest.raises(AuthenticationError):
+            gpu.open(orders.with_place(wrong, orders.placed(sealed)[1]))
+    with pytest.raises(MalformedError):
+        gpu.open(sealed[:11])
+
+
+def test_orders_are_carried_out_in_their_sequence_each_once() -> None:
+    gpu, _, _ = firmware()
+    gpu.take(Place(0, 0), Fence())
+    for wrong in (0, 2):
+        with pytest.raises(ProtocolError, match=rf"order {wrong} of epoch 0, and number 1 has .* \(REQ-SESSION-02\)"):
+            gpu.take(Place(0, wrong), Scrub())
+    gpu.take(Place(0, 1), Scrub())
+    loose, _, _ = firmware("session-sequence")
+    for number in (0, 0, 5):
+        loose.take(Place(0, number), Fence())
+
+
+def test_orders_are_about_a_live_epoch() -> None:
+    gpu, _, _ = firmware("session-sequence")
+    with pytest.raises(ProtocolError, match=r"order 0 of epoch 1, which is not live \(REQ-SESSION-02\)"):
+        gpu.take(Place(1, 0), Fence())
+    gpu.take(Place(1, 0), Rotate(b""))
+
+
+def test_a_rotation_is_the_first_order_of_its_epoch() -> None:
+    gpu, _, _ = firmware()
+    with pytest.raises(ProtocolError, match="REQ-SESSION-02"):
+        gpu.take(Place(1, 1), Rotate(b""))
+    gpu.take(Place(1, 0), Rotate(b""))
+    assert gpu.heard[1] == 1
+
+
+def test_an_order_on_the_link_is_refused_and_followed_only_where_nothing_forbids_it() -> None:
+    gpu, _, _ = firmware()
+    with pytest.raises(ProtocolError, match=r"an order came through the link \(REQ-SESSION-01\)"):
+        gpu.submitted(orders.encode(Fence()))
+    weak, _, _ = firmware("session-orders")
+    assert weak.submitted(orders.encode(Fence())) == (Place(0, 0), Fence())
+
+
+def test_a_report_has_the_place_of_its_order() -> None:
+    gpu, _, host = firmware()
+    kind, sealed = gpu.report(Place(0, 3), Scrubbed(0))
+    assert kind is FrameKind.SESSION
+    assert host.open(sealed) == (Place(0, 3), orders.encode(Scrubbed(0)))

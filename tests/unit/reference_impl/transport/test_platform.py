@@ -54,7 +54,7 @@ def test_a_move_costs_time_and_nothing_else(move: Move, path: Cue) -> None:
         world, platform, _ = run(Act(cue, move, frame=made, earlier=nth, text=TEXT.get(move, "")))
         assert platform.performed or nth == 4
         assert world.failure == ""
-        assert world.orchestrator.job.progress.model == expected()
+        assert world.orchestrator.job.kept.model == expected()
         assert not platform.host_memory
 
 
@@ -62,7 +62,7 @@ def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
     world, _, told = run(Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN"))
     assert any("mode" in line for line in told)
     assert world.orchestrator.job.failures == 1
-    assert world.orchestrator.job.progress.model == expected()
+    assert world.orchestrator.job.kept.model == expected()
 
 
 def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:

@@ -173,23 +173,13 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
-        header = deployment.header(*_extent(lines))
+        header = deployment.header(lines)
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
         losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
         return Result(plan, judged, lines, losses, outcome["provisioned"], outcome["model"], *books, carried, seconds)
-
-
-def _extent(lines: Iterable[str]) -> tuple[int, int]:
-    """Return how many sessions a run had, and the largest value of any counter in it."""
-    sessions = counted = 0
-    for line in lines:
-        step = json.loads(line)
-        sessions += step.get("action") == "open_session"
-        counted = max(counted, *(int(value) for value in step.get("args", {}).values() if value.isdecimal()), 0)
-    return sessions, counted
 
 
 def _founded(deployment: Deployment, path: Path, key: bytes) -> Deployment:

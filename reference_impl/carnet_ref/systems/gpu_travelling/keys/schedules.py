@@ -139,9 +139,9 @@ class _Rotating:
         self.checks.require("wrapped-key-once", "REQ-KEY-04", new, saw=order, otherwise=repeated)
 
     def _keep_ivs_apart(self, keys: LinkKeys) -> None:
-        """Refuse keys whose IVs may be those of an earlier epoch under the same key."""
+        """Refuse keys whose IVs may be those of another epoch under the same key."""
         before = self._last.get(keys.engine)
-        if before is None or all(before.half(way) != keys.half(way) for way in Direction):
+        if before is None or before.epoch == keys.epoch or all(before.half(way) != keys.half(way) for way in Direction):
             return
         if any(before.mask(way) != keys.mask(way) for way in Direction):
             raise OrderRefusedError("iv-mask", f"the key of engine {keys.engine} has another mask")
@@ -281,6 +281,12 @@ class EnginePerHolder(_Rotating):
         self._engines[order.owner] = order.engine
 
 
+class RetiredEngineLeaks(EnginePerHolder):
+    """The same, where the key of an engine that is retired is taken for past, and may leak."""
+
+    name: ClassVar[str] = "retired-engine-leaks"
+
+
 class _FreshKey(_Rotating):
     """A fresh key for each epoch, sealed under some key; the schedules differ in which."""
 
@@ -337,6 +343,7 @@ SCHEDULES: Final[Mapping[str, ScheduleClass]] = MappingProxyType(
             InnerKeyOverRatchet,
             Ratchet,
             Reset,
+            RetiredEngineLeaks,
             SealedUnderMaster,
             Unchanged,
             WrappedUnderOld,

@@ -6,7 +6,8 @@ Keys of sessions, channels and epochs are drawn at random by whoever makes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -86,6 +87,16 @@ _PLAIN = (
 def holder_names(count: int) -> tuple[str, ...]:
     """Return the names of the first ``count`` holders, as the specification's instances name them."""
     return (*HOLDER_NAMES, *(f"holder{number}" for number in range(len(HOLDER_NAMES) + 1, count + 1)))[:count]
+
+
+def extent(lines: Iterable[str]) -> tuple[int, int]:
+    """Return how many sessions the steps in a trace's lines open, and the largest value of any counter in them."""
+    sessions = counted = 0
+    for line in lines:
+        step = json.loads(line)
+        sessions += step.get("action") == "open_session"
+        counted = max(counted, *(int(value) for value in step.get("args", {}).values() if value.isdecimal()), 0)
+    return max(1, sessions), counted
 
 
 @dataclass(frozen=True)
@@ -282,11 +293,9 @@ class Deployment:
             return self.orchestrator_from(journal, random)
         return self.holder_from(journal, name, random)
 
-    def header(self, sessions: int = 1, counted: int = 0) -> Header:
-        """Return the first line of a run's trace, in which counters go up to ``counted``; the judge chooses the threat.
-
-        One value more than was used is there, since a counter also says what comes next.
-        """
+    def header(self, lines: Iterable[str] = ()) -> Header:
+        """Return the first line of the trace that has these lines; the judge chooses the threat model."""
+        sessions, counted = extent(lines)
         sizes = {
             "holders": len(self.holders),
             "corrupt": 0,

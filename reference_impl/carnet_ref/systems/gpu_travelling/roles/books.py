@@ -16,17 +16,22 @@ from carnet_ref.wire.reader import MalformedError
 class Progress:
     """How far the job is: rounds trained, the loss of each, the bytes that holders provided, and the latest version.
 
-    ``digest`` is the SHA-384 of the model that the last round ended with.
+    ``latest`` is the SHA-384 of the model that the last round ended with.
     """
 
     rounds: int
     losses: tuple[float, ...]
     provisioned: int
-    digest: bytes
+    latest: bytes
 
-    def further(self, loss: float, provided: int, digest: bytes) -> Progress:
+    @property
+    def digest(self) -> str:
+        """The digest of the latest version, in hexadecimal."""
+        return self.latest.hex()
+
+    def further(self, loss: float, provided: int, latest: bytes) -> Progress:
         """Return the progress after one more round."""
-        return Progress(self.rounds + 1, (*self.losses, loss), self.provisioned + provided, digest)
+        return Progress(self.rounds + 1, (*self.losses, loss), self.provisioned + provided, latest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Kept:
             "rounds": progress.rounds,
             "losses": progress.losses,
             "provisioned": progress.provisioned,
-            "digest": progress.digest.hex(),
+            "latest": progress.digest,
             "returns": self.returns,
         }
         return join(json.dumps(numbers).encode("ascii"), self.model)
@@ -67,8 +72,8 @@ class Kept:
         numbers, model = split(data, "what is kept", "numbers", "model")
         try:
             said = json.loads(numbers)
-            digest = bytes.fromhex(said["digest"])
-            progress = Progress(said["rounds"], tuple(said["losses"]), said["provisioned"], digest)
+            latest = bytes.fromhex(said["latest"])
+            progress = Progress(said["rounds"], tuple(said["losses"]), said["provisioned"], latest)
             return cls(progress, model, said["returns"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MalformedError("what is kept", "rounds, losses, bytes and a digest", repr(numbers[:40])) from error

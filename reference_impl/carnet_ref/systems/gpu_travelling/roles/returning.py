@@ -123,7 +123,7 @@ class Returning(Lending):
         """Compare what the firmware found with what it should be."""
         job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
-        expected = Expected(sha384(TRAINING_CODE), job.progress.digest, count)
+        expected = Expected(sha384(TRAINING_CODE), job.progress.latest, count)
         verified = facts.verified(job.live, event.sealed, expected, self.checks)
         seen = noted(step("verified", ORCHESTRATOR))
         after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
@@ -169,7 +169,7 @@ class Returning(Lending):
     def enter(self, job: Job, version: VersionTrained, loss: float) -> Transition:
         """Write the version down, and have it brought home if it is to be kept now."""
         facts.require(version, job.live)
-        entry = Entry(job.holder, lent_epoch(job), job.progress.digest.hex(), version.digest.hex())
+        entry = Entry(job.holder, lent_epoch(job), job.progress.digest, version.digest.hex())
         progress = job.progress.further(loss, job.returned_bytes, version.digest)
         forward = progress.rounds > job.furthest
         job = replace(
@@ -204,7 +204,7 @@ class Returning(Lending):
         job, model = state.job, state.model
         if model is None:
             raise ProtocolError("the model went home, and did not come")
-        version = facts.saved(job.live, event.sealed, model, job.progress.digest, self.checks)
+        version = facts.saved(job.live, event.sealed, model, job.progress.latest, self.checks)
         facts.require(version, job.live)
         kept = Kept(job.progress, model, job.books.returns)
         seen = noted(step("saved", ORCHESTRATOR))

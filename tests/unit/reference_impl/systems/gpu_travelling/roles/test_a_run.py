@@ -31,7 +31,7 @@ def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
     for schedule in ("engine-per-holder", "reset"):
         world, _ = world_of(Deployment(holder_names(2), 3, schedule))
         world.run()
-        models.append(world.orchestrator.job.progress.model)
+        models.append(world.orchestrator.job.kept.model)
     assert models[0] == models[1]
 
 
@@ -44,5 +44,5 @@ def test_the_platform_sees_no_plaintext_and_no_model() -> None:
     for holder in deployment.holders:
         for chunk in deployment.dataset(holder):
             assert chunk[:32] not in seen
-    assert world.orchestrator.job.progress.model[100:132] not in seen
+    assert world.orchestrator.job.kept.model[100:132] not in seen
     assert not Platform(ORCHESTRATOR, GPU).host_memory

@@ -15,29 +15,29 @@ from carnet_ref.attestation.simulated.authority import derived_key
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.keys import (
     Budget,
-    Direction,
     H100KeySchedule,
     KeyExhaustedError,
-    KeySchedule,
-    KeyUsage,
-    LinkKeys,
-    Sealer,
     UsageLimits,
 )
-from carnet_ref.systems.gpu_travelling.device.commands import (
+from carnet_ref.systems.gpu_travelling.device import orders
+from carnet_ref.systems.gpu_travelling.device.commands import Start
+from carnet_ref.systems.gpu_travelling.device.orders import (
     Fence,
     Fenced,
     MemoryRead,
-    Reply,
+    Report,
     Rotated,
+    Saved,
+    Scrub,
     Scrubbed,
-    encode,
+    Trained,
 )
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.appraising import prove_enrolment
+from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Entry, Kept, Progress
 from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     Answer,
@@ -61,9 +61,9 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
     GpuAttested,
     HolderEnrolled,
     KeyRotated,
+    VersionFact,
 )
-from carnet_ref.systems.gpu_travelling.roles.job import Progress
-from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.systems.gpu_travelling.weakened import design
 from carnet_ref.transport.frames import ProtocolError
@@ -72,25 +72,32 @@ from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
 from tests.fixtures.worlds import draws, world_of
 
-KINDS = (GpuAttested, HolderEnrolled, *EpochFact.__subclasses__())
+EPOCH_KINDS = (*(kind for kind in EpochFact.__subclasses__() if kind is not VersionFact), *VersionFact.__subclasses__())
+KINDS = (GpuAttested, HolderEnrolled, *EPOCH_KINDS)
 CHECKS = Checks()
 GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
+SECRET = bytes(range(32))
+LEAST = Start(b"")
+CODE, MODEL, OTHER = (sha384(each) for each in (b"code", b"model", b"other"))
 
 
-def link(off: frozenset[str] = frozenset(), limits: UsageLimits = LIMITS) -> tuple[Link, KeySchedule]:
-    """Return the orchestrator's link, and the schedule at the other end."""
-    ends = [key_schedule("sealed-under-master", H100KeySchedule(bytes(range(32)))) for _ in range(2)]
-    return design.link(off)("s1", ends[0], b"launch", design.limits(limits, off)), ends[1]
+def link(off: frozenset[str] = frozenset(), limits: UsageLimits = LIMITS) -> Link:
+    """Return the orchestrator's end of a session."""
+    session = H100KeySchedule(SECRET)
+    schedule = key_schedule("sealed-under-master", session)
+    return design.link(off)("s1", schedule, SessionKeys.of(session), design.limits(limits, off))
 
 
-def device(keys: LinkKeys) -> Sealer:
-    return Sealer(keys.d2h, keys.ivs(Direction.D2H), KeyUsage())
+def reported(ours: Link, report: Report) -> bytes:
+    """Return what the firmware says about the order that was given last."""
+    assert ours.awaited is not None
+    return orders.Sealed(SessionKeys.of(H100KeySchedule(SECRET)).reports).seal(ours.awaited, orders.encode(report))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_nobody_makes_a_fact_but_its_check(kind: type[Fact]) -> None:
-    about: tuple[object, ...] = ("s1", 0)
+    about: tuple[object, ...] = ("s1", 0, MODEL) if issubclass(kind, VersionFact) else ("s1", 0)
     if not issubclass(kind, EpochFact):
         about = ("alice", b"channel") if kind is HolderEnrolled else ("s1",)
     with pytest.raises(ForgedFactError):
@@ -137,14 +144,15 @@ def test_a_holder_is_enrolled_by_its_key_in_its_channel_and_by_nothing_else() ->
             facts.enrolled("alice", public, signature, where, CHECKS)
 
 
-def rotated(ours: Link, gpu: KeySchedule, owner: str, inward: bool = False) -> KeyRotated:
-    """Rotate both ends, and return the fact."""
-    keys = gpu.follow(ours.draw(owner, draws(f"order for {owner}")))
-    return facts.rotated(ours, device(keys).seal(encode(Rotated(keys.epoch, 1))), CHECKS)
+def rotated(ours: Link, owner: str) -> KeyRotated:
+    """Rotate, and return the fact."""
+    ours.order(ours.draw(owner, draws(f"order for {owner}")))
+    assert ours.pending is not None
+    return facts.rotated(ours, reported(ours, Rotated(ours.pending.epoch, 1)), CHECKS)
 
 
 def test_a_fact_about_another_session_is_of_no_use() -> None:
-    ours, _ = link()
+    ours = link()
     facts.require(GpuAttested(facts._MINT, "s1"), ours)
     for fact in (GpuAttested(facts._MINT, "s2"), KeyRotated(facts._MINT, "s2", 0)):
         with pytest.raises(ProtocolError, match="is not about session s1"):
@@ -152,110 +160,158 @@ def test_a_fact_about_another_session_is_of_no_use() -> None:
 
 
 def test_a_fact_about_another_epoch_is_of_no_use() -> None:
-    ours, gpu = link()
-    first = rotated(ours, gpu, "alice")
+    ours = link()
+    first = rotated(ours, "alice")
     facts.require(first, ours)
-    second = rotated(ours, gpu, "anna")
+    second = rotated(ours, "anna")
     assert (first.epoch, second.epoch) == (1, 2)
     facts.require(second, ours)
     with pytest.raises(ProtocolError, match=r"KeyRotated\(s1/1\) is not about session s1, epoch 2"):
         facts.require(first, ours)
 
 
-@pytest.mark.parametrize("kind", EpochFact.__subclasses__(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", EPOCH_KINDS, ids=lambda kind: kind.__name__)
 def test_every_fact_about_an_epoch_is_of_no_use_in_the_next(kind: type[EpochFact]) -> None:
-    ours, gpu = link()
-    rotated(ours, gpu, "alice")
-    facts.require(kind(facts._MINT, "s1", 1), ours)
+    ours = link()
+    rotated(ours, "alice")
+    more = (MODEL,) if issubclass(kind, VersionFact) else ()
+    facts.require(kind(facts._MINT, "s1", 1, *more), ours)
     for epoch in (0, 2):
         with pytest.raises(ProtocolError):
-            facts.require(kind(facts._MINT, "s1", epoch), ours)
+            facts.require(kind(facts._MINT, "s1", epoch, *more), ours)
 
 
-def test_an_acknowledgement_counts_under_the_new_key_only() -> None:
-    ours, gpu = link()
-    old = device(gpu.keys)
-    new = device(gpu.follow(ours.draw("alice", draws("order"))))
-    good = new.seal(encode(Rotated(1, 1)))
-    fact = facts.rotated(ours, good, CHECKS)
-    assert (fact.session, fact.epoch) == ("s1", 1)
-    again, gpu = link()
-    gpu.follow(again.draw("alice", draws("order")))
+def test_a_report_counts_on_the_order_that_it_is_about_and_once() -> None:
+    ours = link()
+    ours.order(Fence())
+    fenced = reported(ours, Fenced())
+    assert facts.fenced(ours, fenced, CHECKS).epoch == 0
+    with pytest.raises(ProtocolError, match=r"a report on order 0 of epoch 0, which is not awaited \(REQ-SESSION-03\)"):
+        facts.fenced(ours, fenced, CHECKS)
+    ours.order(Scrub())
+    with pytest.raises(ProtocolError, match="REQ-SESSION-03"):
+        facts.fenced(ours, fenced, CHECKS)
+
+
+def test_a_report_is_the_firmwares_and_nobody_elses() -> None:
+    """Whoever has the link, in both directions, makes none."""
+    ours = link()
+    place, _ = ours.order(Fence())
+    for half in (ours.keys.d2h, ours.keys.h2d, ours.launch_key, SessionKeys.of(H100KeySchedule(SECRET)).orders):
+        with pytest.raises(AuthenticationError):
+            facts.fenced(ours, orders.Sealed(half).seal(place, orders.encode(Fenced())), CHECKS)
+    forged = reported(ours, Fenced())
     with pytest.raises(AuthenticationError):
-        facts.rotated(again, old.seal(encode(Rotated(1, 1))), CHECKS)
+        facts.fenced(ours, forged[:-1] + bytes([forged[-1] ^ 1]), CHECKS)
+
+
+def test_orders_are_numbered_in_their_epochs() -> None:
+    ours = link()
+    numbers = [ours.order(Fence())[0] for _ in range(2)]
+    rotated(ours, "alice")
+    numbers.append(ours.order(Fence())[0])
+    assert [(place.epoch, place.number) for place in numbers] == [(0, 0), (0, 1), (1, 1)]
 
 
 @pytest.mark.parametrize(("epoch", "live"), [(2, 1), (1, 2)], ids=["another epoch", "an engine too many"])
-def test_an_acknowledgement_has_to_say_the_right_thing(epoch: int, live: int) -> None:
-    ours, gpu = link()
-    new = device(gpu.follow(ours.draw("alice", draws("order"))))
+def test_a_report_of_a_rotation_has_to_say_the_right_thing(epoch: int, live: int) -> None:
+    ours = link()
+    ours.order(ours.draw("alice", draws("order")))
     with pytest.raises(ProtocolError):
-        facts.rotated(ours, new.seal(encode(Rotated(epoch, live))), CHECKS)
+        facts.rotated(ours, reported(ours, Rotated(epoch, live)), CHECKS)
 
 
-@pytest.mark.parametrize("reply", [Fenced(), Scrubbed(0)], ids=["a fence", "a scrub"])
-def test_another_reply_under_the_new_key_acknowledges_no_rotation(reply: Reply) -> None:
-    ours, gpu = link()
-    new = device(gpu.follow(ours.draw("alice", draws("order"))))
-    with pytest.raises(ProtocolError, match=rf"expected Rotated, found {type(reply).__name__} \(REQ-KEY-05\)"):
-        facts.rotated(ours, new.seal(encode(reply)), CHECKS)
+@pytest.mark.parametrize("report", [Fenced(), Scrubbed(0)], ids=["a fence", "a scrub"])
+def test_another_report_is_none_of_a_rotation(report: Report) -> None:
+    ours = link()
+    ours.order(ours.draw("alice", draws("order")))
+    with pytest.raises(ProtocolError, match=rf"expected Rotated, found {type(report).__name__} \(REQ-KEY-05\)"):
+        facts.rotated(ours, reported(ours, report), CHECKS)
     assert ours.keys.epoch == 0, "the link keeps its key"
 
 
 def test_scrub_and_fence_are_not_each_other() -> None:
-    ours, gpu = link()
+    ours = link()
+    ours.order(Scrub())
     with pytest.raises(ProtocolError, match=r"expected Scrubbed, found Fenced \(REQ-SCRUB-03\)"):
-        facts.scrubbed(ours, device(gpu.keys).seal(encode(Fenced())), CHECKS)
-    ours, gpu = link()
+        facts.scrubbed(ours, reported(ours, Fenced()), CHECKS)
+    ours.order(Fence())
     with pytest.raises(ProtocolError, match=r"expected Fenced, found Scrubbed \(REQ-HOME-02\)"):
-        facts.fenced(ours, device(gpu.keys).seal(encode(Scrubbed(0))), CHECKS)
+        facts.fenced(ours, reported(ours, Scrubbed(0)), CHECKS)
 
 
 def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
-    ours, gpu = link()
+    ours = link()
+    ours.order(Scrub())
     with pytest.raises(ProtocolError, match="7 bytes are left"):
-        facts.scrubbed(ours, device(gpu.keys).seal(encode(Scrubbed(7))), CHECKS)
+        facts.scrubbed(ours, reported(ours, Scrubbed(7)), CHECKS)
 
 
 @pytest.mark.parametrize(
     ("found", "refused"),
     [
-        (MemoryRead(b"code", b"model", 3), ""),
-        (MemoryRead(b"other", b"model", 3), "REQ-HOME-04"),
-        (MemoryRead(b"code", b"other", 3), "REQ-HOME-05"),
-        (MemoryRead(b"code", b"model", 2), "REQ-HOME-06"),
+        (MemoryRead(CODE, MODEL, 3), ""),
+        (MemoryRead(OTHER, MODEL, 3), "REQ-HOME-04"),
+        (MemoryRead(CODE, OTHER, 3), "REQ-HOME-05"),
+        (MemoryRead(CODE, MODEL, 2), "REQ-HOME-06"),
         (Fenced(), "REQ-HOME-04"),
     ],
     ids=["as it should be", "other code", "another model", "a message less", "no read-back"],
 )
-def test_what_is_read_back_is_compared(found: Reply, refused: str) -> None:
-    ours, gpu = link()
-    expected, sealed = facts.Expected(sha384(b"code"), sha384(b"model"), 3), device(gpu.keys).seal(encode(found))
+def test_what_the_firmware_found_is_compared(found: Report, refused: str) -> None:
+    ours = link()
+    ours.order(orders.ReadBack(0))
     with pytest.raises(ProtocolError, match=refused) if refused else contextlib.nullcontext():
-        facts.verified(ours, sealed, expected, CHECKS)
+        facts.verified(ours, reported(ours, found), facts.Expected(CODE, MODEL, 3), CHECKS)
+
+
+def test_the_latest_version_is_what_the_firmware_says() -> None:
+    ours = link()
+    ours.order(orders.Train())
+    assert facts.trained(ours, reported(ours, Trained(MODEL)), CHECKS).digest == MODEL
+    ours.order(orders.Train())
+    with pytest.raises(ProtocolError, match="expected Trained, found Saved"):
+        facts.trained(ours, reported(ours, Saved(MODEL)), CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("came", "sent", "refused"),
+    [
+        (b"model", MODEL, ""),
+        (b"other", MODEL, "not the one that the firmware sent"),
+        (b"other", OTHER, "not the one last produced"),
+        (b"model", OTHER, "not the one last produced"),
+    ],
+    ids=["as it should be", "another came", "another was sent", "another is said"],
+)
+def test_a_model_is_kept_if_it_is_the_latest_version(came: bytes, sent: bytes, refused: str) -> None:
+    ours = link()
+    ours.order(orders.Save())
+    with pytest.raises(ProtocolError, match=rf"{refused} \(REQ-MODEL-03\)") if refused else contextlib.nullcontext():
+        facts.saved(ours, reported(ours, Saved(sent)), came, MODEL, CHECKS)
 
 
 def test_a_key_is_used_to_its_limit_and_no_further() -> None:
-    ours, _ = link(limits=UsageLimits(2, 7))
-    ours.seal(Fence())
-    ours.seal(Fence())
+    ours = link(limits=UsageLimits(2, 7))
+    ours.seal(LEAST)
+    ours.seal(LEAST)
     assert ours.lend() == Budget((1 << 28) // 16, 4)
     ours.count_borrowed(3, 16)
-    ours.seal(Fence())
+    ours.seal(LEAST)
     with pytest.raises(KeyExhaustedError):
-        ours.seal(Fence())
-    free, _ = link(frozenset({"key-usage-limit"}), UsageLimits(2, 2))
+        ours.seal(LEAST)
+    free = link(frozenset({"key-usage-limit"}), UsageLimits(2, 2))
     for _ in range(9):
-        free.seal(Fence())
+        free.seal(LEAST)
 
 
 def test_a_count_never_goes_back_and_an_iv_is_never_used_again() -> None:
-    ours, _ = link()
-    slots = [ours.seal(Fence())[0] for _ in range(2)]
+    ours = link()
+    slots = [ours.seal(LEAST)[0] for _ in range(2)]
     for count in (7, 3):
         ours.lend()
         ours.count_borrowed(count, 0)
-    assert [*slots, ours.seal(Fence())[0]] == [0, 1, 7]
+    assert [*slots, ours.seal(LEAST)[0]] == [0, 1, 7]
     ours.lend()
     with pytest.raises(KeyExhaustedError):
         ours.count_borrowed(1 << 30, 0)
@@ -334,8 +390,25 @@ def test_a_grant_shows_no_key_when_it_is_printed() -> None:
     assert "key" not in repr(GRANT).replace("keys", "").replace("h2d_key", "")
 
 
-def test_progress_survives_the_journal() -> None:
-    progress = Progress(2, (1.5, 0.5), 100, b"model")
-    assert Progress.parse(progress.encode()) == progress
+def test_what_is_kept_survives_the_journal() -> None:
+    kept = Kept(Progress(2, (1.5, 0.5), 100, sha384(b"model")), b"model", 3)
+    assert Kept.parse(kept.encode()) == kept
+    assert kept.progress.digest == sha384(b"model").hex()
     with pytest.raises(MalformedError):
-        Progress.parse(b"\x01\0\0\0x\0\0\0\0")
+        Kept.parse(b"\x01\0\0\0x\0\0\0\0")
+
+
+ENTRY = Entry("alice", "s1/1", "aa", "bb")
+
+
+def test_the_books_say_what_was_lost() -> None:
+    books = NO_BOOKS.returned("s1/1").entered(ENTRY).secured().returned("s1/3").given_up().returned("s2/1")
+    assert (books.ledger, books.lost, books.unsecured, books.returns) == ((ENTRY,), ("s1/3",), ("s2/1",), 3)
+
+
+def test_the_books_are_the_same_after_a_crash() -> None:
+    kept = Kept(Progress(1, (1.0,), 9, MODEL), b"model", 1)
+    again = Books.of([ENTRY.encode()], [b"s1/1", b"s1/3", b"s2/1"], [b"s1/3"], kept)
+    assert again == NO_BOOKS.returned("s1/1").entered(ENTRY).secured().returned("s1/3").given_up().returned("s2/1")
+    with pytest.raises(MalformedError, match="ledger"):
+        Books.of([b"no entry"], [], [], kept)

@@ -13,14 +13,17 @@ import pytest
 from carnet_check.conformance import conform
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.device.memory import Region
-from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener, Sealer
+from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener
 from carnet_ref.recorder import write_trace
+from carnet_ref.systems.gpu_travelling.device.commands import Model
 from carnet_ref.systems.gpu_travelling.device.device import Device
+from carnet_ref.systems.gpu_travelling.device.orders import Place
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
+from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
@@ -113,14 +116,37 @@ def a_holder_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 @fault
-def the_orchestrator_uses_an_iv_twice(patch: pytest.MonkeyPatch) -> None:
-    def seal(self: Link, command: Any) -> tuple[int, bytes]:
-        keys = self.keys
-        self._outgoing.sealer = Sealer(keys.h2d, keys.ivs(Direction.H2D), KeyUsage())
-        return original(self, command)
+def the_orchestrator_numbers_two_orders_alike(patch: pytest.MonkeyPatch) -> None:
+    def order(self: Link, order: Any) -> tuple[Place, bytes]:
+        self._told.clear()
+        return original(self, order)
 
-    original = Link.seal
-    patch.setattr(Link, "seal", seal)
+    original = Link.order
+    patch.setattr(Link, "order", order)
+
+
+@fault
+def the_model_is_saved_and_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    def send_home(self: InSession, reply: Any) -> Any:
+        return original(self, Model(b"another model") if isinstance(reply, Model) else reply)
+
+    original = InSession._send_home
+    patch.setattr(InSession, "_send_home", send_home)
+
+
+@fault
+def the_gpu_takes_orders_in_any_sequence(patch: pytest.MonkeyPatch) -> None:
+    """An order is repeated by whoever carries it."""
+
+    def on_session(self: InSession, orders: bool, message: bytes) -> Any:
+        state, effects = original(self, orders, message)
+        if not orders or self.firmware.open(message)[0].number != 2:
+            return state, effects
+        self.firmware.heard[self.firmware.open(message)[0].epoch] = 2
+        return state, [*effects, *original(self, orders, message)[1]]
+
+    original = InSession.on_session
+    patch.setattr(InSession, "on_session", on_session)
 
 
 @fault
@@ -273,14 +299,16 @@ CAUGHT = {
     "the gpu keeps the old reply key": (SELF, "orchestrator: session given up: AES-GCM tag does not verify"),
     "the gpu restarts its counter": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
     "a holder uses an iv twice": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
-    "the orchestrator uses an iv twice": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
+    "the orchestrator numbers two orders alike": (SELF, "and number 1 has to come next (REQ-SESSION-02)"),
+    "the model is saved and not looked at": (SELF, "is not the one that the firmware sent (REQ-MODEL-03)"),
+    "the gpu takes orders in any sequence": (SELF, "which is not awaited (REQ-SESSION-03)"),
     "the grant counts from too far": (SELF, "gpu1 failed: AES-GCM tag does not verify"),
     "the whole bundle is lent": (SELF, "a grant of more than the host-to-device half"),
     "the launch key is lent": (SELF, "a grant of more than the host-to-device half"),
     "the grant goes to the wrong holder": (TRACE, "grant: the check 'addressee'"),
-    "memory is checked before the rotation": (SELF, "the GPU received 5 messages, the holder sent 3"),
-    "contexts are fenced before the rotation": (SELF, "the GPU received 4 messages, the holder sent 3"),
-    "nothing rotates at return": (SELF, "the GPU received 5 messages, the holder sent 3"),
+    "memory is checked before the rotation": (SELF, "the GPU received 4 messages, the holder sent 3"),
+    "contexts are fenced before the rotation": (SELF, "is not about session"),
+    "nothing rotates at return": (SELF, "the GPU received 4 messages, the holder sent 3"),
     "contexts are not fenced": (SELF, "nothing is done at home before fence and check"),
     "the code is not uploaded again": (SELF, "code in GPU memory is not the orchestrator's"),
     "nothing is read back": (SELF, "nothing is done at home before fence and check"),
@@ -304,7 +332,7 @@ def verdict(world: TestWorld, told: list[str], folder: Path) -> str:
     complaints = [line for line in told if "given up" in line or "failed" in line]
     if complaints:
         return f"noticed: {complaints[0]}"
-    write_trace(folder / "trace", DEPLOYMENT.header(), world.recorder.lines)
+    write_trace(folder / "trace", DEPLOYMENT.header(world.recorder.lines), world.recorder.lines)
     divergence = conform(folder / "trace").divergence
     return "" if divergence is None else f"does not conform: {divergence}"
 

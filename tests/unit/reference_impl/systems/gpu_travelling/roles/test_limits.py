@@ -8,23 +8,14 @@ import pytest
 
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
-from carnet_ref.systems.gpu_travelling.device.commands import (
-    Fence,
-    MemoryRead,
-    Rotated,
-    Train,
-    Trained,
-    Upload,
-    Write,
-    encode,
-)
+from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Start, Upload, Write, encode
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, Provides
 from carnet_ref.systems.gpu_travelling.roles.inputs import Declined, Returned
-from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link
+from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.rationing import at_home
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsSession, Back, Finished
@@ -34,6 +25,8 @@ from tests.fixtures.worlds import TestWorld, draws, world_of
 
 LIMITS = UsageLimits.for_messages(8)
 SECRET = bytes(range(32))
+KEYS = SessionKeys.of(H100KeySchedule(SECRET))
+LEAST = Start(b"")
 
 
 def away(key_messages: int | None = None, rounds: int = 1) -> tuple[TestWorld, AwaitsReturn]:
@@ -157,12 +150,12 @@ def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
 
 @pytest.mark.mends("H5")
 def test_the_orchestrator_counts_its_own_key_across_epochs() -> None:
-    link = Link("s1", key_schedule("engine-per-holder", H100KeySchedule(SECRET)), b"", LIMITS)
+    link = Link("s1", key_schedule("engine-per-holder", H100KeySchedule(SECRET)), KEYS, LIMITS)
     for owner in ("alice", ORCHESTRATOR, "alice", ORCHESTRATOR):
         link.draw(owner, draws(owner))
         link.take()
-        link.seal(Fence())
-        link.seal(Fence())
+        link.seal(LEAST)
+        link.seal(LEAST)
     assert link.usage(ORCHESTRATOR, Direction.H2D).operations == 4
     assert link.usage("alice", Direction.H2D).operations == 4
     assert link.usage("anna", Direction.H2D).operations == 0
@@ -170,11 +163,11 @@ def test_the_orchestrator_counts_its_own_key_across_epochs() -> None:
 
 @pytest.mark.mends("L6")
 def test_a_key_that_stays_restarts_no_counter_whatever_is_ordered() -> None:
-    link = Link("s1", key_schedule("none", H100KeySchedule(SECRET)), b"", LIMITS)
-    slots = [link.seal(Fence())[0]]
+    link = Link("s1", key_schedule("none", H100KeySchedule(SECRET)), KEYS, LIMITS)
+    slots = [link.seal(LEAST)[0]]
     link.draw("alice", draws("an order"))
     link.take()
-    slots.append(link.seal(Fence())[0])
+    slots.append(link.seal(LEAST)[0])
     assert slots == [0, 1]
 
 
@@ -182,18 +175,25 @@ def test_a_key_that_stays_restarts_no_counter_whatever_is_ordered() -> None:
 @pytest.mark.parametrize(("schedule", "next_slot"), [("none", 6), ("sealed-under-master", 1)])
 def test_ivs_that_an_evicted_holder_may_have_used_are_left_out(schedule: str, next_slot: int) -> None:
     """Where the key changes before anything else is sent, there is nothing to leave out."""
-    link = Link("s1", key_schedule(schedule, H100KeySchedule(SECRET)), b"", UsageLimits.for_messages(6))
-    link.seal(Fence())
+    link = Link("s1", key_schedule(schedule, H100KeySchedule(SECRET)), KEYS, UsageLimits.for_messages(6))
+    link.seal(LEAST)
     link.lend()
     link.forfeit()
     assert link.next_slot == next_slot
 
 
 def test_what_a_return_takes_is_what_is_sent() -> None:
+    """Without the model, which stays on the GPU; but there is room for bringing it home."""
     model = b"m" * 1_000
     needs = at_home(len(model))
-    largest = [len(encode(Upload(TRAINING_CODE, model))), len(encode(Train()))]
-    assert needs[Direction.H2D].messages == needs[Direction.D2H].messages == 5
-    assert needs[Direction.H2D].covers(Budget.of(largest))
-    replies = [encode(MemoryRead(TRAINING_CODE, model, 1)), encode(Trained(1.0, model)), encode(Rotated(1, 1))]
-    assert needs[Direction.D2H].covers(Budget.of(map(len, replies)))
+    assert needs[Direction.H2D] == Budget.of([len(encode(Upload(TRAINING_CODE, b"")))])
+    assert needs[Direction.D2H] == Budget.of([len(encode(Logged(1.0))), len(encode(Model(model)))])
+
+
+@pytest.mark.mends("H5")
+def test_who_declined_is_asked_for_its_needs_before_the_next_session_ends() -> None:
+    _, state = away(key_messages=20, rounds=3)
+    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
+    assert after.job.needs["alice"] == Budget(18, 90)
+    _, again = away(key_messages=20, rounds=3)
+    assert again.job.needs["alice"].messages == 3, "what her last turn took"

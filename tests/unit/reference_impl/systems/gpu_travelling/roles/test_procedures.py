@@ -19,6 +19,7 @@ from carnet_ref.systems.gpu_travelling.roles.inputs import (
     Input,
     LinkMessage,
     OwnTurn,
+    Reported,
     ReportOutside,
     Returned,
     Semaphore,
@@ -57,6 +58,7 @@ INPUTS = {each for each in vars(inputs).values() if isinstance(each, type) and i
 PAIRS = [(state, event) for state in TABLE for event in COLUMNS]
 EVENTS: tuple[Input, ...] = (
     SessionMessage(b"no message"),
+    Reported(bytes(12)),
     LinkMessage(b"no message"),
     ReportOutside(b"no report"),
     Semaphore("Scrubbed"),
@@ -139,7 +141,7 @@ def by_hand() -> Iterable[Move]:
     for state in (away, often):
         over = replace(state, job=replace(state.job, now=state.job.deadline + 1))
         yield from (taken(over, TimePassed()), taken(state, Admitted(job.holder)), taken(state, wrong))
-    for given in (refusal, *EVENTS[4:8]):
+    for given in (refusal, *EVENTS[5:9]):
         yield taken(away, given)
     yield from (taken(replace(away, whole=False), refusal), taken(replace(away, whole=True), refusal))
 
@@ -254,5 +256,5 @@ def test_a_step_that_fails_leaves_the_orchestrator_where_it_was() -> None:
     assert orchestrator.state is before
     after, effects = orchestrator.procedures.restart(before, "a test")
     assert (after.job.failures, before.job.failures) == (1, 0)
-    assert after.job.progress == before.job.progress
+    assert after.job.progress == before.job.kept.progress, "what was not kept is done again"
     assert not any(isinstance(effect, Proceed) for effect in effects)

@@ -6,8 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from carnet_ref.crypto.primitives import sha384
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyUsage, Sealer, UsageLimits
-from carnet_ref.systems.gpu_travelling.device.commands import Fenced, MemoryRead, Reply, Scrubbed, Trained, encode
+from carnet_ref.systems.gpu_travelling.device import orders
+from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Reply, Sent, encode
+from carnet_ref.systems.gpu_travelling.device.orders import (
+    Fenced,
+    MemoryRead,
+    Order,
+    Report,
+    Save,
+    Saved,
+    Scrubbed,
+    Train,
+    Trained,
+)
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
@@ -15,15 +28,23 @@ from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, HolderPhase, Provides
-from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, LinkMessage
+from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, LinkMessage, Reported
 from carnet_ref.systems.gpu_travelling.roles.job import Job
-from carnet_ref.systems.gpu_travelling.roles.links import Link
+from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsHolder, AwaitsScrub, AwaitsTraining, Established
+from carnet_ref.systems.gpu_travelling.roles.states import (
+    AwaitsHolder,
+    AwaitsModel,
+    AwaitsScrub,
+    AwaitsTraining,
+    Established,
+)
 from carnet_ref.transport.frames import ProtocolError
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import draws
 
+SECRET = bytes(range(32))
+MODEL = sha384(b"model")
 DEPLOYMENT = FastDeployment(holder_names(2), 2, chunks=1, chunk_bytes=16, trainer=ChainTrainer())
 
 
@@ -69,31 +90,79 @@ def test_a_holder_that_started_anew_refuses_a_grant_that_it_accepted_before() ->
 # -- the orchestrator -----------------------------------------------------------------------------
 
 
-def at_home() -> tuple[Job, Sealer]:
+def at_home(rounds: int = 2) -> tuple[Job, Sealer]:
     """Return a job with an attested GPU in session s1, epoch 0, and the GPU's end of the link."""
-    schedule = key_schedule("engine-per-holder", H100KeySchedule(bytes(range(32))))
-    link = Link("s1", schedule, b"launch", UsageLimits.for_advantage())
-    job = DEPLOYMENT.orchestrator(draws("orchestrator")).job
+    session = H100KeySchedule(SECRET)
+    schedule = key_schedule("engine-per-holder", session)
+    link = Link("s1", schedule, SessionKeys.of(session), UsageLimits.for_advantage())
+    job = replace(DEPLOYMENT, rounds=rounds).orchestrator(draws("orchestrator")).job
     gpu = Sealer(link.keys.d2h, link.keys.ivs(Direction.D2H), KeyUsage())
-    return replace(job, link=link, attested=GpuAttested(facts._MINT, "s1"), holder="alice"), gpu
+    attested = GpuAttested(facts._MINT, "s1")
+    return replace(job, link=link, attested=attested, holder="alice", lent=link.keys), gpu
+
+
+def reported(job: Job, order: Order, report: Report) -> Reported:
+    """Return the firmware's report on an order, as it comes."""
+    place, _ = job.order(order)
+    reports = orders.Sealed(SessionKeys.of(H100KeySchedule(SECRET)).reports)
+    return Reported(reports.seal(place, orders.encode(report)))
+
+
+def home(gpu: Sealer, reply: Reply) -> LinkMessage:
+    return LinkMessage(gpu.seal(encode(reply)))
 
 
 @pytest.mark.parametrize(
-    "reply", [Fenced(), Scrubbed(0), MemoryRead(b"code", b"model", 1)], ids=lambda each: type(each).__name__
+    "report", [Fenced(), Scrubbed(0), MemoryRead(MODEL, MODEL, 1)], ids=lambda each: type(each).__name__
 )
-def test_training_ends_with_its_result_and_with_no_other_reply(reply: Reply) -> None:
-    job, gpu = at_home()
-    message = LinkMessage(gpu.seal(encode(reply)))
-    with pytest.raises(ProtocolError, match=f"expected the result of training, found {type(reply).__name__}"):
-        SECURE.take(AwaitsTraining(job, Established()), message)
+def test_training_ends_with_its_report_and_with_no_other(report: Report) -> None:
+    job, _ = at_home()
+    with pytest.raises(ProtocolError, match=f"expected Trained, found {type(report).__name__}"):
+        SECURE.take(AwaitsTraining(job, Established(), 0.5), reported(job, Train(), report))
 
 
-def test_the_result_of_training_is_taken() -> None:
+def test_the_result_of_training_is_taken_and_no_model_moves() -> None:
     job, gpu = at_home()
-    message = LinkMessage(gpu.seal(encode(Trained(0.5, b"model"))))
-    after, _ = SECURE.take(AwaitsTraining(job, Established()), message)
+    logged, _ = SECURE.take(AwaitsTraining(job, Established()), home(gpu, Logged(0.5)))
+    after, _ = SECURE.take(logged, reported(job, Train(), Trained(MODEL)))
     assert isinstance(after, AwaitsScrub)
-    assert (after.job.progress.rounds, after.job.progress.model) == (1, b"model")
+    assert (after.job.progress.rounds, after.job.progress.losses, after.job.progress.latest) == (1, (0.5,), MODEL)
+    assert after.job.kept == job.kept
+    (entry,) = after.job.books.ledger
+    assert (entry.holder, entry.epoch, entry.parent) == ("alice", "s1/0", job.progress.digest)
+    assert entry.model == MODEL.hex()
+
+
+def test_what_training_sends_home_decides_nothing() -> None:
+    """Neither is a report enough where nothing came, nor does anything but a log count as one."""
+    job, gpu = at_home()
+    with pytest.raises(ProtocolError, match="what it logged did not come"):
+        SECURE.take(AwaitsTraining(job, Established()), reported(job, Train(), Trained(MODEL)))
+    for reply in (Model(b"model"), Sent(b"log")):
+        with pytest.raises(ProtocolError, match=f"expected what training logged, found {type(reply).__name__}"):
+            SECURE.take(AwaitsTraining(job, Established()), home(gpu, reply))
+
+
+def test_the_model_comes_home_after_the_last_round() -> None:
+    job, gpu = at_home(rounds=1)
+    asked, _ = SECURE.take(AwaitsTraining(job, Established(), 0.5), reported(job, Train(), Trained(MODEL)))
+    assert isinstance(asked, AwaitsModel)
+    came, _ = SECURE.take(asked, home(gpu, Model(b"model")))
+    after, _ = SECURE.take(came, reported(job, Save(), Saved(MODEL)))
+    assert isinstance(after, AwaitsScrub)
+    assert (after.job.kept.model, after.job.kept.progress.latest) == (b"model", MODEL)
+
+
+def test_a_model_that_is_not_the_latest_is_not_kept() -> None:
+    job, gpu = at_home(rounds=1)
+    asked, _ = SECURE.take(AwaitsTraining(job, Established(), 0.5), reported(job, Train(), Trained(MODEL)))
+    with pytest.raises(ProtocolError, match="expected the model, found Logged"):
+        SECURE.take(asked, home(gpu, Logged(0.5)))
+    came, _ = SECURE.take(asked, home(gpu, Model(b"an older one")))
+    with pytest.raises(ProtocolError, match="REQ-MODEL-03"):
+        SECURE.take(came, reported(job, Save(), Saved(sha384(b"an older one"))))
+    with pytest.raises(ProtocolError, match="and did not come"):
+        SECURE.take(asked, reported(job, Save(), Saved(MODEL)))
 
 
 @pytest.mark.parametrize(("session", "epoch"), [("s2", 0), ("s1", 1)], ids=["another session", "another epoch"])
