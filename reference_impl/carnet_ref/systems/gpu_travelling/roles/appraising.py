@@ -82,7 +82,8 @@ def accepted(appraisal: Appraisal, what: str) -> None:
 def refusal(appraisal: Appraisal, what: str) -> str:
     """Say which step of an appraisal refuses, if one does."""
     failed = next((step for step in appraisal.steps if step.ok is False), None)
-    return f"{what} is refused: {failed.id + ': ' + failed.detail if failed else 'nothing was checked'}"
+    left_out = "a step that it needs was not taken" if passed_steps(appraisal) else "nothing was checked"
+    return f"{what} is refused: {failed.id + ': ' + failed.detail if failed else left_out}"
 
 
 def passed_steps(appraisal: Appraisal) -> frozenset[str]:

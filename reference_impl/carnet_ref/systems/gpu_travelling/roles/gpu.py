@@ -170,7 +170,7 @@ class InSession(GpuState):
         given = step("give_report", GPU, g=self.gpu.name, s=self.responder.label, mode=self.gpu.device.mode.value)
         return [noted(given, *answers), *map(self.gpu.answer, answers)]
 
-    @enforces("REQ-DATA-02", "REQ-IV-02", "gpu-implicit-iv")
+    @enforces("REQ-DATA-02")
     def on_link(self, body: bytes) -> Transition:
         """Open the next message under the live key, and do what it says."""
         if len(body) < _HEAD:

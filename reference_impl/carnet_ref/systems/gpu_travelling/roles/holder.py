@@ -227,7 +227,6 @@ class AwaitsGrant(_InChannel):
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
         return provides, [Persist("accepted", name.encode()), noted(taken), Proceed()]
 
-    @enforces("REQ-GRANT-04")
     def _check(self, grant: Grant) -> None:
         if grant.session != self.session:
             raise ProtocolError(f"a grant in session {grant.session}, which was not attested")

@@ -78,7 +78,6 @@ class Setup(Returning):
         """Return the orchestrator's end of the link of a session."""
         return Link(session, schedule, secrets, job.terms.limits)
 
-    @enforces("REQ-SETUP-06", "report-in-session")
     def report_came(self, state: AwaitsReport, event: SessionMessage) -> Transition:
         """Appraise the report; only as it arrives inside the session it is to be used in."""
         if state.job.session is None:
