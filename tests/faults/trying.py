@@ -181,7 +181,7 @@ def first_failing(selection: Sequence[str]) -> str:
     return watch.failed
 
 
-def tests_of(file: str) -> tuple[str, ...]:
+def asked_about(file: str) -> tuple[str, ...]:
     """Return the tests that are asked about a file of the reference implementation."""
     part = file.partition("/")[2]
     return next(tests for prefix, tests in TESTS if part.startswith(prefix))
@@ -194,7 +194,7 @@ def tried(check: Removable, without: Iterable[str] = ()) -> Outcome:
     if found.by:
         return found
     deselected = [f"--deselect={test}" for test in without]
-    for selection in tests_of(check.file):
+    for selection in asked_about(check.file):
         failed = first_failing([selection, *deselected])
         if failed:
             return Outcome("a test", failed)
@@ -283,12 +283,14 @@ def rows(checks: Iterable[Removable], without: Sequence[str], say: Callable[[str
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The table to write.")
 @click.option("--only", default="", help="Try only the checks of files whose name contains this.")
 @click.option("--part", default="1/1", help="Try the k-th of n parts of all checks.")
+@click.option("--text", default="", help="Try only the checks whose own text contains this.")
 @click.option("--deselect", "without", multiple=True, help="A test that fails anyway.")
-def main(out: Path, only: str, part: str, without: tuple[str, ...]) -> None:
+def main(out: Path, only: str, part: str, text: str, without: tuple[str, ...]) -> None:
     """Try every check that an honest run goes through, and write what notices its removal."""
     warm_up()
     chosen, every = map(int, part.split("/"))
-    checks = [check for check in checks_of_a_run() if only in check.file][chosen - 1 :: every]
+    wanted = [check for check in checks_of_a_run() if only in check.file and text in check.text]
+    checks = wanted[chosen - 1 :: every]
     click.echo(f"{len(checks)} checks", err=True)
     with out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

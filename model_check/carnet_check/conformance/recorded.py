@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.conformance import trace_file
-from carnet_check.conformance.checks import CheckJudge
+from carnet_check.conformance.checks import Asked, CheckJudge
 from carnet_check.conformance.extent import check_extent
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.logs import Logs
@@ -100,9 +100,10 @@ def _checks(source: Source, protocol: Protocol, header: Header, parties: Mapping
     """Return what judges the checks of a trace, if it is a checked one: by its design and the layers over that."""
     family = source.family
     if not header.checked:
-        return CheckJudge((), (), parties)
+        return CheckJudge(Asked.of(()), parties)
     layers = [source.protocol(name, header.without) for name in family.with_layers([protocol.variant])]
-    return CheckJudge(layers, [source.protocol(name) for name in family.with_layers(family.main[:1])], parties)
+    others = [source.protocol(name) for name in family.with_layers(family.main[:1])]
+    return CheckJudge(Asked.of(layers, others), parties)
 
 
 def verdict(file: Path) -> dict[str, Any]:
