@@ -80,7 +80,7 @@ class _Without(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return importlib.util.spec_from_file_location(
             fullname,
             self._file,
-            loader=self,  # type: ignore[arg-type]  # an inspect loader suffices
+            loader=self,
             submodule_search_locations=package,
         )
 

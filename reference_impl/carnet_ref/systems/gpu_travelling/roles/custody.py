@@ -166,11 +166,10 @@ class Lending(ABC):
     def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Return the grant: the host-to-device half, and neither the other half nor the launch key."""
         told, keys = f"{enrolled!r} is not about {job.holder}", job.live.keys
-        same, saw = enrolled.holder == job.holder, (enrolled.holder, job.holder)
-        self.checks.require("grant-addressee", "REQ-GRANT-01", same, saw=saw, otherwise=told)
-        next_slot, told = job.live.next_slot, f"counting from {start} is not from {job.live.next_slot}, the next value"
-        saw = (start, next_slot)
-        self.checks.require("count-handover", "REQ-GRANT-02", start == next_slot, saw=saw, otherwise=told)
+        same, both = enrolled.holder == job.holder, (enrolled.holder, job.holder)
+        self.checks.require("grant-addressee", "REQ-GRANT-01", same, saw=both, otherwise=told)
+        due, told = job.live.next_slot, f"counting from {start} is not from {job.live.next_slot}, the next value"
+        self.checks.require("count-handover", "REQ-GRANT-02", start == due, saw=(start, due), otherwise=told)
         return Grant(
             round=job.progress.rounds,
             session=job.live.session,
