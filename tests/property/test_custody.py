@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from carnet_ref.crypto.primitives import AesGcm
+from carnet_ref.crypto.primitives import AesGcm, sha384
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
@@ -31,6 +31,7 @@ from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsRotationOut
+from carnet_ref.training import Outcome
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Carried, Platform
@@ -66,6 +67,19 @@ class Memory:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+
+class Remembering(ChainTrainer):
+    """Remembers every model that it made, by its digest."""
+
+    def __init__(self) -> None:
+        first = self.first_model()
+        self.made = {sha384(first).hex(): first}
+
+    def train(self, model: bytes, data: bytes) -> Outcome:
+        outcome = super().train(model, data)
+        self.made[sha384(outcome.model).hex()] = outcome.model
+        return outcome
 
 
 class MarkedDeployment(FastDeployment):
@@ -108,13 +122,14 @@ class Custody(RuleBasedStateMachine):
     def begin(self, seed: int) -> None:
         """Start everybody."""
         self._watch_nonces()
+        trainer = Remembering()
         self.deployment = MarkedDeployment(
             (HONEST[0], CORRUPT, HONEST[1]),
             ROUNDS,
             self.schedule,
             chunks=2,
             defences=self.defences,
-            trainer=ChainTrainer(),
+            trainer=trainer,
         )
         self.seen: list[Frame] = []
         self.platform = Watched(ORCHESTRATOR, GPU, keep=self.seen.append)
@@ -123,7 +138,8 @@ class Custody(RuleBasedStateMachine):
         self.stores = {name: Memory() for name in (ORCHESTRATOR, *self.deployment.holders)}
         for name, store in self.stores.items():
             self.world.nodes[name].store = store
-        self.models = {0: self.deployment.trainer.first_model()}
+        self.made = trainer.made
+        self.entered = 0
         self.lent: list[LinkKeys] = []
         self.plot: Write | Start | None = None
 
@@ -308,16 +324,21 @@ class Custody(RuleBasedStateMachine):
     @invariant()
     def rounds_train_exactly_what_holders_sent(self) -> None:
         """Data agreement and trains-verified: each honest round's model follows from the last one by its data alone."""
-        progress = self.world.orchestrator.job.progress
-        done = progress.rounds
-        assert done in self.models or done - 1 in self.models
-        if done not in self.models:
-            holder = self.deployment.holders[(done - 1) % len(self.deployment.holders)]
-            if holder != CORRUPT:
-                data = b"".join(self.deployment.dataset(holder))
-                assert kept.model == self.deployment.trainer.train(self.models[done - 1], data).model
-            self.models[done] = kept.model
-        assert kept.model == self.models[done]
+        job = self.world.orchestrator.job
+        for entry in job.books.ledger[self.entered :]:
+            before, after = self.made[entry.parent], self.made[entry.model]
+            if entry.holder != CORRUPT:
+                data = b"".join(self.deployment.dataset(entry.holder))
+                assert after == ChainTrainer().train(before, data).model
+        self.entered = len(job.books.ledger)
+        assert job.progress.digest in self.made
+        assert sha384(job.kept.model) == job.kept.progress.latest
+
+    @invariant()
+    def nothing_returned_goes_missing(self) -> None:
+        """Participation: each epoch that was taken back is a round that is kept, or since then, or recorded as lost."""
+        kept, books = self.world.orchestrator.job.kept, self.world.orchestrator.job.books
+        assert kept.progress.rounds + len(books.unsecured) + len(books.lost) == books.returns
 
 
 class SealedCustody(Custody):

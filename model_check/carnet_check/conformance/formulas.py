@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.conformance.prefixes import Filled, prefix_in
 from carnet_check.conformance.tables import Column, Function, Relation, Table
 from carnet_check.conformance.work import CANDIDATE, Work
 from carnet_spec.language import Instance, Row, Sort, Symbol, Term
@@ -125,6 +126,9 @@ class Compiler:
                 return lambda frame: yes(frame) if which(frame) else no(frame)
             case Exists(bound, body):
                 return self._exists(bound, body, scope)
+            case Forall(bound, body) if (prefix := prefix_in(bound, body, self._tables)) is not None:
+                row = self.row(prefix.args, self.scope(bound, scope))
+                return Filled(prefix, self.term(prefix.limit, scope), row, self.work)
             case Forall(bound, body):
                 found = self._exists(bound, negation(body), scope)
                 return lambda frame: not found(frame)

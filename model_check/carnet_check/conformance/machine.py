@@ -18,10 +18,10 @@ from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
 from carnet_check.conformance.reduction import Followed, followed, relevant
 from carnet_check.conformance.refusals import describe_refusal
 from carnet_check.conformance.rules import Rule, triggers
-from carnet_check.conformance.tables import Function, Relation, Table, Undo
+from carnet_check.conformance.tables import Function, Line, Relation, Table, Undo
 from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, RULE, Work
 from carnet_check.loading.families import unknown
-from carnet_spec.language import Action, Effect, Guard, GuardKind, Instance, Protocol, Sort, Symbol
+from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol
 from carnet_spec.language.terms import And, Apply, Not, Term, Var, free_variables, symbols_of
 from carnet_spec.trace import TraceStep
 
@@ -102,7 +102,11 @@ class Machine:
                     else Function(symbol.name, {}, instance.of(symbol.result)[0])
                 )
             elif not symbol.mutable and symbol.is_relation:
-                tables[symbol.name] = Relation(symbol.name, sorted(instance.relations.get(symbol.name, ())))
+                rows = instance.relations.get(symbol.name, frozenset())
+                if isinstance(rows, InLine):
+                    tables[symbol.name] = Line(symbol.name, rows)
+                else:
+                    tables[symbol.name] = Relation(symbol.name, sorted(rows))
             elif not symbol.mutable:
                 tables[symbol.name] = Function(symbol.name, instance.functions[symbol.name], "")
         for symbol, how in self._follows.items():

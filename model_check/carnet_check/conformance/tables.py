@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from carnet_spec.language import Row
+from carnet_spec.language import InLine, Row
 
 Rows = dict[Row, int]
 """Rows in the order in which they were inserted, each with its number in that order."""
@@ -43,6 +43,8 @@ class Relation:
         self._indexes: dict[tuple[int, ...], dict[Row, Rows]] = {}
         self.following: Relation | None = None
         self.at = 0
+        self.losses = 0
+        """How often a row was taken away."""
         self.extent: dict[Row, int] = {}
 
     def index(self, positions: tuple[int, ...]) -> dict[Row, Rows]:
@@ -90,6 +92,7 @@ class Relation:
         return undo
 
     def _drop(self, row: Row) -> None:
+        self.losses += 1
         del self.rows[row]
         for positions, index in self._indexes.items():
             key = tuple([row[at] for at in positions])
@@ -116,6 +119,46 @@ class Relation:
             self.extent[beside] = extent
         else:
             self.extent.pop(beside, None)
+
+
+class Line(Relation):
+    """A rigid relation whose rows are the pairs of a line, none of which is stored."""
+
+    def __init__(self, name: str, line: InLine) -> None:
+        super().__init__(name)
+        self.elements = line.elements
+        self.rows = line  # type: ignore[assignment]  # read only, as rows are: what is in it, how many, which
+        self._line = line
+
+    def place(self, element: str) -> int:
+        """Return how many elements come before one."""
+        return self._line.place(element)
+
+    def index(self, positions: tuple[int, ...]) -> dict[Row, Rows]:
+        """Return the pairs by their elements at ``positions``, as they are asked for."""
+        return _Pairs(self._line, positions)  # type: ignore[return-value]  # only ever asked for one key
+
+
+class _Pairs:
+    """The pairs of a line by the elements at some positions."""
+
+    __slots__ = ("_line", "_positions")
+
+    def __init__(self, line: InLine, positions: tuple[int, ...]) -> None:
+        self._line = line
+        self._positions = positions
+
+    def get(self, key: Row, nothing: Collection[Row]) -> Collection[Row]:
+        """Return the pairs with these elements."""
+        del nothing
+        match self._positions:
+            case (0,):
+                return self._line.beside(key[0], after=True)
+            case (1,):
+                return self._line.beside(key[0], after=False)
+            case ():
+                return self._line
+        return (key,) if key in self._line else ()
 
 
 class Function:

@@ -37,8 +37,8 @@ class Instruction:
 
 Program = tuple[Instruction, ...]
 
-TRAINING_CODE = b"train\n"
-"""The code that trains."""
+TRAINING_CODE = b"train\n".ljust(4096, b"\n")
+"""The code that trains: a page of it, as text that everybody knows."""
 
 
 def parse(code: bytes) -> Program:

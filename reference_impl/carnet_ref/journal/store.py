@@ -46,7 +46,7 @@ _APPLICATION: Final = 0x43524E54
 BESIDE: Final = ("", "-wal", "-shm", "-journal", SUFFIX)
 """What the names of a journal's files end in: its own, and of those that SQLite and the head need beside it."""
 
-KEPT_WHOLE: Final = frozenset({"accepted", "returned", "trained", "lost"})
+KEPT_WHOLE: Final = frozenset({"accepted", "returned", "ledger", "lost"})
 """The kinds of which every entry counts for good; of any other kind only the last does."""
 CHECKPOINT: Final = "checkpoint"
 """The kind of the entry that stands for all before it."""

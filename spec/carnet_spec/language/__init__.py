@@ -35,7 +35,7 @@ from carnet_spec.language.expressions import (
     variable,
 )
 from carnet_spec.language.family import Family, Finding, Profile, Scale, Variant
-from carnet_spec.language.instance import Instance, Row
+from carnet_spec.language.instance import InLine, Instance, Row
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.statements import (
     Assumption,
@@ -67,6 +67,7 @@ __all__ = [
     "Goal",
     "Guard",
     "GuardKind",
+    "InLine",
     "Individual",
     "Initial",
     "Instance",

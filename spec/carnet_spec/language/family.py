@@ -72,7 +72,7 @@ class Family:
         rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
         options: sizes that have an option of their own on the command line, each with a letter and what it counts.
         fresh_sizes: the sizes that only say how many values may be drawn fresh: an instance relates none of them to
-            each other, so it grows no faster than the size.
+            each other but in a line, so it grows no faster than the size.
         judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
             header names none.
         round_goal: the goal that a whole round leads to, whose run the documentation draws; empty: it draws none.

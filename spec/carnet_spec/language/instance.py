@@ -6,7 +6,8 @@ which elements an action may draw as fresh, and how many active adversary moves 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from carnet_spec.language.errors import SpecificationError
@@ -15,6 +16,62 @@ from carnet_spec.language.terms import Sort
 
 Row = tuple[str, ...]
 """Element names, one for each argument of a symbol."""
+
+
+class InLine(Set[Row]):
+    """The rows of a strict linear order: each element with each one after it. None of the pairs is stored."""
+
+    __slots__ = ("_places", "elements")
+
+    def __init__(self, elements: Row) -> None:
+        self.elements = elements
+        self._places = {element: place for place, element in enumerate(elements)}
+
+    @classmethod
+    def _from_iterable(cls, rows: Iterable[Row]) -> frozenset[Row]:  # type: ignore[override]
+        return frozenset(rows)
+
+    def __contains__(self, row: object) -> bool:
+        match row:
+            case (str() as first, str() as second) if first in self._places and second in self._places:
+                return self._places[first] < self._places[second]
+        return False
+
+    def __iter__(self) -> Iterator[Row]:
+        return itertools.combinations(self.elements, 2)
+
+    def __len__(self) -> int:
+        return len(self.elements) * (len(self.elements) - 1) // 2
+
+    __hash__ = Set._hash
+
+    def place(self, element: str) -> int:
+        """Return how many elements come before one."""
+        return self._places[element]
+
+    def beside(self, element: str, *, after: bool) -> Collection[Row]:
+        """Return the rows with an element and those after it, or with it and those before."""
+        return _Beside(self, self._places[element], after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside(Collection[Row]):
+    line: InLine
+    place: int
+    after: bool
+
+    def __contains__(self, row: object) -> bool:
+        at = 0 if self.after else 1
+        return row in self.line and isinstance(row, tuple) and row[at] == self.line.elements[self.place]
+
+    def __iter__(self) -> Iterator[Row]:
+        elements, own = self.line.elements, self.line.elements[self.place]
+        if self.after:
+            return ((own, each) for each in itertools.islice(elements, self.place + 1, None))
+        return ((each, own) for each in itertools.islice(elements, self.place))
+
+    def __len__(self) -> int:
+        return len(self.line.elements) - self.place - 1 if self.after else self.place
 
 
 @dataclass(frozen=True)
@@ -33,7 +90,7 @@ class Instance:
     """
 
     elements: Mapping[str, Row]
-    relations: Mapping[str, frozenset[Row]] = field(default_factory=dict)
+    relations: Mapping[str, Set[Row]] = field(default_factory=dict)
     functions: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
     first: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
     pools: Mapping[tuple[str, str], Row] = field(default_factory=dict)
@@ -62,7 +119,8 @@ class Instance:
         for name, rows in [*self.relations.items(), *((n, frozenset(v)) for n, v in self.functions.items())]:
             if name not in rigid:
                 continue
-            self._check_rows(name, rows, rigid[name].domain)
+            each = zip(rows.elements, rows.elements, strict=True) if isinstance(rows, InLine) else rows
+            self._check_rows(name, each, rigid[name].domain)
         for name, symbol in rigid.items():
             if symbol.is_relation:
                 continue

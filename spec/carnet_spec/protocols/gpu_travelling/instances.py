@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from carnet_spec.language import Finding, Instance, Profile, Protocol, Row, Scale, SpecificationError
+from carnet_spec.language import Finding, InLine, Instance, Profile, Protocol, Row, Scale, SpecificationError
 
 DEFAULTS = {
     "holders": 1,
@@ -27,8 +27,8 @@ DEFAULTS = {
     "limit": 2,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
-FRESH_SIZES = frozenset({"rounds", "sessions"})
-"""The sizes that only say how many keys and sessions may be drawn."""
+FRESH_SIZES = frozenset({"rounds", "sessions", "slots"})
+"""The sizes that only say how many keys and sessions may be drawn, and how far counters go."""
 
 _HONEST = ("alice", "anna", "anton", "agnes")
 _CORRUPT = ("mallory", "milo", "maria", "marcus")
@@ -162,7 +162,7 @@ class _Parties:
         return tuple(chunk for owned in self.chunks.values() for chunk in owned)
 
 
-def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, frozenset[Row]]:
+def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, Set[Row]]:
     return {
         "corrupt": _unary(parties.corrupt),
         "enrolled": _unary(parties.enrolled),
@@ -176,7 +176,7 @@ def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, frozense
         "elsewhere": _unary(parties.outside),
         "installed": _unary(parties.genuine[:1]),
         "dataset": _unary(parties.datasets),
-        "before": _in_line(slots),
+        "before": InLine(slots),
         "precedes": frozenset(pair for owned in parties.chunks.values() for pair in _in_line(owned)),
         "interferes": frozenset() if threat == "recording" else frozenset({()}),
         "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),

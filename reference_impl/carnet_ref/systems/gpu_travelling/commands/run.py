@@ -18,7 +18,7 @@ SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-und
 """The key schedules that can be run.
 
 Under ``none`` no round between honest parties completes. ``inner-key`` would be ``ratchet`` by another name: the roles
-agree on no inner key, and only that sets the two apart.
+agree on no inner key, and only that sets the two apart. ``retired-engine-leaks`` runs like ``engine-per-holder``.
 """
 TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""

@@ -218,7 +218,7 @@ class Deployment:
         """
         saved, resumed = journal.last("saved"), journal.last("session") is not None
         kept = Kept.first(self.trainer.first_model()) if saved is None else Kept.parse(saved)
-        books = Books.of(journal.all("trained"), journal.all("returned"), journal.all("lost"), kept)
+        books = Books.of(journal.all("ledger"), journal.all("returned"), journal.all("lost"), kept)
         return self.orchestrator(random, kept, books, resumed, self._instance_in(journal, random))
 
     def founded(self, journal: Journal, random: Random) -> Deployment:

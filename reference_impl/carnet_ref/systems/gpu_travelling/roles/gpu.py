@@ -92,11 +92,6 @@ class GpuState:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
 
-    @property
-    def occupied(self) -> bool:
-        """Whether there is a session that a reset would lose."""
-        return True
-
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Take a message of the session."""
         return self, []
@@ -122,11 +117,6 @@ class AwaitsSession(GpuState):
         super().__init__(gpu)
         self.responder = gpu.new_responder()
         self.noted = False
-
-    @property
-    def occupied(self) -> bool:
-        """Whether a key exchange was answered."""
-        return self.noted
 
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Go on with the handshake; once it is done, take the first keys from the session."""
@@ -283,16 +273,7 @@ class AwaitsReset(GpuState):
     Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
     """
 
-    __slots__ = ("_occupied",)
-
-    def __init__(self, gpu: Gpu, occupied: bool) -> None:
-        super().__init__(gpu)
-        self._occupied = occupied
-
-    @property
-    def occupied(self) -> bool:
-        """Whether there was a session when it failed."""
-        return self._occupied
+    __slots__ = ()
 
 
 class Gpu:
@@ -332,7 +313,7 @@ class Gpu:
 
     def _failed(self, error: Exception) -> list[RoleEffect]:
         """Stop for good, until a reset."""
-        self.state = AwaitsReset(self, self.state.occupied)
+        self.state = AwaitsReset(self)
         return [
             Remark(f"{self.name} failed: {error}"),
             Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
@@ -365,14 +346,14 @@ class Gpu:
     def _reset(self, body: bytes) -> Transition:
         """Lose session, keys and memory, and boot again; out of confidential mode only if that is what is asked."""
         mode = mode_asked(body)
-        lost, self.device = self.state.occupied, self._boot(mode)
+        self.device = self._boot(mode)
         if body == FOR_JOURNEY:
-            gone = [noted(step("reset_before_travel", GPU, g=self.name))]
+            gone = step("reset_before_travel", GPU, g=self.name)
         elif body == FOR_NEW_SESSION:
-            gone = [noted(step("lose_session", GPU, g=self.name))] if lost else []
+            gone = step("lose_session", GPU, g=self.name)
         else:
-            gone = [noted(step("reset", "adversary", g=self.name, mode=mode.value))]
-        return AwaitsSession(self), [*gone]
+            gone = step("reset", "adversary", g=self.name, mode=mode.value)
+        return AwaitsSession(self), [noted(gone)]
 
     def _boot(self, mode: Mode) -> Device:
         return self.hardware.device(mode, self._trainer, self._written_out.append)

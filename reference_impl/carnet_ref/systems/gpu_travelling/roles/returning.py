@@ -183,7 +183,7 @@ class Returning(Lending):
         seen = noted(step("trained", ORCHESTRATOR, n=named))
         told = Remark(f"round {progress.rounds} of {job.terms.rounds}, {job.holder}: loss {loss:.3f}")
         after, effects = self.save(job) if is_to_be_kept(job) else self.scrub(job)
-        return after, [Persist("trained", entry.encode()), seen, told, *effects]
+        return after, [Persist("ledger", entry.encode()), seen, told, *effects]
 
     @enforces("REQ-TRAIN-03")
     def save(self, job: Job) -> Transition:

@@ -70,9 +70,13 @@ class Setup(Returning):
     def take_keys(self, job: Job, session: Requester) -> Job:
         """Take the first link key, for both directions, from the session that was just opened."""
         keys = H100KeySchedule.of_session(session.secret())
-        schedule = key_schedule(job.terms.schedule, keys, ORCHESTRATOR)
+        schedule = self.new_schedule(job, keys)
         link = self.new_link(job, session.label, schedule, SessionKeys.of(keys))
         return replace(job, session=session, link=link, lendings=0, lent=schedule.keys)
+
+    def new_schedule(self, job: Job, session: H100KeySchedule) -> KeySchedule:
+        """Return the orchestrator's end of the schedule of a session's keys."""
+        return key_schedule(job.terms.schedule, session, ORCHESTRATOR)
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return the orchestrator's end of the link of a session."""

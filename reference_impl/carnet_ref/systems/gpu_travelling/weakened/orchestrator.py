@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from carnet_ref.keys import Budget, KeySchedule
+from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.orders import Scrubbed, placed
 from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
@@ -52,6 +53,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Transition,
 )
 from carnet_ref.systems.gpu_travelling.weakened import design, facts
+from carnet_ref.systems.gpu_travelling.weakened.channels import OneChannel
 from carnet_ref.systems.gpu_travelling.weakened.reports import ON_LINK
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire.fields import split
@@ -238,6 +240,12 @@ class Weakened(Procedures):
         return self.go_clean(state.job, facts.scrubbed_unheard(state.job.live))
 
     # -- sessions ----------------------------------------------------------------------------------
+
+    def new_schedule(self, job: Job, session: H100KeySchedule) -> KeySchedule:
+        """Return a schedule that gives every epoch of an engine the same channel."""
+        if "channel-counter" not in self.off or job.terms.schedule != EnginePerHolder.name:
+            return super().new_schedule(job, session)
+        return OneChannel(session, ORCHESTRATOR, self.checks)
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return a link without these defences."""
