@@ -113,6 +113,8 @@ class _Finder:
                 return "call dropped", node, "pass"
             case ast.Call() if _of_checks(node, "expect"):
                 return "any kind taken", node, ast.unparse(node.args[2])
+            case ast.Call() if _of_checks(node, "verify"):
+                return "opened, not looked at", node, f"({ast.unparse(node.args[2])})()"
             case ast.Call() if _of_checks(node, "passes"):
                 return "always passes", node, "True"
             case ast.Call(func=ast.Attribute(attr="decrypt"), args=[nonce, sealed, _]) if _of_cipher(node):

@@ -28,6 +28,7 @@ class Role:
         found = checks.expect("scrub-ack", "REQ-SCRUB-03", self.open(message), Scrubbed, saw=message)
         if not self.checks.passes("lease", "REQ-RETURN-04", self.now <= self.end, saw=self.now):
             return None
+        text = self.checks.verify("session-orders", "REQ-SESSION-01", lambda: self.open(message), saw=message)
         verify_p384(self.key, message.signature, b"text", "proof")
         return self._cipher.decrypt(nonce, message.sealed, b"")
 '''
@@ -47,6 +48,7 @@ def test_every_kind_of_check_is_found_and_named(found: list[Removable]) -> None:
         ("call dropped", ("fence-ack", "REQ-HOME-02")),
         ("any kind taken", ("scrub-ack", "REQ-SCRUB-03")),
         ("always passes", ("lease", "REQ-RETURN-04")),
+        ("opened, not looked at", ("session-orders", "REQ-SESSION-01")),
         ("call dropped", ()),
         ("tag not verified", ()),
     ]
@@ -60,6 +62,7 @@ def test_a_check_is_removed_and_nothing_else(found: list[Removable]) -> None:
         kept = [line for line in lines if line in without.splitlines()]
         assert len(lines) - len(kept) <= check.lines[1] - check.lines[0] + 1
     assert "self.open(message)" in found[2].removed_from(SOURCE)
+    assert "text = (lambda: self.open(message))()" in found[4].removed_from(SOURCE)
     assert "if not True:" in found[3].removed_from(SOURCE)
 
 
