@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
-from carnet_ref.systems.gpu_travelling.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
 from carnet_spec.language import Action
 from carnet_spec.protocols.gpu_travelling import FAMILY
@@ -24,15 +24,32 @@ line is a header:
 
 ```json
 {"carnet_trace": 2, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
- "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}}
+ "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}, "checked": true}
 ```
 
-Each other line is an event: the logical clock of the role that recorded it, and a step. Arguments that the role
-cannot see are missing.
+Each other line is an event: the logical clock of the role that recorded it, and a step or a check. Arguments that the
+role cannot see are missing.
 
 ```json
-{"clock": 12, "action": "rotate_out", "by": "orchestrator", "args": {"a": "alice", "k": "s5b2b4935/1"}}
+{"clock": 12, "action": "rotate_out", "by": "orchestrator", "args": {"a": "alice", "k": "s5b2b4935/1", "c": "0"},
+ "party": "orchestrator", "number": 9, "before": "0648406d69eef21d52541996157545e4", "sent": ["b526aef1..."]}
+{"clock": 15, "check": "rotation-ack", "requirement": "REQ-KEY-05", "by": "orchestrator", "for": "rotated_out",
+ "saw": "84768dde...", "sender": "gpu", "holds": true, "party": "orchestrator", "number": 10, "before": "c99370b3..."}
 ```
+
+`party`, `number` and `before` say where in its party's log an event is, and chain it to the one before; the last line
+of the trace says where each log ends. So no event can be dropped, repeated, moved or changed in a log that its party
+kept. A step lists the digests of the messages that it sends. A check says which defence and requirement it is about,
+for which step it was made, the digest of what was seen, and whether it holds.
+
+What the checks have to be follows from the specification. A step demands an event for each guard of its action that
+carries a defence, in the design of the trace and in the layers over it: made by the same party, for this step, and
+holding. A guard that reads what only other roles write saw a message: its event names the sender, and the sender's log
+has the same digest among what it sent before. Steps that the specification deduces for honest roles, such as the
+report, the attestation of the orchestrator and the admission of a holder, have to be recorded too. `carnet conform`
+says how many checks were required and how many were recorded. What a role compares with values of its own is as good
+as its word: no other log can contradict its digest. A trace whose header does not say `checked` has steps alone, and
+the command says so.
 
 A trace is untrusted input, so it cannot say which code to run: `protocol` is the id of a registered protocol. For any
 other protocol, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
@@ -48,9 +65,9 @@ multiplied, the largest twice, may make at most 1,000,000.
 
 `carnet conform TRACE` checks the events in order. Each must be a step that the specification allows in the current
 state. The command names the first one that is not, with the guard that refuses it. After each step it takes every
-deduction that is possible. It searches for missing arguments. An event costs the same at any point of a trace:
-sessions and keys are new when they are first named, and where something holds of all keys up to an epoch, only that
-epoch's number is kept.
+deduction of the adversary that is possible, and in a trace without checks those of honest roles too. It searches for
+missing arguments. An event costs the same at any point of a trace: sessions and keys are new when they are first
+named, and where something holds of all keys up to an epoch, only that epoch's number is kept.
 """
 _REPLAYS = """
 Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. The
@@ -115,8 +132,6 @@ def traces() -> str:
             ("sort", "in a trace", "in the code"),
             ((code(sort), named.trace, code(named.code)) for sort, named in ELEMENTS.items()),
         ),
-        "## Taken as early as possible, and not recorded",
-        table(("step", "in the code"), ((code(name), code(place)) for name, place in DEDUCED.items())),
     )
 
 

@@ -1,8 +1,8 @@
 """Where requirements and defences are enforced, read from the lines that cite them.
 
-A line cites by a call of `Checks.require`, `Checks.expect` or `Checks.passes`, or by the mark `enforces`: see a
-system's module `enforcement`. The source is parsed and not run, so a line that is taken away takes its place in the
-table with it.
+A line cites by a call of `Checks.require`, `Checks.expect`, `Checks.verify` or `Checks.passes`, or by the mark
+`enforces`: see a system's module `enforcement`. The source is parsed and not run, so a line that is taken away takes
+its place in the table with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PACKAGE: Final = Path(__file__).parent
 """The folder of the reference implementation."""
 NO_ENFORCEMENT: Final = frozenset({"weakened", "exploits", "enforcement.py"})
 """Folders and files that enforce nothing: weakened designs, the attacker, and the words that lines cite with."""
-CHECKS: Final = frozenset({"require", "expect", "passes"})
+CHECKS: Final = frozenset({"require", "expect", "passes", "verify"})
 MARK: Final = "enforces"
 _REQUIREMENT: Final = re.compile(r"(REQ|CLAIM)-[A-Z0-9-]+")
 _DEFENCE: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -123,12 +123,15 @@ def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
     Raises:
         TraceFileError: the file could not be written.
     """
-    kept = list(lines)
-    events = (TraceEvent.from_json(json.loads(line)) for line in kept)
-    closing = [json.dumps(TraceEnd(ends(events)).to_json())] if header.checked else []
+    kept: list[TraceEvent] = []
     try:
         with replacing(path) as file:
             file.write(json.dumps(header.to_json()) + "\n")
-            file.writelines(line + "\n" for line in (*kept, *closing))
+            for line in lines:
+                file.write(line + "\n")
+                if header.checked:
+                    kept.append(TraceEvent.from_json(json.loads(line)))
+            if header.checked:
+                file.write(json.dumps(TraceEnd(ends(kept)).to_json()) + "\n")
     except OSError as error:
         raise TraceFileError(f"cannot write the trace to {path}: {error.strerror}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,18 +11,29 @@ from pathlib import Path
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_check.conformance.checks import CheckJudge, demands
+from carnet_check.conformance.checks import Asked, CheckJudge, demands
 from carnet_check.conformance.logs import Logs
 from carnet_check.errors import UsageError
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_spec.language import Protocol
 from carnet_spec.trace import TraceCheck, TraceEnd, TraceEvent
 from tests.fixtures.checked import Event, end, events, logged_again, with_deductions, write_checked
 from tests.fixtures.rounds import header, honest
 from tests.fixtures.travelling import FAMILY, SOURCE
+from tests.fixtures.worlds import world_of
 from tests.unit.model_check.command import carnet
 
 VARIANT = FAMILY.main[0]
 PROTOCOL = SOURCE.protocol(VARIANT)
-RUN = events(with_deductions(honest(1)), PROTOCOL)
+
+
+def _layered(variant: str) -> list[Protocol]:
+    return [SOURCE.protocol(name) for name in FAMILY.with_layers([variant])]
+
+
+LAYERED = _layered(VARIANT)
+ASKED = Asked.of(LAYERED)
+RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
 OTHER = "0" * 64
 """A digest of nothing."""
@@ -33,8 +45,7 @@ def _conforms(path: Path, found: Sequence[Event], last: Event | None = None) -> 
 
 @pytest.mark.parametrize("variant", FAMILY.main)
 def test_a_run_with_all_its_checks_conforms(tmp_path: Path, variant: str) -> None:
-    protocol = SOURCE.protocol(variant)
-    run = events(with_deductions(honest(2, variant=variant)), protocol)
+    run = events(with_deductions(honest(2, variant=variant)), _layered(variant))
     result = conform(write_checked(tmp_path / "trace", header(variant=variant, threat=""), run))
     assert result.conforms, result.divergence
     assert result.required == result.seen == sum("check" in event for event in run) > 60
@@ -54,6 +65,7 @@ def test_what_is_demanded_is_what_guards_with_a_defence_say() -> None:
     assert [each.defence for each in found["verified"]] == ["code-read-back", "model-read-back", "received-count"]
     assert {each.senders for each in found["verified"]} == {frozenset({"gpu"})}
     assert not [each for each in found["rotate_out"] if each.defence == "fresh-key"]
+    assert "attestation-age" in [each.defence for each in demands(LAYERED[-1])["grant"]]
     weaker = demands(SOURCE.protocol(VARIANT, ("model-read-back",)))
     assert [each.defence for each in weaker["verified"]] == ["code-read-back", "received-count"]
 
@@ -89,8 +101,7 @@ def _another(value: object) -> object:
 
 def _logs_refuse(run: Sequence[Event], last: Event) -> bool:
     logs = Logs()
-    said = [logs.take(TraceEvent.from_json(event)) for event in run]
-    return any(said) or bool(logs.close(TraceEnd.from_json(last)))
+    return any(logs.take(TraceEvent.from_json(event)) for event in run) or bool(logs.close(TraceEnd.from_json(last)))
 
 
 def test_every_edit_of_every_event_is_refused() -> None:
@@ -148,12 +159,12 @@ def test_checks_are_not_read_where_the_header_does_not_promise_them(tmp_path: Pa
 
 
 def _refused(run: Sequence[Event]) -> str:
-    """Return why the checks of these events, logged as they are, do not fit; steps are another test's business."""
+    """Return why the checks of these events do not fit, whatever their logs say; steps are another test's business."""
     parties: dict[str, str] = {}
     for event in run:
         parties.setdefault(event["party"], event["by"])
-    judge = CheckJudge(PROTOCOL, parties)
-    said = (judge.take(TraceEvent.from_json(event)) for event in logged_again(run))
+    judge = CheckJudge(ASKED, parties)
+    said = (judge.take(TraceEvent.from_json(event)) for event in run)
     return next((why for why in said if why), "") or judge.left()
 
 
@@ -227,3 +238,53 @@ def test_checks_are_events_that_can_be_read_back() -> None:
     for event in RUN:
         assert TraceEvent.from_json(event).to_json() == event
         assert isinstance(TraceEvent.from_json(event).step, TraceCheck) == ("check" in event)
+
+
+# -- a run that was recorded ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[Event]:
+    """Return the events of a run of the reference implementation: real keys, real evidence, one process."""
+    world, _ = world_of(Deployment(holder_names(2), 2, chunk_bytes=64))
+    world.run(20_000)
+    assert not world.failure
+    return [json.loads(line) for line in world.recorder.lines]
+
+
+def test_a_recorded_run_conforms_with_all_its_checks(tmp_path: Path, recorded: list[Event]) -> None:
+    deployment = Deployment(holder_names(2), 2, chunk_bytes=64)
+    first = deployment.header(map(json.dumps, recorded))
+    result = conform(write_checked(tmp_path / "trace", first, recorded))
+    assert result.conforms, result.divergence
+    assert result.seen > result.required > 80
+
+
+def test_every_edit_of_every_recorded_event_is_refused(recorded: list[Event]) -> None:
+    last = end(recorded)
+    assert not _logs_refuse(recorded, last)
+    assert not [what for what, run in _tampered(recorded) if not _logs_refuse(run, last)]
+
+
+def test_a_recorded_check_that_is_not_missed_is_one_that_no_guard_demands(recorded: list[Event]) -> None:
+    """By nature invisible: what a role checks beyond the spec, and the second of two checks about one defence."""
+    found = {action: {each.defence for each in asked} for action, asked in demands(LAYERED[-1]).items()}
+    assert not _refused(recorded)
+    for at, event in enumerate(recorded):
+        if "check" in event and not _refused([*recorded[:at], *recorded[at + 1 :]]):
+            beside = [e for e in recorded[max(0, at - 12) : at + 12] if _same(e, event)]
+            assert event["check"] not in found.get(event["for"], ()) or len(beside) > 1, event
+
+
+def _same(one: Event, other: Event) -> bool:
+    return all(one.get(name) == other[name] for name in ("party", "check", "for"))
+
+
+def test_every_message_that_a_recorded_check_saw_was_sent(recorded: list[Event]) -> None:
+    sent = {digest for event in recorded for digest in event.get("sent", ())}
+    seen = [event for event in recorded if event.get("sender")]
+    assert {event["sender"] for event in seen} == {"gpu", "orchestrator", "alice", "anna"}
+    assert all(event["saw"] in sent for event in seen)
+    for at, event in enumerate(recorded):
+        if event.get("sender"):
+            assert _refused([*recorded[:at], event | {"saw": OTHER}, *recorded[at + 1 :]])

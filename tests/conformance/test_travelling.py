@@ -196,6 +196,7 @@ def test_the_guard_that_fails_is_named(dropped: str, refused: str, guard: str) -
     steps = [step for step in honest(1, routed=False) if step.action != dropped]
     found = _followed(protocol, instance, steps)
     assert found is not None
+    assert isinstance(found.step, TraceStep)
     assert found.step.action == refused
     assert f"'{guard}'" in found.why
 

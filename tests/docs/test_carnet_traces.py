@@ -10,20 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.correspondence import DEDUCED, ELEMENTS, STEPS
+from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
 pages = importlib.import_module("carnet_traces")
 MAIN = [FAMILY.protocol(variant) for variant in FAMILY.main]
-PLACES = sorted({*STEPS.values(), *DEDUCED.values(), *(named.code for named in ELEMENTS.values())})
+PLACES = sorted({*STEPS.values(), *(named.code for named in ELEMENTS.values())})
 
 
-def test_every_honest_step_of_the_main_variants_is_recorded_or_deduced() -> None:
-    honest = {action.name: action for protocol in MAIN for action in protocol.actions if action.by.honest}
-    assert {name for name, action in honest.items() if not action.deduction} == set(STEPS)
-    assert {name for name, action in honest.items() if action.deduction} == set(DEDUCED)
+def test_every_honest_step_of_the_main_variants_is_recorded() -> None:
+    assert {action.name for protocol in MAIN for action in protocol.actions if action.by.honest} == set(STEPS)
 
 
 def test_every_sort_has_a_name_in_traces() -> None:
@@ -36,7 +34,7 @@ def test_every_place_in_the_code_exists(place: str) -> None:
 
 
 def test_the_pages_show_every_row() -> None:
-    assert all(f"`{name}`" in pages.traces() for name in (*STEPS, *DEDUCED, *ELEMENTS))
+    assert all(f"`{name}`" in pages.traces() for name in (*STEPS, *ELEMENTS))
     attacks = json.loads((DOCS / pages.RECORD).read_text("utf-8"))
     shown = pages.replays(attacks)
     assert all(f"| `{attack['id']}` |" in shown for attack in attacks)

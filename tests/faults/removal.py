@@ -1,7 +1,7 @@
 """Every check of the reference implementation, found in its source and taken away, one at a time.
 
-A check is a call of a role's `Checks`, an ``if`` that raises, a call whose only purpose is to raise, or the verification
-of a tag. Each that an honest run goes through is removed from its module in memory, in a process of its own. Then three
+A check is a call of a role's `Checks`, an ``if`` that raises, a call whose only purpose is to raise, or a tag that is
+verified. Each that an honest run goes through is removed from its module in memory, in a process of its own. Then three
 things may notice: a role, if the honest run fails; ``carnet conform``, if its trace is no longer one of the spec; or a
 test that plays a peer or a platform that does not do what it should.
 
@@ -113,6 +113,8 @@ class _Finder:
                 return "call dropped", node, "pass"
             case ast.Call() if _of_checks(node, "expect"):
                 return "any kind taken", node, ast.unparse(node.args[2])
+            case ast.Call() if _of_checks(node, "verify"):
+                return "opened, not looked at", node, f"({ast.unparse(node.args[2])})()"
             case ast.Call() if _of_checks(node, "passes"):
                 return "always passes", node, "True"
             case ast.Call(func=ast.Attribute(attr="decrypt"), args=[nonce, sealed, _]) if _of_cipher(node):
@@ -153,7 +155,9 @@ def _of_cipher(call: ast.Call) -> bool:
 def _only_raises(call: ast.Call) -> bool:
     """Whether the call is of a function that is named as one that raises or does nothing."""
     function = call.func
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    name = (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
     return name.lstrip("_").partition("_")[0] in CALLS
 
 

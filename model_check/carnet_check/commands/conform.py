@@ -52,6 +52,7 @@ def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> i
 
 def _lines(result: Conformance) -> Iterator[str]:
     from carnet_command.text import counted, wrapped
+    from carnet_spec.trace import TraceEnd
 
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""
@@ -64,7 +65,8 @@ def _lines(result: Conformance) -> Iterator[str]:
             yield from wrapped("  ignored", f"{counted(result.ignored, 'event')}, {parties}", 10)
     else:
         yield f"DIVERGES at event {found.index} (line {found.index + 2})"
-        yield from wrapped("  event", f"{found.step} by {found.step.by}", 10)
+        by = "" if isinstance(found.step, TraceEnd) else f" by {found.step.by}"
+        yield from wrapped("  event", f"{found.step}{by}", 10)
         yield from wrapped("  why", found.why, 10)
     yield from wrapped("  checks", _checks(result), 10)
     yield ""

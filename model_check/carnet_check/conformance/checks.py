@@ -4,12 +4,13 @@ A guard that carries a defence is a check that whoever acts makes. So a step of 
 an event for each such guard of its action: made by the same party, for this step, about this defence, and holding. A
 guard that reads what only other roles write is a check of a message: its event names the sender, and the sender's log
 has the digest of that message among what it sent before. A guard that draws a value is no check. What the trace's
-design lacks, defences that were removed, is in none of its guards, and so is demanded by none.
+design lacks, defences that were removed, is in none of its guards, and so is demanded by none. The layers over a
+design, such as one with a clock, add demands to the same steps, whether or not the trace is followed in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from carnet_spec.language import Action, Guard, GuardKind, Protocol, Symbol
@@ -56,27 +57,45 @@ def _senders(guard: Guard, reader: str, writers: Mapping[Symbol, set[str]]) -> f
     return frozenset(role for roles in others if reader not in roles for role in roles)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of checks: what each action demands, and which words events may use."""
+
+    demands: Mapping[str, tuple[Demand, ...]]
+    defences: frozenset[str]
+    requirements: frozenset[str]
+    roles: frozenset[str]
+    """The roles that follow the protocol."""
+
+    @staticmethod
+    def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> Asked:
+        """Return what a design and the layers over it ask.
+
+        A role may check more than its design demands: what ``family`` has, any design of it.
+        """
+        every = (*protocols, *family)
+        actions = [action for protocol in every for action in protocol.actions]
+        return Asked(
+            {name: found for protocol in protocols for name, found in demands(protocol).items()},
+            frozenset(defence.id for protocol in every for defence in protocol.defences),
+            frozenset(id for action in actions for id in action.enforces),
+            frozenset(action.by.name for action in actions if action.by.honest),
+        )
+
+
 @dataclass(slots=True)
 class CheckJudge:
     """Goes along a checked trace: every demanded check is there, and what it saw was sent; counts what it finds.
 
-    ``parties`` are those that have logs in the trace, by what role they are.
+    ``parties`` are those that have logs in the trace, with the role that each has.
     """
 
-    protocol: Protocol
+    asked: Asked
     parties: Mapping[str, str]
     required: int = 0
     seen: int = 0
-    _demands: Mapping[str, tuple[Demand, ...]] = field(init=False)
-    _known: frozenset[str] = field(init=False)
-    _ids: Collection[str] = field(init=False)
     _pending: dict[str, list[TraceCheck]] = field(default_factory=dict)
     _sent: dict[str, set[str]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._demands = demands(self.protocol)
-        self._known = frozenset(defence.id for defence in self.protocol.defences)
-        self._ids = frozenset(id for action in self.protocol.actions for id in action.enforces)
 
     def take(self, event: TraceEvent) -> str:
         """Take an event that has its place in a log; return why the checks do not fit, or nothing."""
@@ -98,10 +117,10 @@ class CheckJudge:
 
     def _unfit(self, made: TraceCheck) -> str:
         """Say why no such check can be made, or be relied on."""
-        if made.defence not in self._known:
-            return f"'{made.defence}' is no defence of this design"
-        if made.requirement not in self._ids:
-            return f"no step of this design enforces '{made.requirement}'"
+        if made.defence not in self.asked.defences:
+            return f"'{made.defence}' is no defence of the protocol"
+        if made.requirement not in self.asked.requirements:
+            return f"no step of the protocol enforces '{made.requirement}'"
         if made.action and not made.holds:
             return f"{made.action} was taken although the check '{made.defence}' fails"
         if made.holds and made.sender and made.saw not in self._sent.get(made.sender, ()):
@@ -111,13 +130,13 @@ class CheckJudge:
     def _step(self, step: TraceStep, party: str, sent: Collection[str]) -> str:
         made = self._pending.pop(party, [])
         role = self.parties[party]
-        if step.by != role and any(action.by.honest and action.by.name == step.by for action in self.protocol.actions):
+        if step.by != role and step.by in self.asked.roles:
             return f"'{party}' is the {role}, and takes no step of the {step.by}"
         self._sent.setdefault(party, set()).update(sent)
         if made and made[-1].action != step.action:
             return f"checks were made for {made[-1].action}, and '{party}' went on without it"
         missing = ""
-        for demand in self._demands.get(step.action, ()):
+        for demand in self.asked.demands.get(step.action, ()):
             self.required += 1
             missing = missing or self._missing(step, demand, made)
         return missing

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.conformance import trace_file
-from carnet_check.conformance.checks import CheckJudge
+from carnet_check.conformance.checks import Asked, CheckJudge
 from carnet_check.conformance.extent import check_extent
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.logs import Logs
@@ -91,8 +91,19 @@ def conform(file: Path, asked: str = "") -> Conformance:
     lines = trace_file.lines(file)
     if next(lines, None) != first:
         raise UsageError(f"'{file}' changed while it was read")
-    judge = _Judge(judged, machine, mentioned.parties, ignore=not header.threat)
+    judged_checks = _checks(source, protocol, header, mentioned.parties)
+    judge = _Judge(judged, machine, judged_checks, ignore=not header.threat)
     return judge.conformance(trace_file.events(lines, header))
+
+
+def _checks(source: Source, protocol: Protocol, header: Header, parties: Mapping[str, str]) -> CheckJudge:
+    """Return what judges the checks of a trace, if it is a checked one: by its design and the layers over that."""
+    family = source.family
+    if not header.checked:
+        return CheckJudge(Asked.of(()), parties)
+    layers = [source.protocol(name, header.without) for name in family.with_layers([protocol.variant])]
+    others = [source.protocol(name) for name in family.with_layers(family.main[:1])]
+    return CheckJudge(Asked.of(layers, others), parties)
 
 
 def verdict(file: Path) -> dict[str, Any]:
@@ -110,12 +121,12 @@ class _Judge:
     With ``ignore``, what corrupt parties report of themselves is passed over.
     """
 
-    def __init__(self, header: Header, machine: Machine, parties: Mapping[str, str], *, ignore: bool) -> None:
+    def __init__(self, header: Header, machine: Machine, checks: CheckJudge, *, ignore: bool) -> None:
         self._header = header
         self._protocol = machine.protocol
         self._unheard = machine.actions_of_corrupt_parties() if ignore else frozenset()
         self._follower = Follower(machine, self._unheard)
-        self._checks = CheckJudge(machine.protocol, parties)
+        self._checks = checks
         self._logs = Logs()
         self._steps = array("Q")
         """At which event each step is."""

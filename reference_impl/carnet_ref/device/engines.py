@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.keys import Direction, KeyLedger, KeySchedule, LinkKeys, Opener, Sealer, UsageLimits
+from carnet_ref.keys.usage import Standing
 
 
 @dataclass(slots=True)
@@ -128,6 +129,11 @@ class CopyEngines:
     def sending(self) -> LinkKeys:
         """The keys that what goes back is protected under."""
         return self._sending
+
+    @property
+    def standing(self) -> Standing:
+        """How much the key of what goes back protected."""
+        return self._sealer.usage.standing
 
     def received(self, epoch: int) -> int:
         """Return how many messages of ``epoch`` were received."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys.bounds import driver_units
@@ -97,6 +97,20 @@ class UsageState(Enum):
     ROTATION_DUE = "rotation due"
 
 
+class Standing(NamedTuple):
+    """How much a key protected, what was lent included, and how much it may."""
+
+    messages: int
+    most_messages: int
+    units: int
+    most_units: int
+
+    @property
+    def within(self) -> bool:
+        """Whether no limit was passed."""
+        return self.messages <= self.most_messages and self.units <= self.most_units
+
+
 class KeyUsage:
     """The count of what one key has protected, by whoever used it.
 
@@ -137,6 +151,11 @@ class KeyUsage:
     def state(self) -> UsageState:
         """Whether the key is due to rotate."""
         return UsageState.ROTATION_DUE if self.units >= self._limits.lower else UsageState.IDLE
+
+    @property
+    def standing(self) -> Standing:
+        """What was used, beside what may be."""
+        return Standing(self.operations, self._limits.messages, self.units, self._limits.upper)
 
     def count(self, size: int, operations: int = 1) -> None:
         """Count ``operations`` that protect ``size`` bytes in all, before they are carried out.

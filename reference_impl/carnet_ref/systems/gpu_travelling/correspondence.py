@@ -62,7 +62,11 @@ STEPS: Final[Mapping[str, str]] = MappingProxyType(
         "open_session": "carnet_ref.systems.gpu_travelling.roles.setup.Setup.handshake",
         "answer_session": "carnet_ref.systems.gpu_travelling.roles.gpu.AwaitsSession",
         "lose_session": "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu.handle",
+        "give_report": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_session",
         "accept_gpu": "carnet_ref.systems.gpu_travelling.roles.setup.Setup.accept",
+        "attest_orchestrator": "carnet_ref.systems.gpu_travelling.roles.appraising.accept_orchestrator",
+        "prove_enrolment": "carnet_ref.systems.gpu_travelling.roles.appraising.prove_enrolment",
+        "admit": "carnet_ref.systems.gpu_travelling.roles.facts.enrolled",
         "switch_mux": "carnet_ref.transport.platform.Platform.route",
         "rotate_out": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.order_rotation",
         "gpu_rotate_out": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
@@ -97,13 +101,3 @@ STEPS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Steps that roles record, by the actions of the specification, and what takes them."""
-
-DEDUCED: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "give_report": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_session",
-        "attest_orchestrator": "carnet_ref.systems.gpu_travelling.roles.appraising.accept_orchestrator",
-        "prove_enrolment": "carnet_ref.systems.gpu_travelling.roles.appraising.prove_enrolment",
-        "admit": "carnet_ref.systems.gpu_travelling.roles.facts.enrolled",
-    }
-)
-"""Honest steps that the specification takes as early as it can, so that nobody records them."""

@@ -1,9 +1,10 @@
 """Where the implementation enforces the specification: each place names the requirement, and the defence that it is.
 
-A check is one line that names both, and takes one of three forms: `Checks.require` for a condition that ends the
-session or the channel, `Checks.expect` for the kind of a reply, `Checks.passes` for a message that is left aside
-without ending anything. A step that is itself what a requirement asks for carries the mark `enforces`. Ids and names
-stand there as literal strings: the documentation's table of places is read from these lines, without running them.
+A check is one line that names both, and takes one of four forms: `Checks.require` for a condition that ends the session
+or the channel, `Checks.expect` for the kind of a reply, `Checks.verify` for what has to be authentic, and
+`Checks.passes` for a message that is left aside without ending anything. A step that is itself what a requirement asks
+for carries the mark `enforces`. Ids and names stand there as literal strings: the documentation's table of places is
+read from these lines, without running them.
 
 A check says what it looked at, and is logged with the digest of that and with its result: a role collects what it
 checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`noted`). A
@@ -19,10 +20,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.transport.frames import Checked, Note, ProtocolError, RoleEffect
 from carnet_spec.trace import TraceCheck, TraceStep
 
 _Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 _Step = TypeVar("_Step", bound=Callable[..., object])
 Plain = bytes | str | int | float | None
 
@@ -130,6 +133,30 @@ class Checks:
         if not isinstance(found, kind):
             raise ProtocolError(f"expected {kind.__name__}, found {type(found).__name__} ({requirement})")
         return found
+
+    def verify(
+        self,
+        defence: str,
+        requirement: str,
+        opened: Callable[[], _Result],
+        *,
+        saw: bytes,
+        sender: Callable[[_Result], str] = lambda _: "",
+    ) -> _Result:
+        """Return what ``opened`` returns: the content of a message whose authenticity ``requirement`` asks for.
+
+        What does not verify cannot be read, so this is never waived. ``sender`` says who sent it, once it is open.
+
+        Raises:
+            CryptoError: it does not verify.
+        """
+        try:
+            result = opened()
+        except CryptoError:
+            _logged(defence, requirement, saw, False)
+            raise
+        _logged(defence, requirement, Came(sender(result), saw), True)
+        return result
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
         """Return whether what ``requirement`` asks for holds, or ``defence`` is waived, and so not looked at."""

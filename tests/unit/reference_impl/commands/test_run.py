@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     assert len(fields["loss"]) == 2
     cost = fields["cost_of_a_handoff"]
     assert cost.keys() == {"steps", "messages", "bytes", "seconds"}
-    assert cost["steps"] == round(fields["events"] / 2, 1)
+    assert 0 < 2 * cost["steps"] < fields["events"]
     assert cost["bytes"] > fields["bytes_provisioned"] / 2
     assert min(cost.values()) > 0
     assert len(trace.read_text().splitlines()) == fields["events"] + 1
@@ -222,7 +223,8 @@ def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("an earlier trace")
     with pytest.raises(TraceFileError, match="cannot write the trace"):
-        write_trace(trace, RunRequest(2, 2, "ratchet").deployment.header(), _lines_until_the_disk_is_full())
+        header = replace(RunRequest(2, 2, "ratchet").deployment.header(), checked=False)
+        write_trace(trace, header, _lines_until_the_disk_is_full())
     assert trace.read_text() == "an earlier trace"
     assert list(tmp_path.iterdir()) == [trace]
 

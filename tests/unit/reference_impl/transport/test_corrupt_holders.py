@@ -163,7 +163,7 @@ def test_no_message_brings_a_clock_near_its_end() -> None:
     recorder = Recorder()
     for clock in (5, LATEST - 1, LATEST, END):
         recorder.witness(clock)
-    recorder.record(step("one", "gpu"))
+    recorder.record(step("one", "gpu"), "gpu")
     assert recorder.clock <= LATEST
     encode_frame(Frame("alice", ORCHESTRATOR, FrameKind.CHANNEL, b"", recorder.clock))
 

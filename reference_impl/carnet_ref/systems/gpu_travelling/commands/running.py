@@ -125,7 +125,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
-        counts = {name: sum(json.loads(line)["action"] in names for line in self.lines) for name, names in _COUNTED}
+        counts = {name: sum(json.loads(line).get("action") in names for line in self.lines) for name, names in _COUNTED}
         return {
             "holders": self.plan.holders,
             "rounds": self.plan.rounds,
@@ -150,7 +150,8 @@ class Result:
         """Return what one hand-off took on the average, the set-up included."""
         if not handoffs:
             return None
-        totals = {"steps": len(self.lines), "messages": self.carried.messages, "bytes": self.carried.octets}
+        steps = sum("action" in json.loads(line) for line in self.lines)
+        totals = {"steps": steps, "messages": self.carried.messages, "bytes": self.carried.octets}
         return {name: round(total / handoffs, 1) for name, total in totals.items()} | {
             "seconds": round(self.seconds / handoffs, 4)
         }
@@ -166,7 +167,7 @@ _COUNTED = (
 
 def _saved(lines: Iterable[str]) -> frozenset[int]:
     """Return the hand-offs, counted from 0, after which the model came home."""
-    actions = [json.loads(line)["action"] for line in lines]
+    actions = [json.loads(line).get("action") for line in lines]
     handoffs = itertools.accumulate(action == "grant" for action in actions)
     return frozenset(count - 1 for action, count in zip(actions, handoffs, strict=True) if action == "exec_save")
 

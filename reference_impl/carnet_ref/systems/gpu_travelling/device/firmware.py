@@ -16,6 +16,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     parse_order,
 )
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 
 
@@ -34,7 +35,6 @@ class Firmware:
         self.checks = checks
         self.heard: dict[int, int] = {}
 
-    @enforces("REQ-SESSION-01", "session-orders")
     def open(self, sealed: bytes) -> tuple[Place, Order]:
         """Return an order and its place.
 
@@ -42,7 +42,9 @@ class Firmware:
             AuthenticationError: it was not made inside the session, or for another place.
             MalformedError: it is no order.
         """
-        place, message = self._orders.open(sealed)
+        place, message = self.checks.verify(
+            "session-orders", "REQ-SESSION-01", lambda: self._orders.open(sealed), saw=sealed, sender=lambda _: OWNER
+        )
         return place, parse_order(message)
 
     def take(self, place: Place, order: Order) -> None:
@@ -56,7 +58,8 @@ class Firmware:
             raise ProtocolError(f"{place}, which is not live (REQ-SESSION-02)")
         due = 0 if begins else self.heard.get(place.epoch, 0)
         told = f"{place}, and number {due} has to come next"
-        self.checks.require("session-sequence", "REQ-SESSION-02", place.number == due, otherwise=told)
+        saw = (place.epoch, place.number, due)
+        self.checks.require("session-sequence", "REQ-SESSION-02", place.number == due, saw=saw, otherwise=told)
         self.heard[place.epoch] = place.number + 1
 
     def submitted(self, order: bytes) -> tuple[Place, Order]:
@@ -67,7 +70,7 @@ class Firmware:
             ProtocolError: orders come inside the session, and nowhere else.
         """
         told = "an order came through the link"
-        self.checks.require("session-orders", "REQ-SESSION-01", False, otherwise=told)
+        self.checks.require("session-orders", "REQ-SESSION-01", False, saw=order, otherwise=told)
         epoch = max(self.engines.live_epochs)
         return Place(epoch, self.heard.get(epoch, 0)), parse_order(order)
 

@@ -136,8 +136,8 @@ class _Rotating:
     def _require_next(self, order: bytes, epoch: int) -> None:
         last, new = self._keys.epoch, order not in self._accepted
         stale, repeated = f"epoch {epoch} does not follow {last}", f"the order for epoch {epoch} was followed before"
-        self.checks.require("epochs-increase", "REQ-KEY-04", epoch > last, otherwise=stale)
-        self.checks.require("wrapped-key-once", "REQ-KEY-04", new, otherwise=repeated)
+        self.checks.require("epochs-increase", "REQ-KEY-04", epoch > last, saw=(epoch, last), otherwise=stale)
+        self.checks.require("wrapped-key-once", "REQ-KEY-04", new, saw=order, otherwise=repeated)
 
     def _keep_ivs_apart(self, keys: LinkKeys) -> None:
         """Refuse keys whose IVs may be those of another epoch under the same key."""
@@ -147,7 +147,8 @@ class _Rotating:
         if any(before.mask(way) != keys.mask(way) for way in Direction):
             raise OrderRefusedError("iv-mask", f"the key of engine {keys.engine} has another mask")
         used = f"channel {keys.channel} of engine {keys.engine} was used"
-        self.checks.require("channel-counter", "REQ-IV-04", keys.channel > before.channel, otherwise=used)
+        larger = keys.channel > before.channel
+        self.checks.require("channel-counter", "REQ-IV-04", larger, saw=(keys.channel, before.channel), otherwise=used)
 
     def _place(self, owner: str) -> tuple[int, int]:
         """Return engine and channel of the next epoch; after a rotation the channel counter is kept."""

@@ -94,8 +94,8 @@ def extent(lines: Iterable[str]) -> tuple[int, int]:
     sessions = counted = 0
     for line in lines:
         step = json.loads(line)
-        sessions += step["action"] == "open_session"
-        counted = max(counted, *(int(value) for value in step["args"].values() if value.isdecimal()), 0)
+        sessions += step.get("action") == "open_session"
+        counted = max(counted, *(int(value) for value in step.get("args", {}).values() if value.isdecimal()), 0)
     return max(1, sessions), counted
 
 
@@ -321,7 +321,8 @@ class Deployment:
             "sessions": sessions,
             "slots": max(LEAST_SLOTS, counted + 2),
         }
-        return Header("gpu-travelling", self.schedule, tuple(sorted(self.defences.off)), "", tuple(sizes.items()))
+        removed = tuple(sorted(self.defences.off))
+        return Header("gpu-travelling", self.schedule, removed, "", tuple(sizes.items()), checked=True)
 
     @property
     def largest_frame(self) -> int:

@@ -14,6 +14,10 @@ from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import ProtocolError
 
 _PROOF: Final = b"carnet enrolment 1 "
+QUOTE_STEPS: Final = frozenset({"quote.pck-chain", "quote.quote-signature", "quote.measurements"})
+"""The steps of an appraisal that make it a quote of the expected code."""
+BINDING_STEPS: Final = frozenset({"quote.report-data", "channel", "nonce"})
+"""The steps that bind the quote to this channel."""
 _SHOWN: Final = 16
 """Hexadecimal digits of an instance in an error."""
 
@@ -38,10 +42,16 @@ def accept_orchestrator(
         ProtocolError: the quote is refused.
     """
     appraisal = appraiser.appraise(evidence, exporter, nonce, job.manifest)
+    passed, told = passed_steps(appraisal), refusal(appraisal, "the orchestrator's quote")
+    checks.require("orchestrator-quote", "REQ-SETUP-08", passed >= QUOTE_STEPS, saw=evidence, otherwise=told)
+    bound = passed >= BINDING_STEPS
+    checks.require("quote-bound-to-channel", "REQ-SETUP-09", bound, saw=(evidence, exporter), otherwise=told)
+    same = "manifest" in passed
+    checks.require("manifest-check", "REQ-SETUP-10", same, saw=(evidence, job.manifest), otherwise=told)
     accepted(appraisal, "the orchestrator's quote")
     shown, agreed = appraisal.claims.get("instance"), job.instance.hex()
     otherwise = f"expected the orchestrator's instance {agreed[:_SHOWN]}, found {str(shown)[:_SHOWN]}"
-    checks.require("one-instance", "REQ-SETUP-17", shown == agreed, otherwise=otherwise)
+    checks.require("one-instance", "REQ-SETUP-17", shown == agreed, saw=(evidence, agreed), otherwise=otherwise)
 
 
 @enforces("REQ-SETUP-11")
@@ -66,10 +76,7 @@ def accepted(appraisal: Appraisal, what: str) -> None:
         ProtocolError: it was refused, or nothing was checked.
     """
     if not appraisal.accepted:
-        failed = next((step for step in appraisal.steps if step.ok is False), None)
-        raise ProtocolError(
-            f"{what} is refused: {failed.id + ': ' + failed.detail if failed else 'nothing was checked'}"
-        )
+        raise ProtocolError(refusal(appraisal, what))
 
 
 _TOLD: Final = ("device", "mode", "product", "driver_version", "vbios_version", "debugged")
@@ -83,3 +90,15 @@ def summary(appraisal: Appraisal) -> dict[str, object]:
         "not_compared": {step.id: step.detail for step in appraisal.steps if step.ok is None},
         "claims": {claim: appraisal.claims.get(claim) for claim in _TOLD},
     }
+
+
+def refusal(appraisal: Appraisal, what: str) -> str:
+    """Say which step of an appraisal refuses, if one does."""
+    failed = next((step for step in appraisal.steps if step.ok is False), None)
+    left_out = "a step that it needs was not taken" if passed_steps(appraisal) else "nothing was checked"
+    return f"{what} is refused: {failed.id + ': ' + failed.detail if failed else left_out}"
+
+
+def passed_steps(appraisal: Appraisal) -> frozenset[str]:
+    """Return the steps of an appraisal that were taken and passed."""
+    return frozenset(step.id for step in appraisal.steps if step.ok)

@@ -10,15 +10,16 @@ from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.keys import Budget, Direction, KeysError
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, enforces, noted
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
+from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return, encode_message
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
 from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, Declined, Reported, Returned, TimePassed
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import borrowed
 from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
+from carnet_ref.systems.gpu_travelling.roles.session_frames import inside
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsHolder,
     AwaitsReturn,
@@ -32,7 +33,6 @@ from carnet_ref.transport.frames import (
     PLATFORM,
     Ended,
     FrameKind,
-    Note,
     Persist,
     Proceed,
     ProtocolError,
@@ -96,16 +96,28 @@ class Lending(ABC):
     @enforces("REQ-IV-04", "channel-counter")
     def rotate(self, job: Job, owner: str, action: str, **about: str) -> list[RoleEffect]:
         """Order a key of ``owner`` in a channel of its own, and record it as ``action``."""
-        order = job.live.draw(owner, job.tools.random)
-        noted = step(action, ORCHESTRATOR, **about, k=job.live.pending_name, c=job.live.pending_channel)
+        live, due = job.live, job.live.channel_due(owner)
+        order = live.draw(owner, job.tools.random)
+        channel, told = live.pending_channel, f"channel {live.pending_channel} is not the next one, which is {due}"
+        self.checks.require("channel-counter", "REQ-IV-04", channel == due, saw=(channel, due), otherwise=told)
         _, frame = job.order(order)
-        return [Note(noted), frame]
+        return [noted(step(action, ORCHESTRATOR, **about, k=live.pending_name, c=channel), inside(frame)), frame]
 
     def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, Persist]:
-        """Write down whose turn it is."""
+        """Look at the age of the GPU's evidence, and write down whose turn it is."""
         facts.require(attested, job.live)
+        self.look_at_age(job)
         intent = Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
         return replace(job, lendings=job.lendings + 1).waiting(job.terms.patience), intent
+
+    def look_at_age(self, job: Job) -> None:
+        """Insist that the GPU's evidence is not too old to be used.
+
+        Raises:
+            ProtocolError: it is.
+        """
+        saw, told = (job.evidence_age, job.terms.evidence_lasts), job.age_of_evidence
+        self.checks.require("attestation-age", "REQ-SETUP-13", not job.evidence_is_old, saw=saw, otherwise=told)
 
     def rotated_out(self, state: AwaitsRotationOut, event: Reported) -> Transition:
         """Take the firmware's report."""
@@ -114,30 +126,31 @@ class Lending(ABC):
 
     def go_out(self, job: Job, rotated: KeyRotated) -> Transition:
         """Grant the key that the link was rotated to."""
+        seen = noted(step("rotated_out", ORCHESTRATOR))
         state, effects = self.grant(job, rotated)
-        return state, [Note(step("rotated_out", ORCHESTRATOR)), *effects]
+        return state, [seen, *effects]
 
     def grant(self, job: Job, rotated: KeyRotated) -> Transition:
         """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is.
 
-        This is where the GPU's evidence is used, however fresh it was when it was appraised.
+        This is where the GPU's evidence is used, however fresh it was when it was appraised; no lease outlasts it.
 
         Raises:
             ProtocolError: the evidence is too old, or the holder is not admitted any more.
         """
         facts.require(rotated, job.live)
-        told = job.age_of_evidence
-        self.checks.require("attestation-age", "REQ-SETUP-13", not job.evidence_is_old, otherwise=told)
+        self.look_at_age(job)
         addressee = self.addressee(job)
         enrolled = job.admission.admitted(addressee)
         if enrolled is None:
             raise ProtocolError(f"{addressee} left before the grant")
         whole = job.lendings == 1 or not job.live.usage(job.holder, Direction.H2D).operations
         said = self.granted(job, enrolled, self.first_slot(job), job.live.lend())
-        job = replace(job, lent=job.live.keys).waiting(job.terms.lease)
+        job = replace(job, lent=job.live.keys).waiting(min(job.terms.lease, job.evidence_left))
+        taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
         return AwaitsReturn(job, whole), [
             Persist("grant", job.live.name(job.live.keys).encode()),
-            Note(step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))),
+            noted(taken, encode_message(said)),
             Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
@@ -157,7 +170,10 @@ class Lending(ABC):
     def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Return the grant: the host-to-device half, and neither the other half nor the launch key."""
         told, keys = f"{enrolled!r} is not about {job.holder}", job.live.keys
-        self.checks.require("grant-addressee", "REQ-GRANT-01", enrolled.holder == job.holder, otherwise=told)
+        same, both = enrolled.holder == job.holder, (enrolled.holder, job.holder)
+        self.checks.require("grant-addressee", "REQ-GRANT-01", same, saw=both, otherwise=told)
+        due, told = job.live.next_slot, f"counting from {start} is not from {job.live.next_slot}, the next value"
+        self.checks.require("count-handover", "REQ-GRANT-02", start == due, saw=(start, due), otherwise=told)
         return Grant(
             round=job.progress.rounds,
             session=job.live.session,
@@ -177,8 +193,11 @@ class Lending(ABC):
         """Take the GPU back from the holder it was lent to, and learn which counter values are gone."""
         job, given = state.job, event.given
         due = is_due(job, event.holder, given)
-        if not self.checks.passes("return-authenticated", "REQ-RETURN-02", due):
+        came = Came(event.holder, encode_message(given))
+        if not self.checks.passes("return-authenticated", "REQ-RETURN-02", due, saw=came):
             return state, [Remark(event.left_aside)]
+        if not self.in_time(job):
+            return self.evict(job, "the return came after the lease")
         messages = given.count - job.live.next_slot
         try:
             self.learn_count(job, given)
@@ -187,8 +206,8 @@ class Lending(ABC):
         epoch, needs = lent_epoch(job), {**job.needs, job.holder: borrowed(given.size, messages)}
         job = replace(job, books=job.books.returned(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
-        noted = Note(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count))
-        return Back(job), [Persist("returned", epoch.encode()), noted, Proceed()]
+        taken = noted(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count))
+        return Back(job), [Persist("returned", epoch.encode()), taken, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")
     def learn_count(self, job: Job, given: Return) -> None:
@@ -209,9 +228,12 @@ class Lending(ABC):
 
     def watch_lease(self, state: AwaitsReturn, event: TimePassed) -> Transition:
         """Evict the holder when its lease is over."""
-        if not self.checks.passes("lease", "REQ-RETURN-04", state.job.now <= state.job.deadline):
-            return self.evict(state.job, "the lease is over")
-        return state, []
+        return (state, []) if self.in_time(state.job) else self.evict(state.job, "the lease is over")
+
+    def in_time(self, job: Job) -> bool:
+        """Return whether the lease is not over."""
+        now, ends = job.now, job.deadline
+        return self.checks.passes("lease", "REQ-RETURN-04", now <= ends, saw=(now, ends))
 
     def holder_restarted(self, state: AwaitsReturn, event: Admitted) -> Transition:
         """Evict a holder that started anew: it has forgotten its grant."""
@@ -226,8 +248,8 @@ class Lending(ABC):
         job = replace(job, custody=Custody.EVICTED, evictions=job.evictions + 1)
         if job.evictions > job.terms.evictions:
             return Finished(job), [Ended(f"{job.holder} was evicted {job.evictions} times: {why}")]
-        noted = Note(step("evict", ORCHESTRATOR, a=job.holder))
-        return Back(job), [Persist("evicted", job.holder.encode()), Remark(f"evicted: {why}"), noted, Proceed()]
+        gone = noted(step("evict", ORCHESTRATOR, a=job.holder))
+        return Back(job), [Persist("evicted", job.holder.encode()), Remark(f"evicted: {why}"), gone, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")
     def forfeit(self, job: Job) -> None:

@@ -15,14 +15,17 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.roles.appraising import accepted, proves_enrolment
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.names import GPU
+from carnet_ref.systems.gpu_travelling.roles.appraising import accepted, passed_steps, proves_enrolment, refusal
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Requester
 from carnet_ref.transport.frames import ProtocolError
 
 _MINT: Final = object()
+SIGNED: Final = frozenset({"chain", "validity", "signature", "firmware-id"})
+"""The steps of an appraisal that make it a report of a certified GPU."""
 
 
 class ForgedFactError(TypeError):
@@ -147,18 +150,25 @@ def require(fact: SessionFact, link: Link) -> None:
 
 
 def attested(
-    session: Requester, evidence: GpuEvidence, nonce: bytes, appraiser: GpuAppraiser, checks: Checks
+    session: Requester, evidence: GpuEvidence, nonce: bytes, appraiser: GpuAppraiser, checks: Checks, saw: Came
 ) -> tuple[GpuAttested, Appraisal]:
-    """Establish that the session's responder is a genuine GPU in confidential mode.
+    """Establish that the session's responder is a genuine GPU in confidential mode; ``saw`` is how the report came.
 
     Raises:
         ProtocolError: the report is refused, or another GPU than the session's responder signed it.
     """
     appraisal = appraiser.appraise(evidence, nonce)
+    passed, told = passed_steps(appraisal), refusal(appraisal, "the GPU's report")
+    checks.require("gpu-certificate", "REQ-SETUP-03", passed >= SIGNED, saw=saw, otherwise=told)
+    checks.require("report-nonce", "REQ-SETUP-04", "nonce" in passed, saw=saw, otherwise=told)
+    checks.require("mode-check", "REQ-SETUP-05", "mode" in passed, saw=saw, otherwise=told)
+    checks.require("debug-check", "REQ-SETUP-14", "debug" in passed, saw=saw, otherwise=told)
+    checks.require("reference-values", "REQ-SETUP-15", "measurements" in passed, saw=saw, otherwise=told)
+    checks.require("revocation-check", "REQ-SETUP-16", "revocation" in passed, saw=saw, otherwise=told)
     accepted(appraisal, "the GPU's report")
     own = appraisal.claims.get("key") == session.responder_key
     told = "the GPU's report is signed by another GPU than the session's responder"
-    checks.require("signer-is-responder", "REQ-SETUP-07", own, otherwise=told)
+    checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=told)
     return GpuAttested(_MINT, session.label), appraisal
 
 
@@ -170,8 +180,8 @@ def enrolled(
     Raises:
         ProtocolError: the proof is for another channel or by another key.
     """
-    proven = proves_enrolment(key, signature, channel.exporter)
-    checks.require("enrolment-check", "REQ-SETUP-12", proven, otherwise=f"{holder}: enrolment proof does not verify")
+    proven, told = proves_enrolment(key, signature, channel.exporter), f"{holder}: enrolment proof does not verify"
+    checks.require("enrolment-check", "REQ-SETUP-12", proven, saw=Came(holder, signature), otherwise=told)
     return HolderEnrolled(_MINT, holder, channel.name)
 
 
@@ -182,11 +192,12 @@ def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated)
+    report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated, saw=Came(GPU, sealed))
     ordered = link.pending is not None and report.epoch == link.pending.epoch
-    checks.require("rotation-ack", "REQ-KEY-05", ordered, otherwise=f"epoch {report.epoch} was not ordered")
+    told = f"epoch {report.epoch} was not ordered"
+    checks.require("rotation-ack", "REQ-KEY-05", ordered, saw=Came(GPU, sealed), otherwise=told)
     told = f"{report.live} copy engines take traffic after a rotation, not one"
-    checks.require("engine-retirement", "REQ-KEY-04", report.live == 1, otherwise=told)
+    checks.require("engine-retirement", "REQ-KEY-04", report.live == 1, saw=Came(GPU, sealed), otherwise=told)
     link.take()
     return KeyRotated(_MINT, link.session, link.keys.epoch)
 
@@ -198,7 +209,7 @@ def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced)
+    checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced, saw=Came(GPU, sealed))
     return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
@@ -209,9 +220,9 @@ def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed)
+    report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed, saw=Came(GPU, sealed))
     told = f"{report.left} bytes are left after the scrub"
-    checks.require("scrub-workspace", "REQ-SCRUB-02", report.left == 0, otherwise=told)
+    checks.require("scrub-workspace", "REQ-SCRUB-02", report.left == 0, saw=Came(GPU, sealed), otherwise=told)
     return BufferScrubbed(_MINT, link.session, link.keys.epoch)
 
 
@@ -231,13 +242,15 @@ def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> M
         AuthenticationError: the session's firmware did not report them.
         ProtocolError: code, model or counter differ.
     """
-    found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead)
+    found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=Came(GPU, sealed))
     own, last = found.code == expected.code_digest, found.model == expected.model_digest
-    checks.require("code-read-back", "REQ-HOME-04", own, otherwise="code in GPU memory is not the orchestrator's")
+    told, saw = "code in GPU memory is not the orchestrator's", Came(GPU, sealed)
+    checks.require("code-read-back", "REQ-HOME-04", own, saw=saw, otherwise=told)
     told = "the model in GPU memory is not the one last produced"
-    checks.require("model-read-back", "REQ-HOME-05", last, otherwise=told)
+    checks.require("model-read-back", "REQ-HOME-05", last, saw=saw, otherwise=told)
     told = f"the GPU received {found.received} messages, the holder sent {expected.count}"
-    checks.require("received-count", "REQ-HOME-06", expected.count in {None, found.received}, otherwise=told)
+    same = expected.count in {None, found.received}
+    checks.require("received-count", "REQ-HOME-06", same, saw=saw, otherwise=told)
     return MemoryVerified(_MINT, link.session, link.keys.epoch)
 
 
@@ -248,7 +261,9 @@ def trained(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    report = checks.expect("session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained)
+    report = checks.expect(
+        "session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained, saw=Came(GPU, sealed)
+    )
     return VersionTrained(_MINT, link.session, link.keys.epoch, report.model)
 
 
@@ -259,9 +274,10 @@ def saved(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else, or another model went home, or another came.
     """
-    report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved)
+    report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved, saw=Came(GPU, sealed))
     told = "the model that went home is not the one last produced"
-    checks.require("saved-digest", "REQ-MODEL-03", report.model == latest, otherwise=told)
+    checks.require("saved-digest", "REQ-MODEL-03", report.model == latest, saw=Came(GPU, sealed), otherwise=told)
     told = "the model that came home is not the one that the firmware sent"
-    checks.require("saved-digest", "REQ-MODEL-03", sha384(model) == report.model, otherwise=told)
+    same = sha384(model) == report.model
+    checks.require("saved-digest", "REQ-MODEL-03", same, saw=Came(GPU, sealed), otherwise=told)
     return VersionSaved(_MINT, link.session, link.keys.epoch, report.model)

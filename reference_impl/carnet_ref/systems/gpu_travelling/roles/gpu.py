@@ -43,7 +43,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Train,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, enforces, noted, unclaimed
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import (
     FOR_JOURNEY,
@@ -60,7 +60,6 @@ from carnet_ref.transport.frames import (
     PLATFORM,
     Frame,
     FrameKind,
-    Note,
     ProtocolError,
     Remark,
     RoleEffect,
@@ -127,7 +126,7 @@ class AwaitsSession(GpuState):
         session = self.responder.label
         if session and not self.noted:
             self.noted = True
-            effects.insert(0, Note(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
+            effects.insert(0, noted(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
         if not self.responder.established:
             return self, effects
         return InSession(self.gpu, self.responder), effects
@@ -151,15 +150,29 @@ class InSession(GpuState):
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Answer a request for evidence, or have the firmware carry out an order."""
         if not orders:
-            return self, [self.gpu.answer(each) for each in self.responder.receive(message)]
+            return self, self._answered(self.responder.receive(message))
         return self, self.obey(*self.firmware.open(message))
 
-    @enforces("REQ-DATA-02", "REQ-IV-02", "gpu-implicit-iv")
+    def _answered(self, answers: list[bytes]) -> list[RoleEffect]:
+        """Return the answers to a request for evidence, which state the mode that the GPU was booted in."""
+        if not answers:
+            return []
+        given = step("give_report", GPU, g=self.gpu.name, s=self.responder.label, mode=self.gpu.device.mode.value)
+        return [noted(given, *answers), *map(self.gpu.answer, answers)]
+
+    @enforces("REQ-DATA-02")
     def on_link(self, body: bytes) -> Transition:
         """Open the next message under the live key, and do what it says."""
         if len(body) < _HEAD:
             raise MalformedError("message for a copy engine", f"at least {_HEAD} bytes", str(len(body)))
-        opened = self.engines.open(body[0], body[_HEAD:], to_number(body[1:_HEAD], "message", "counter"))
+        counter = to_number(body[1:_HEAD], "message", "counter")
+        opened = self.gpu.hardware.checks.verify(
+            "gpu-implicit-iv",
+            "REQ-IV-02",
+            lambda: self.engines.open(body[0], body[_HEAD:], counter),
+            saw=body,
+            sender=lambda found: found.keys.owner,
+        )
         command = parse_command(opened.plaintext)
         if isinstance(command, Submit):
             return self, self.obey(*self.firmware.submitted(command.order))
@@ -169,10 +182,10 @@ class InSession(GpuState):
     def obey(self, place: Place, order: Order) -> list[RoleEffect]:
         """Carry out an order if it is the next one, and report on it in its place."""
         self.firmware.take(place, order)
-        noted, report, home = self._carry_out(place, order)
+        taken, report, home = self._carry_out(place, order)
         target, body = self.firmware.report(place, report)
         sent = self.gpu.answer(body, reports=True) if target is FrameKind.SESSION else _home(body)
-        return [Note(noted), *home, *self.gpu.leaked(), *_semaphore(report), sent]
+        return [noted(taken, body), *home, *self.gpu.leaked(), *_semaphore(report), sent]
 
     def _carry_out(self, place: Place, order: Order) -> tuple[TraceStep, Report, list[RoleEffect]]:
         """Return the step that was taken, what is to be reported, and what goes home on the link before that."""
@@ -184,8 +197,8 @@ class InSession(GpuState):
                 return step(_CLEARED[type(order)], GPU, **about, v=place.number), device.clear(order), []
             case ReadBack(epoch):
                 received = self.engines.received(epoch)
-                noted = step("exec_read_back", GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
-                return noted, device.read_back(received), []
+                taken = step("exec_read_back", GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
+                return taken, device.read_back(received), []
             case Train():
                 outcome = device.train()
                 digest = sha384(outcome.model)
@@ -208,8 +221,8 @@ class InSession(GpuState):
         if keys.epoch != place.epoch:
             raise ProtocolError(f"{place} has the key of epoch {keys.epoch}")
         action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
-        noted = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
-        return noted, Rotated(keys.epoch, self.engines.live), []
+        taken = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
+        return taken, Rotated(keys.epoch, self.engines.live), []
 
     def on_work(self, body: bytes) -> Transition:
         """Start a kernel that somebody with the launch key submitted."""
@@ -233,15 +246,18 @@ class InSession(GpuState):
         about = {"g": self.gpu.name, "k": self._name(opened.keys), "v": opened.slot}
         match command:
             case Upload():
-                return [Note(step("exec_upload", GPU, **about))]
+                return [noted(step("exec_upload", GPU, **about))]
             case Write(address, chunk, _) if chunk:
                 owner = opened.keys.owner
                 known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
-                return [Note(step("gpu_receive", GPU, **about, **known, b=address_name(address)))]
+                return [noted(step("gpu_receive", GPU, **about, **known, b=address_name(address)))]
         return []
 
     def _send_home(self, reply: Reply) -> tuple[Sealed, Send]:
         sealed = self.engines.seal(encode(reply))
+        checks, use = self.gpu.hardware.checks, self.engines.standing
+        told = "the key of what goes home is used past its limit"
+        checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
         return sealed, _home(sealed.ciphertext)
 
     def _name(self, keys: LinkKeys) -> str:
@@ -288,15 +304,20 @@ class Gpu:
         """Take an event, and return the new state and what is to be done; whatever does not verify is fatal."""
         if not isinstance(event, Frame):
             return self.state, []
-        try:
-            self.state, effects = self._on_frame(event)
-        except Failure as error:
-            self.state = AwaitsReset(self)
-            effects = [
-                Remark(f"{self.name} failed: {error}"),
-                Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
-            ]
-        return self.state, effects
+        with checking(GPU) as log:
+            try:
+                self.state, effects = self._on_frame(event)
+            except Failure as error:
+                effects = self._failed(error)
+            return self.state, [*unclaimed(log), *effects]
+
+    def _failed(self, error: Exception) -> list[RoleEffect]:
+        """Stop for good, until a reset."""
+        self.state = AwaitsReset(self)
+        return [
+            Remark(f"{self.name} failed: {error}"),
+            Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
+        ]
 
     def answer(self, message: bytes, reports: bool = False) -> RoleEffect:
         """Return the frame that answers a message of the session, or ``reports`` on an order."""
@@ -327,12 +348,12 @@ class Gpu:
         mode = mode_asked(body, self.device.mode)
         self.device = self._boot(mode)
         if body == FOR_JOURNEY:
-            noted = step("reset_before_travel", GPU, g=self.name)
+            gone = step("reset_before_travel", GPU, g=self.name)
         elif body == FOR_NEW_SESSION:
-            noted = step("lose_session", GPU, g=self.name)
+            gone = step("lose_session", GPU, g=self.name)
         else:
-            noted = step("reset", "adversary", g=self.name, mode=mode.value)
-        return AwaitsSession(self), [Note(noted)]
+            gone = step("reset", "adversary", g=self.name, mode=mode.value)
+        return AwaitsSession(self), [noted(gone)]
 
     def _boot(self, mode: Mode) -> Device:
         return self.hardware.device(mode, self._trainer, self._written_out.append)

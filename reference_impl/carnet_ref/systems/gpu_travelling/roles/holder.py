@@ -12,8 +12,8 @@ from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.keys import Budget, KeysError
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Write
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
-from carnet_ref.systems.gpu_travelling.names import GPU, HOLDER, ORCHESTRATOR, address_name
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking, enforces, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
@@ -39,7 +39,6 @@ from carnet_ref.transport.frames import (
     Ended,
     Frame,
     FrameKind,
-    Note,
     Persist,
     Proceed,
     ProtocolError,
@@ -174,8 +173,10 @@ class _InChannel(HolderPhase):
         exporter = self.channel.exporter
         accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.appraiser, setup.checks)
         known.refused = 0
+        seen = noted(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
         proof = Proof(prove_enrolment(setup.key, exporter))
-        return AwaitsGrant(known, self.channel, self.nonce, shown.session), [self.send(proof)]
+        proven = noted(step("prove_enrolment", HOLDER, a=setup.name), proof.signature)
+        return AwaitsGrant(known, self.channel, self.nonce, shown.session), [seen, proven, self.send(proof)]
 
     def on_grant(self, grant: Grant) -> Transition:
         """Refuse a grant.
@@ -214,7 +215,7 @@ class AwaitsGrant(_InChannel):
         if not grant.budget.covers(needs):
             return self, [self.send(Decline(grant.session, grant.epoch, needs))]
         known.accepted.add(name)
-        noted = step(
+        taken = step(
             "accept_grant",
             HOLDER,
             a=known.setup.name,
@@ -224,17 +225,20 @@ class AwaitsGrant(_InChannel):
             b=address_name(grant.address),
         )
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
-        return provides, [Persist("accepted", name.encode()), Note(noted), Proceed()]
+        return provides, [Persist("accepted", name.encode()), noted(taken), Proceed()]
 
-    @enforces("REQ-GRANT-04")
     def _check(self, grant: Grant) -> None:
         if grant.session != self.session:
             raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
         checks, name = self.known.setup.checks, epoch_name(grant)
         more, again = "a grant of more than the host-to-device half", f"the grant of {name} was accepted before"
-        checks.require("h2d-half-only", "REQ-GRANT-03", not grant.d2h, otherwise=more)
-        checks.require("launch-key-kept", "REQ-GRANT-03", not grant.launch, otherwise=more)
-        checks.require("grant-once", "REQ-GRANT-05", name not in self.known.accepted, otherwise=again)
+        saw, known = Came(ORCHESTRATOR, encode_message(grant)), self.known.accepted
+        checks.require("h2d-half-only", "REQ-GRANT-03", not grant.d2h, saw=saw, otherwise=more)
+        checks.require("launch-key-kept", "REQ-GRANT-03", not grant.launch, saw=saw, otherwise=more)
+        checks.require("grant-once", "REQ-GRANT-05", name not in known, saw=name, otherwise=again)
+        place = address_name(grant.address)
+        astray = f"a grant to write at {grant.address:#x}, which is not in the buffer"
+        checks.require("address-in-grant", "REQ-GRANT-04", place == BUFFER, saw=saw, otherwise=astray)
 
     def on_tick(self) -> Transition:
         """Wait on: a turn may be long in coming."""
@@ -270,18 +274,24 @@ class Provides(_InChannel):
         self.size += len(data)
         chunk = f"{name}'s chunk {self.sent}"
         epoch, start = epoch_name(self.grant), self.grant.start
-        noted = step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk)
+        due, told = self.link.count, f"the counter value {slot} is not used up"
+        checks = self.known.setup.checks
+        checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(epoch, slot, due), otherwise=told)
+        use, told = self.link.standing, "more of the key is used than the grant allows"
+        checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
+        sent = noted(step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body)
         used = Persist("used", f"{epoch} {slot}".encode())
-        return self, [used, Note(noted), Send(GPU, FrameKind.H2D, body), Proceed()]
+        return self, [used, sent, Send(GPU, FrameKind.H2D, body), Proceed()]
 
     @enforces("REQ-RETURN-01")
     def _give_back(self) -> Transition:
         grant, name = self.grant, self.known.setup.name
         count = self.link.count
-        noted = step("give_back", HOLDER, a=name, p=ORCHESTRATOR, k=epoch_name(grant), s=grant.start, n=count)
-        frame = self.send(Return(grant.session, grant.epoch, count, self.size))
+        given = Return(grant.session, grant.epoch, count, self.size)
+        taken = step("give_back", HOLDER, a=name, p=ORCHESTRATOR, k=epoch_name(grant), s=grant.start, n=count)
+        frame = self.send(given)
         state = AwaitsGrant(self.known, self.channel, self.nonce, grant.session)
-        return state, [Persist("finished", epoch_name(grant).encode()), Note(noted), frame]
+        return state, [Persist("finished", epoch_name(grant).encode()), noted(taken, encode_message(given)), frame]
 
 
 class Holder:
@@ -304,11 +314,12 @@ class Holder:
 
         A channel in which anything is wrong is given up, with the grant that came through it, and asked for anew.
         """
-        try:
-            self.state, effects = self._on_event(event)
-        except Failure as error:
-            self.state, effects = self._start_again(str(error))
-        return self.state, effects
+        with checking(HOLDER) as log:
+            try:
+                self.state, effects = self._on_event(event)
+            except Failure as error:
+                self.state, effects = self._start_again(str(error))
+            return self.state, [*unclaimed(log), *effects]
 
     def outcome(self) -> Mapping[str, Any]:
         """Return nothing: what a holder did is in its journal."""

@@ -81,8 +81,8 @@ class Job:
     """What the orchestrator knows while it runs.
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
-    its key, or would have. ``furthest`` is the round that was ever reached. ``appraisal`` is the last one of a GPU;
-    evidence is as old as the nonce that it answers.
+    its key, or would have. ``furthest`` is the round that was ever reached, and ``opened`` the sessions that were.
+    ``appraisal`` is the last one of a GPU; evidence is as old as the nonce that it answers.
     """
 
     terms: Terms
@@ -93,6 +93,7 @@ class Job:
     manifest: bytes
     books: Books = field(default_factory=Books)
     needs: Mapping[str, Budget] = field(default_factory=dict)
+    opened: frozenset[str] = frozenset()
     session: Requester | None = None
     link: Link | None = None
     attested: GpuAttested | None = None
@@ -124,19 +125,29 @@ class Job:
         return self.link
 
     @property
+    def evidence_age(self) -> float:
+        """Seconds since the nonce was drawn that the GPU's evidence answers."""
+        return self.now - self.nonce_drawn_at
+
+    @property
+    def evidence_left(self) -> float:
+        """Seconds until that evidence is too old to be used."""
+        return self.terms.evidence_lasts - self.evidence_age
+
+    @property
     def evidence_is_old(self) -> bool:
         """Whether the GPU's evidence is older than it may be."""
-        return self.now - self.nonce_drawn_at > self.terms.evidence_lasts
+        return self.evidence_age > self.terms.evidence_lasts
 
     @property
     def evidence_is_due(self) -> bool:
         """Whether the GPU's evidence has half of its time behind it: the model comes home then, and a session after."""
-        return 2 * (self.now - self.nonce_drawn_at) > self.terms.evidence_lasts
+        return 2 * self.evidence_age > self.terms.evidence_lasts
 
     @property
     def age_of_evidence(self) -> str:
         """How old the GPU's evidence is, in words."""
-        age, lasts = self.now - self.nonce_drawn_at, self.terms.evidence_lasts
+        age, lasts = self.evidence_age, self.terms.evidence_lasts
         return f"the GPU's evidence is {age:.0f} seconds old, and lasts {lasts:.0f}"
 
     def load(self, command: Command) -> tuple[int, Send]:

@@ -23,7 +23,7 @@ from carnet_ref.keys import (
     UsageLimits,
 )
 from carnet_ref.keys.iv import LAST_MESSAGE
-from carnet_ref.keys.usage import BLOCK_BYTES
+from carnet_ref.keys.usage import BLOCK_BYTES, Standing
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
 from carnet_ref.systems.gpu_travelling.device.orders import ORDERS_LABEL, REPORTS_LABEL, Order, Place, Report, Rotate
@@ -118,6 +118,11 @@ class Link:
         return self._outgoing.sealer.ivs.message
 
     @property
+    def standing(self) -> Standing:
+        """How much the host-to-device key protected, by holders too."""
+        return self._outgoing.sealer.usage.standing
+
+    @property
     def incoming(self) -> LinkKeys:
         """The keys of the device-to-host half."""
         return self._incoming.keys
@@ -136,6 +141,11 @@ class Link:
     def pending_channel(self) -> int:
         """The channel counter of the epoch that a rotation is under way to, counted from 0."""
         return 0 if self._pending is None else self._pending.keys.channel - FIRST_CHANNEL
+
+    def channel_due(self, owner: str) -> int:
+        """Return the channel counter that the next epoch of ``owner`` has to have, counted from 0."""
+        before = self._schedule.used_again(owner)
+        return 0 if before is None else before.channel + 1 - FIRST_CHANNEL
 
     def name(self, keys: LinkKeys) -> str:
         """Return the name of an epoch."""
@@ -294,6 +304,11 @@ class BorrowedLink:
     def count(self) -> int:
         """The counter value that the next message goes under: how many are used, from the first of the epoch on."""
         return self._sealer.ivs.message
+
+    @property
+    def standing(self) -> Standing:
+        """How much of the budget is used."""
+        return self._usage.standing
 
     def count_from_start(self) -> None:
         """Begin at the counter value that the grant names."""

@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
+from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
+from carnet_ref.systems.gpu_travelling.enforcement import checking, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.admission import Admission, Attest
 from carnet_ref.systems.gpu_travelling.roles.appraising import summary
 from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
@@ -108,11 +111,12 @@ class Orchestrator:
 
         A failure in the session with the GPU is fail-stop; one in a holder's channel ends that channel.
         """
-        try:
-            self.state, effects = self._on_event(event)
-        except Failure as error:
-            self.state, effects = self._failed(error)
-        return self.state, effects
+        with checking(ORCHESTRATOR) as log:
+            try:
+                self.state, effects = self._on_event(event)
+            except Failure as error:
+                self.state, effects = self._failed(error)
+            return self.state, [*unclaimed(log), *effects]
 
     def _failed(self, error: Exception) -> Transition:
         """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""
@@ -187,7 +191,9 @@ class Orchestrator:
             return self.state, [Remark(f"channel of {holder}: {error}"), *admission.forget(holder, record)]
         match message:
             case None:
-                return self._take(Admitted(holder))
+                admitted = noted(step("admit", ORCHESTRATOR, a=holder, p=holder))
+                state, effects = self._take(Admitted(holder))
+                return state, [admitted, *effects]
             case Return():
                 return self._take(Returned(holder, message))
             case Decline():

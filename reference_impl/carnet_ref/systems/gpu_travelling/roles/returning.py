@@ -14,7 +14,7 @@ from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload
 from carnet_ref.systems.gpu_travelling.device.orders import Fence, ReadBack, Save, Scrub, Train
-from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.enforcement import enforces, noted
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
@@ -30,6 +30,7 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
 from carnet_ref.systems.gpu_travelling.roles.inputs import LinkMessage, OwnTurn, Reported
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
+from carnet_ref.systems.gpu_travelling.roles.session_frames import inside
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsFence,
     AwaitsModel,
@@ -42,7 +43,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     HomeStep,
     Transition,
 )
-from carnet_ref.transport.frames import PLATFORM, FrameKind, Note, Persist, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, Send
 
 
 class Returning(Lending):
@@ -73,35 +74,42 @@ class Returning(Lending):
 
     def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Give the link a key of the orchestrator's own, in both directions."""
-        noted, frame = self.rotate(job, ORCHESTRATOR, "rotate_in")
-        return AwaitsRotationIn(job, self.rotate_in, left, so_far), [noted, route_back(), frame]
+        ordered, frame = self.rotate(job, ORCHESTRATOR, "rotate_in")
+        return AwaitsRotationIn(job, self.rotate_in, left, so_far), [ordered, route_back(), frame]
 
     def rotated_in(self, state: AwaitsRotationIn, event: Reported) -> Transition:
         """Take the firmware's report."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
+        seen = noted(step("rotated_in", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, rotated=rotated))
-        return after, [Note(step("rotated_in", ORCHESTRATOR)), *effects]
+        return after, [seen, *effects]
 
     @enforces("REQ-HOME-01", "fence")
     def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Have the GPU stop every resident context."""
         place, frame = job.order(Fence())
         state = AwaitsFence(job, self.fence, left, so_far)
-        return state, [Note(step("send_fence", ORCHESTRATOR, v=place.number)), frame]
+        return state, [noted(step("send_fence", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def fenced(self, state: AwaitsFence, event: Reported) -> Transition:
         """Take the firmware's report."""
         fenced = facts.fenced(state.job.live, event.sealed, self.checks)
+        seen = noted(step("fenced", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
-        return after, [Note(step("fenced", ORCHESTRATOR)), *effects]
+        return after, [seen, *effects]
 
     @enforces("REQ-HOME-03", "REQ-TRAIN-03")
     def upload(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
         model = job.kept.model if job.custody is Custody.NONE else b""
         slot, frame = job.load(Upload(TRAINING_CODE, model))
+        due, told = job.live.next_slot, f"the counter value {slot} is not used up"
+        self.checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(slot, due), otherwise=told)
+        use, told = job.live.standing, "the link's key is used past its limit"
+        self.checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
+        loaded = noted(step("upload", ORCHESTRATOR, v=slot), frame.body)
         state, effects = self.go_on(job, left, so_far)
-        return state, [Note(step("upload", ORCHESTRATOR, v=slot)), frame, *effects]
+        return state, [loaded, frame, *effects]
 
     def read_back(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Ask the firmware for digests of code and model, and for the receive counter."""
@@ -109,7 +117,7 @@ class Returning(Lending):
             raise ProtocolError("there is no epoch to ask the counter of")
         place, frame = job.order(ReadBack(job.lent.epoch))
         state = AwaitsReadBack(job, self.read_back, left, so_far)
-        return state, [Note(step("send_read_back", ORCHESTRATOR, v=place.number)), frame]
+        return state, [noted(step("send_read_back", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def verified(self, state: AwaitsReadBack, event: Reported) -> Transition:
         """Compare what the firmware found with what it should be."""
@@ -117,8 +125,9 @@ class Returning(Lending):
         count = job.count if job.custody is Custody.RETURNED else None
         expected = Expected(sha384(TRAINING_CODE), job.progress.latest, count)
         verified = facts.verified(job.live, event.sealed, expected, self.checks)
+        seen = noted(step("verified", ORCHESTRATOR))
         after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
-        return after, [Note(step("verified", ORCHESTRATOR)), *effects]
+        return after, [seen, *effects]
 
     # -- at home -----------------------------------------------------------------------------------
 
@@ -140,7 +149,7 @@ class Returning(Lending):
             facts.require(fact, job.live)
         place, frame = job.order(Train())
         state = AwaitsTraining(job, Established(rotated, fenced, verified))
-        return state, [Note(step("send_train", ORCHESTRATOR, v=place.number)), frame]
+        return state, [noted(step("send_train", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def logged(self, state: AwaitsTraining, event: LinkMessage) -> Transition:
         """Take down what training logged; it decides nothing."""
@@ -170,17 +179,18 @@ class Returning(Lending):
             evictions=0 if forward else job.evictions,
             furthest=max(progress.rounds, job.furthest),
         )
-        noted = step("trained", ORCHESTRATOR, n=version_name(version.digest, job.live.name(job.live.keys)))
+        named = version_name(version.digest, job.live.name(job.live.keys))
+        seen = noted(step("trained", ORCHESTRATOR, n=named))
         told = Remark(f"round {progress.rounds} of {job.terms.rounds}, {job.holder}: loss {loss:.3f}")
         after, effects = self.save(job) if is_to_be_kept(job) else self.scrub(job)
-        return after, [Persist("ledger", entry.encode()), Note(noted), told, *effects]
+        return after, [Persist("ledger", entry.encode()), seen, told, *effects]
 
     @enforces("REQ-TRAIN-03")
     def save(self, job: Job) -> Transition:
         """Have the model brought home."""
         place, frame = job.order(Save())
         state = AwaitsModel(job.waiting(job.terms.patience))
-        return state, [Note(step("send_save", ORCHESTRATOR, v=place.number)), frame]
+        return state, [noted(step("send_save", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def model_came(self, state: AwaitsModel, event: LinkMessage) -> Transition:
         """Take the model that came, without believing in it yet."""
@@ -197,15 +207,16 @@ class Returning(Lending):
         version = facts.saved(job.live, event.sealed, model, job.progress.latest, self.checks)
         facts.require(version, job.live)
         kept = Kept(job.progress, model, job.books.returns)
+        seen = noted(step("saved", ORCHESTRATOR))
         after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
-        return after, [Persist("saved", kept.encode()), Note(step("saved", ORCHESTRATOR)), *effects]
+        return after, [Persist("saved", kept.encode()), seen, *effects]
 
     @enforces("REQ-SCRUB-01")
     def scrub(self, job: Job) -> Transition:
         """Have the GPU clear the buffer, and everything that was derived from it."""
         place, frame = job.order(Scrub())
-        noted = step("send_scrub", ORCHESTRATOR, v=place.number)
-        return AwaitsScrub(job.waiting(job.terms.patience)), [Note(noted), frame]
+        sent = noted(step("send_scrub", ORCHESTRATOR, v=place.number), inside(frame))
+        return AwaitsScrub(job.waiting(job.terms.patience)), [sent, frame]
 
     def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
         """Take the firmware's report."""
@@ -213,8 +224,9 @@ class Returning(Lending):
 
     def go_clean(self, job: Job, clean: BufferScrubbed) -> Transition:
         """Lend the GPU on."""
+        seen = noted(step("scrubbed", ORCHESTRATOR))
         state, effects = self.lend(job, clean)
-        return state, [Note(step("scrubbed", ORCHESTRATOR)), *effects]
+        return state, [seen, *effects]
 
 
 def is_to_be_kept(job: Job) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from carnet_ref.transport.frames import Send
 from carnet_ref.wire.reader import MalformedError
 
 ATTEMPTS: Final = 128
@@ -22,6 +23,11 @@ def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
 
 HANDSHAKE: Final = tagged(False, 0, b"")
 """The tag of a session's own messages from somebody who counts no attempts."""
+
+
+def inside(frame: Send) -> bytes:
+    """Return the message that a session frame carries, as both ends see it."""
+    return untagged(frame.body)[2]
 
 
 def untagged(body: bytes) -> tuple[bool, int, bytes]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, enforces, noted
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import OrchestratorEvidence
 from carnet_ref.systems.gpu_travelling.roles.inputs import SessionMessage
@@ -28,7 +28,6 @@ from carnet_ref.transport.frames import (
     PLATFORM,
     Ended,
     FrameKind,
-    Note,
     Persist,
     ProtocolError,
     Remark,
@@ -59,7 +58,7 @@ class Setup(Returning):
 
     def handshake(self, state: AwaitsSession, event: SessionMessage) -> Transition:
         """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
-        state, effects = shake_hands(state, event, "open_session")
+        state, effects = shake_hands(state, event, "open_session", self.checks)
         session = state.session
         if not session.established:
             return state, effects
@@ -83,24 +82,27 @@ class Setup(Returning):
         """Return the orchestrator's end of the link of a session."""
         return Link(session, schedule, secrets, job.terms.limits)
 
-    @enforces("REQ-SETUP-06", "report-in-session")
     def report_came(self, state: AwaitsReport, event: SessionMessage) -> Transition:
         """Appraise the report; only as it arrives inside the session it is to be used in."""
         if state.job.session is None:
             raise ProtocolError("a report without a session")
-        return self.accept(state, state.job.session, state.job.session.take_evidence(event.body))
+        session, body = state.job.session, event.body
+        evidence = self.checks.verify(
+            "report-in-session", "REQ-SETUP-06", lambda: session.take_evidence(body), saw=body, sender=lambda _: GPU
+        )
+        return self.accept(state, session, evidence, Came(GPU, body))
 
-    def accept(self, state: AwaitsReport, session: Requester, evidence: GpuEvidence) -> Transition:
+    def accept(self, state: AwaitsReport, session: Requester, evidence: GpuEvidence, saw: Came) -> Transition:
         """Establish that the session's responder is a genuine GPU, and begin at home."""
         job, nonce = young_enough(state.job), state.nonce
-        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks)
+        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks, saw)
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
         claims = appraisal.claims
         answered = session.label if claims["nonce"] == nonce.hex() else "another session"
-        noted = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"])
+        accepted = noted(step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"]))
         shown = show_all(job)
         after, effects = self.begin_at_home(job)
-        return after, [Note(noted), *shown, *effects]
+        return after, [accepted, *shown, *effects]
 
     # -- fail-stop ---------------------------------------------------------------------------------
 
@@ -136,14 +138,18 @@ def young_enough(job: Job) -> Job:
     return job
 
 
-def shake_hands(state: AwaitsSession, event: SessionMessage, action: str) -> tuple[AwaitsSession, list[RoleEffect]]:
+def shake_hands(
+    state: AwaitsSession, event: SessionMessage, action: str, checks: Checks
+) -> tuple[AwaitsSession, list[RoleEffect]]:
     """Take a message of the handshake; once the session has a name, ``action`` is recorded, and the GPU asked for."""
     effects: list[RoleEffect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
     label = state.session.label
     if not label or state.noted:
         return state, effects
-    opened = Note(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0))
-    return replace(state, noted=True), [opened, route_back(), *effects]
+    job, told = state.job, f"session {label} was open before, and its channels are used"
+    checks.require("channel-counter", "REQ-IV-04", label not in job.opened, saw=label, otherwise=told)
+    opened = noted(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0))
+    return replace(state, job=replace(job, opened=job.opened | {label}), noted=True), [opened, route_back(), *effects]
 
 
 def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:

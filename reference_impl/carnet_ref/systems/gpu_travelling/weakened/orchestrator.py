@@ -14,9 +14,9 @@ from typing import Final
 from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.orders import Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
-from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
@@ -256,7 +256,7 @@ class Weakened(Procedures):
         if state.job.session is None:
             return state, []
         report, chain = split(event.body, "report", "report", "chain")
-        return self.accept(state, state.job.session, GpuEvidence(report, chain))
+        return self.accept(state, state.job.session, GpuEvidence(report, chain), Came(GPU, report))
 
     def start_over(self, state: OrchestratorState, job: Job) -> Transition:
         """Open the session again, as a driver does that re-attaches by itself, and go on."""
@@ -268,7 +268,7 @@ class Weakened(Procedures):
 
     def reattach(self, state: AwaitsReattachment, event: SessionMessage) -> Transition:
         """Go on with the handshake; once it is done, go on with what was interrupted."""
-        shaken, effects = shake_hands(state, event, "reattach")
+        shaken, effects = shake_hands(state, event, "reattach", self.checks)
         session, before = shaken.session, shaken.job
         if not session.established:
             return shaken, effects

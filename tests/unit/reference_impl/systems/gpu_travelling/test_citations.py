@@ -103,7 +103,9 @@ def without_line(original: Path, copied: Path, line: int) -> None:
     """Make a comment of the citing call, which begins on this line, in a copy of the source."""
     file = copied / original.relative_to(SYSTEM)
     lines = file.read_text("utf-8").splitlines()
-    lines[line - 1] = re.sub(r"@enforces\(|(self\.)?_?checks\.(require|expect|passes)\(", _uncited, lines[line - 1])
+    lines[line - 1] = re.sub(
+        r"@enforces\(|(self\.)?_?checks\.(require|expect|passes|verify)\(", _uncited, lines[line - 1]
+    )
     file.write_text("\n".join(lines), "utf-8")
 
 

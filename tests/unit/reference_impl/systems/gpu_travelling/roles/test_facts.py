@@ -32,7 +32,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Scrubbed,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
@@ -118,17 +118,20 @@ def test_a_fact_stays_as_it_was_made(name: str, value: object) -> None:
     assert repr(rotated) == "KeyRotated(s1/1)"
 
 
+SAW = Came("gpu", b"a report")
+
+
 def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -> None:
     session = FastRequester(draws("requester"))
     good = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
-    attested, appraisal = facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS)
+    attested, appraisal = facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
     assert (attested.session, appraisal.accepted) == (session.label, True)
     for report in (join(b"another", b"CONFIDENTIAL"), join(b"nonce", b"OPEN")):
         with pytest.raises(ProtocolError, match="is refused"):
-            facts.attested(session, GpuEvidence(report, b""), b"nonce", FastAppraiser(frozenset()), CHECKS)
+            facts.attested(session, GpuEvidence(report, b""), b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
     session.responder_key = b"another device's key"
     with pytest.raises(ProtocolError, match="REQ-SETUP-07"):
-        facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS)
+        facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
 
 
 def test_a_holder_is_enrolled_by_its_key_in_its_channel_and_by_nothing_else() -> None:

@@ -246,7 +246,7 @@ def a_chunk_is_recorded_as_another(patch: pytest.MonkeyPatch) -> None:
             taken = effects[notes[0]]
             assert isinstance(taken, Note)
             args = tuple((name, value.replace("chunk 1", "chunk 2")) for name, value in taken.step.args)
-            effects[notes[0]] = Note(replace(taken.step, args=args))
+            effects[notes[0]] = replace(taken, step=replace(taken.step, args=args))
         return state, effects
 
     original = Provides.on_proceed
@@ -313,7 +313,7 @@ CAUGHT = {
     "the code is not uploaded again": (SELF, "code in GPU memory is not the orchestrator's"),
     "nothing is read back": (SELF, "nothing is done at home before fence and check"),
     "an acknowledgement of a rotation is not awaited": (SELF, "while the orchestrator awaits return"),
-    "the report answers another nonce": (TRACE, "accept_gpu: the check 'report in session'"),
+    "the report answers another nonce": (SELF, "a step that it needs was not taken (REQ-SETUP-04)"),
     "a chunk is recorded as another": (TRACE, "provision: the check 'in order'"),
     "a chunk is counted and not sent": (SELF, "the GPU received 2 messages, the holder sent 3"),
     "what an evicted holder left is trained on": (TRACE, "send_train: the check 'returned'"),

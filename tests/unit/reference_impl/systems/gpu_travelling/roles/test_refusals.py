@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.crypto.primitives import sha384
+from carnet_ref.device.memory import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyUsage, Sealer, UsageLimits
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Reply, Sent, encode
@@ -61,7 +62,7 @@ def waiting(accepted: tuple[str, ...] = ()) -> AwaitsGrant:
 
 def of_epoch(epoch: int) -> Grant:
     """Return a grant of this epoch that is large enough."""
-    return Grant(0, "s1", epoch, 0, 0, 0, 0, Budget(9, 99), bytes(32), bytes(12))
+    return Grant(0, "s1", epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
 
 
 def given_back(state: HolderPhase) -> HolderPhase:
@@ -184,7 +185,9 @@ def test_the_gpu_is_lent_on_a_scrub_of_this_epoch() -> None:
 
 def test_a_grant_goes_to_the_holder_whose_key_it_lends_and_to_no_other() -> None:
     job, _ = at_home()
-    grant = SECURE.granted(job, HolderEnrolled(facts._MINT, "alice", b"channel"), 3, Budget(9, 99))
-    assert (grant.session, grant.epoch, grant.start, grant.h2d) == ("s1", 0, 3, job.live.keys.h2d)
+    grant = SECURE.granted(job, HolderEnrolled(facts._MINT, "alice", b"channel"), 0, Budget(9, 99))
+    assert (grant.session, grant.epoch, grant.start, grant.h2d) == ("s1", 0, 0, job.live.keys.h2d)
     with pytest.raises(ProtocolError, match=r"HolderEnrolled\(anna, .*\) is not about alice \(REQ-GRANT-01\)"):
-        SECURE.granted(job, HolderEnrolled(facts._MINT, "anna", b"channel"), 3, Budget(9, 99))
+        SECURE.granted(job, HolderEnrolled(facts._MINT, "anna", b"channel"), 0, Budget(9, 99))
+    with pytest.raises(ProtocolError, match=r"counting from 3 is not from 0, the next value \(REQ-GRANT-02\)"):
+        SECURE.granted(job, HolderEnrolled(facts._MINT, "alice", b"channel"), 3, Budget(9, 99))

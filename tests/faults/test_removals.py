@@ -1,0 +1,136 @@
+"""Checks of the reference implementation, taken away one at a time: ``pytest -m slow tests/faults/test_removals.py``.
+
+``python -m tests.faults.trying --out docs/results/removed-checks.csv`` writes the table that these tests read.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.faults.removal import ROOT, Removable, removables, removables_in
+from tests.faults.trying import COLUMNS, SECONDS, asked_about, gone_through
+
+SHOWN = ROOT / "docs" / "results" / "removed-checks.csv"
+CHECKS = {(check.text, f"{check.file}: {check.place}"): check for check in removables()}
+SOURCE = '''\
+class Role:
+    def take(self, message):
+        """Take a message."""
+        if message.size > 9:
+            raise ProtocolError("too large")
+        self.checks.require("fence-ack", "REQ-HOME-02", message.ok, saw=message, otherwise="no")
+        found = checks.expect("scrub-ack", "REQ-SCRUB-03", self.open(message), Scrubbed, saw=message)
+        if not self.checks.passes("lease", "REQ-RETURN-04", self.now <= self.end, saw=self.now):
+            return None
+        text = self.checks.verify("session-orders", "REQ-SESSION-01", lambda: self.open(message), saw=message)
+        verify_p384(self.key, message.signature, b"text", "proof")
+        return self._cipher.decrypt(nonce, message.sealed, b"")
+'''
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> list[Removable]:
+    file = tmp_path / "role.py"
+    file.write_text(SOURCE)
+    return removables_in(file, tmp_path)
+
+
+def test_every_kind_of_check_is_found_and_named(found: list[Removable]) -> None:
+    assert {check.place for check in found} == {"role.Role.take"}
+    assert [(check.how, check.cites) for check in found] == [
+        ("guard dropped", ()),
+        ("call dropped", ("fence-ack", "REQ-HOME-02")),
+        ("any kind taken", ("scrub-ack", "REQ-SCRUB-03")),
+        ("always passes", ("lease", "REQ-RETURN-04")),
+        ("opened, not looked at", ("session-orders", "REQ-SESSION-01")),
+        ("call dropped", ()),
+        ("tag not verified", ()),
+    ]
+
+
+def test_a_check_is_removed_and_nothing_else(found: list[Removable]) -> None:
+    lines = SOURCE.splitlines()
+    for check in found:
+        without = check.removed_from(SOURCE)
+        compile(without, "role.py", "exec")
+        kept = [line for line in lines if line in without.splitlines()]
+        assert len(lines) - len(kept) <= check.lines[1] - check.lines[0] + 1
+    assert "self.open(message)" in found[2].removed_from(SOURCE)
+    assert "text = (lambda: self.open(message))()" in found[4].removed_from(SOURCE)
+    assert "if not True:" in found[3].removed_from(SOURCE)
+
+
+def test_no_two_checks_have_one_name() -> None:
+    assert len(CHECKS) == len(removables()) > 200
+
+
+def test_every_check_has_tests_that_are_asked_about_it() -> None:
+    for check in CHECKS.values():
+        assert all((ROOT / test).exists() for test in asked_about(check.file)), check.file
+
+
+def test_only_checks_that_a_run_goes_through_are_tried(found: list[Removable]) -> None:
+    first, *_ = found
+    assert gone_through(found, {first.file: [first.lines[0]]}) == [first]
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+
+def _shown() -> list[list[str]]:
+    with SHOWN.open(encoding="utf-8", newline="") as file:
+        columns, *rows = csv.reader(file)
+    assert columns == COLUMNS
+    return rows
+
+
+def _argued() -> dict[tuple[str, str], str]:
+    listed = tomllib.loads(Path(__file__).with_name("survivors.toml").read_text("utf-8")).get("survivor", [])
+    return {(each["check"], each["place"]): each["argument"] for each in listed}
+
+
+def test_the_table_is_of_checks_that_are_there() -> None:
+    """A check that changed is to be tried again."""
+    assert not [row[:2] for row in _shown() if (row[0], row[1]) not in CHECKS]
+    assert len(_shown()) >= 60
+
+
+def test_what_nobody_noticed_is_argued_and_nothing_else_is() -> None:
+    unnoticed = {(row[0], row[1]) for row in _shown() if not row[4]}
+    argued = _argued()
+    assert unnoticed == set(argued)
+    assert all(len(argument) > 40 for argument in argued.values())
+
+
+def test_the_checker_itself_notices_many() -> None:
+    assert sum(row[4] == "conform" for row in _shown()) >= 20
+
+
+# -- trying --------------------------------------------------------------------------------------------------------
+
+
+def _try(out: Path, *words: str) -> list[list[str]]:
+    command = [sys.executable, "-m", "tests.faults.trying", "--out", str(out), *words]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=400 * SECONDS)
+    with out.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+@pytest.mark.timeout(4 * SECONDS)
+def test_without_the_enrolment_check_a_run_does_not_conform(tmp_path: Path) -> None:
+    """One check, tried from scratch: without it nothing changes but that its event is missing."""
+    (row,) = _try(tmp_path / "table", "--only", "roles/facts.py", "--text", "enrolment-check")
+    assert row[4:] == ["conform", "admit: the check 'enrolment proof' (enrolment-check) was not made"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400 * SECONDS)
+def test_every_check_is_noticed_when_it_is_gone(tmp_path: Path) -> None:
+    rows = _try(tmp_path / "table")
+    assert {(row[0], row[1]) for row in rows if not row[4]} == set(_argued())

@@ -1,0 +1,326 @@
+"""Trying what notices that a check of the reference implementation is gone.
+
+    python -m tests.faults.trying --out docs/results/removed-checks.csv
+
+Nothing of the reference implementation is imported here: each try is a fork that imports it anew, with one module as it
+would be without the check. First an honest run is made and checked against the spec; only if that says nothing are the
+tests of the part asked, those that play dishonest peers, platforms and vendors among them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import click
+import pytest
+
+from tests.faults.removal import PACKAGE, ROOT, Removable, removables
+
+COLUMNS: Final = ["check", "place", "defence or requirement", "how it is removed", "noticed by", "who"]
+SECONDS: Final = 150
+"""How long one try may take, generously; what hangs was noticed."""
+UNIT: Final = "tests/unit/reference_impl"
+SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
+TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
+    ("systems/gpu_travelling/keys", (f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
+    ("systems/gpu_travelling", (f"{SYSTEM}/roles", f"{SYSTEM}/keys", "tests/attacks/test_replays.py")),
+    ("keys", (f"{UNIT}/keys", f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
+    ("device", (f"{UNIT}/device", f"{SYSTEM}/roles")),
+    ("spdm", (f"{UNIT}/spdm", "tests/property/test_spdm_sessions.py", "tests/property/test_spdm_messages.py")),
+    ("attestation", (f"{UNIT}/attestation", f"{SYSTEM}/test_evidence.py", f"{UNIT}/commands")),
+    ("crypto", (f"{UNIT}/crypto", f"{UNIT}/keys", f"{UNIT}/attestation")),
+    ("wire", (f"{UNIT}/transport", "tests/fuzz/test_parsers.py", f"{SYSTEM}/roles")),
+)
+"""The tests of each part, the nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What noticed that a check is gone: the run of a role, the checker, a test, or nobody (``by`` is empty)."""
+
+    by: str
+    what: str = ""
+
+
+# -- one module as it would be ---------------------------------------------------------------------------------------
+
+
+class _Without(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports one module from a source without the check, and leaves all others alone."""
+
+    def __init__(self, removed: Removable) -> None:
+        self._file = PACKAGE.parent / removed.file
+        name = removed.file.removesuffix(".py").replace("/", ".")
+        self._name = name.removesuffix(".__init__")
+        self._source = removed.removed_from(self._file.read_text("utf-8"))
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """Find the one module."""
+        if fullname != self._name:
+            return None
+        package = [str(self._file.parent)] if self._file.name == "__init__.py" else None
+        return importlib.util.spec_from_file_location(
+            fullname,
+            self._file,
+            loader=self,
+            submodule_search_locations=package,
+        )
+
+    def get_source(self, fullname: str) -> str:
+        """Return the source without the check."""
+        return self._source
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return that source compiled, under the name of its file."""
+        code: CodeType = compile(self._source, str(self._file), "exec", dont_inherit=True)
+        return code
+
+
+# -- in a process of its own -----------------------------------------------------------------------------------------
+
+
+def forked(task: Callable[[], Any], seconds: int = SECONDS) -> Any:
+    """Return what a task returns in a fork, or ``None`` if it does not end in time."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _carried_out(task, writer)
+    os.close(writer)
+    began, received = time.monotonic(), b""
+    os.set_blocking(reader, False)
+    while True:
+        ended, _ = os.waitpid(child, os.WNOHANG)
+        with contextlib.suppress(BlockingIOError):
+            while found := os.read(reader, 1 << 16):
+                received += found
+        if ended:
+            os.close(reader)
+            return _returned(received)
+        if time.monotonic() - began > seconds:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(reader)
+            return None
+        time.sleep(0.02)
+
+
+def _returned(received: bytes) -> Any:
+    value = json.loads(received)
+    if isinstance(value, dict) and "error" in value:
+        raise RuntimeError(f"a try failed by itself:\n{value['error']}")
+    return value
+
+
+def _carried_out(task: Callable[[], Any], writer: int) -> None:
+    os.setpgid(0, 0)
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    try:
+        os.write(writer, json.dumps(task()).encode())
+    except BaseException:
+        os.write(writer, json.dumps({"error": traceback.format_exc()}).encode())
+    finally:
+        os._exit(0)
+
+
+# -- what may notice -------------------------------------------------------------------------------------------------
+
+
+def honest_run(trace: Path | None = None) -> Outcome:
+    """Make a run in which everybody follows the protocol, and have it checked against the spec."""
+    from carnet_command.errors import CarnetError
+    from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
+
+    plan = RunRequest(holders=2, rounds=2, schedule="engine-per-holder", save_every=1, trace=trace)
+    try:
+        judged = carried_out(plan, lambda line: None).judged
+    except CarnetError as error:
+        return Outcome("a role", str(error))
+    except Exception as error:
+        return Outcome("a role", f"{type(error).__name__}: {error}")
+    found = judged["first_divergence"]
+    return Outcome("") if found is None else Outcome("conform", found["why"])
+
+
+class _Watch:
+    """Keeps which tests fail, in order."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take down a test that fails."""
+        self._reported(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take down a file that cannot be read."""
+        self._reported(report)
+
+    def _reported(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
+
+
+def failing(*words: str) -> list[str]:
+    """Return the tests that fail, of those that these words select."""
+    watch = _Watch()
+    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=failing")
+    pytest.main([*options, *words], plugins=[watch])
+    return watch.failed
+
+
+@functools.cache
+def failing_anyway(selection: str) -> tuple[str, ...]:
+    """Return the tests of a selection that fail though nothing is removed: they notice nothing."""
+    found = forked(lambda: failing(selection), 10 * SECONDS)
+    assert found is not None, f"{selection} does not end"
+    return tuple(found)
+
+
+def asked_about(file: str) -> tuple[str, ...]:
+    """Return the tests that are asked about a file of the reference implementation."""
+    part = file.partition("/")[2]
+    return next(tests for prefix, tests in TESTS if part.startswith(prefix))
+
+
+def attempt(check: Removable) -> Outcome:
+    """Return what notices that a check is gone: an honest run or its checker, or else the first test that fails."""
+
+    def run() -> list[str]:
+        sys.meta_path.insert(0, _Without(check))
+        found = honest_run()
+        return [found.by, found.what]
+
+    found = forked(run)
+    if found is None:
+        return Outcome("a role", "the run does not end")
+    return Outcome(*found) if found[0] else _by_tests(check)
+
+
+def _by_tests(check: Removable) -> Outcome:
+    """Return which test notices that a check is gone, if one does that passes otherwise."""
+    for selection in asked_about(check.file):
+        words = [selection, *(f"--deselect={test}" for test in failing_anyway(selection))]
+
+        def run(words: Sequence[str] = words) -> list[str]:
+            sys.meta_path.insert(0, _Without(check))
+            return failing("-x", *words)
+
+        failed = forked(run)
+        if failed is None:
+            return Outcome("a test", f"{selection} does not end")
+        if failed:
+            return Outcome("a test", failed[0])
+    return Outcome("")
+
+
+# -- which checks a run goes through ---------------------------------------------------------------------------------
+
+
+def lines_of_a_run() -> dict[str, list[int]]:
+    """Return the lines of each file of the reference implementation that an honest run executes."""
+    seen: dict[str, set[int]] = {}
+    prefix = str(PACKAGE)
+
+    def local(frame: FrameType, event: str, arg: object) -> Any:
+        if event == "line":
+            seen[frame.f_code.co_filename].add(frame.f_lineno)
+        return local
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(prefix):
+            return None
+        seen.setdefault(name, set())
+        return local
+
+    sys.settrace(trace)
+    try:
+        honest_run()
+    finally:
+        sys.settrace(None)
+    root = PACKAGE.parent
+    return {Path(name).relative_to(root).as_posix(): sorted(lines) for name, lines in seen.items()}
+
+
+def gone_through(checks: Iterable[Removable], lines: dict[str, list[int]]) -> list[Removable]:
+    """Return the checks that an honest run goes through."""
+    kept = {file: set(found) for file, found in lines.items()}
+    return [check for check in checks if kept.get(check.file, set()) & set(range(check.lines[0], check.lines[1] + 1))]
+
+
+def checks_of_a_run() -> list[Removable]:
+    """Return the checks that an honest run goes through, with a fork that goes through them."""
+    lines = forked(lines_of_a_run, 10 * SECONDS)
+    assert lines, "an honest run was not possible"
+    return gone_through(removables(), lines)
+
+
+def warm_up() -> None:
+    """Read the spec once, so that no fork has to: check a trace here that a fork recorded."""
+    from carnet_check.conformance import conform
+
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        found = forked(lambda: honest_run(trace).what)
+        assert not found, f"an honest run is refused: {found}"
+        assert conform(trace).conforms
+
+
+def row(check: Removable, found: Outcome) -> list[str]:
+    """Return what the table says of one check."""
+    return [check.text, f"{check.file}: {check.place}", " ".join(check.cites), check.how, found.by, found.what]
+
+
+def rows(checks: Iterable[Removable], say: Callable[[str], None]) -> Iterator[list[str]]:
+    """Try checks one after another."""
+    for number, check in enumerate(checks, 1):
+        began = time.monotonic()
+        found = attempt(check)
+        say(f"{number} {time.monotonic() - began:5.1f} s  {check.id[:90]}: {found.by or 'SURVIVES'} {found.what[:60]}")
+        yield row(check, found)
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The table to write.")
+@click.option("--only", default="", help="Try only the checks of files whose name contains this.")
+@click.option("--part", default="1/1", help="Try the k-th of n parts of all checks.")
+@click.option("--text", default="", help="Try only the checks whose own text contains this.")
+def main(out: Path, only: str, part: str, text: str) -> None:
+    """Try every check that an honest run goes through, and write what notices its removal."""
+    warm_up()
+    chosen, every = map(int, part.split("/"))
+    wanted = [check for check in checks_of_a_run() if only in check.file and text in check.text]
+    checks = wanted[chosen - 1 :: every]
+    click.echo(f"{len(checks)} checks", err=True)
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for found in rows(checks, lambda line: click.echo(line, err=True)):
+            writer.writerow(found)
+            file.flush()
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    main()
