@@ -54,7 +54,7 @@ GUARDS = {
     "REQ-DATA-02": ("gpu_receive", "verifies", "no-implant"),
     "REQ-IV-01": ("provision", "IV unused", "iv-unique"),
     "REQ-IV-04": ("rotate_out", "next channel", "epochs_have_channels_of_their_own"),
-    "REQ-MODEL-01": ("verified", "model digest", "latest_is_in_memory"),
+    "REQ-MODEL-01": ("trained", "digest", "latest_is_in_memory"),
     "REQ-MODEL-02": ("trained", "digest", "provenance"),
     "REQ-IV-02": ("gpu_receive", "implicit IV", "no-replay"),
     "REQ-RETURN-01": ("give_back", "count to", "honest_returns"),

@@ -220,3 +220,6 @@ IMPLIED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """For each claim, what falls with it by what the two sentences say, and why."""
+
+OPEN = frozenset({"no-silent-reset"})
+"""Claims for which no design is known yet in which nothing falls but what their fall implies."""

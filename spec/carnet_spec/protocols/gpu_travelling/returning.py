@@ -225,7 +225,7 @@ def _read_back(draft: Draft) -> None:
         by=ORCHESTRATOR,
         says="The orchestrator finds code, model and counter as they should be.",
         source="deck, System Architecture: verification of the integrity of code and model; Carnet (dropped tail)",
-        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-SESSION-03", "REQ-MODEL-01"),
+        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-SESSION-03"),
     )
     def verified(step: Step) -> None:
         """Compare both digests, and the GPU's counter with the count that the holder returned."""
