@@ -146,7 +146,7 @@ class Lending(ABC):
             raise ProtocolError(f"{addressee} left before the grant")
         whole = job.lendings == 1 or not job.live.usage(job.holder, Direction.H2D).operations
         said = self.granted(job, enrolled, self.first_slot(job), job.live.lend())
-        job = replace(job, lent=job.live.keys).waiting(min(job.terms.lease, job.evidence_left))
+        job = replace(job, lent=job.live.keys).waiting(self.lease(job))
         taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
         return AwaitsReturn(job, whole), [
             Persist("grant", job.live.name(job.live.keys).encode()),
@@ -154,6 +154,17 @@ class Lending(ABC):
             Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
+
+    def lease(self, job: Job) -> float:
+        """Return for how many seconds the holder may keep the GPU: not longer than the GPU's evidence lasts.
+
+        Raises:
+            ProtocolError: the lease outlasts the evidence.
+        """
+        lease, left = min(job.terms.lease, job.evidence_left), job.evidence_left
+        told = f"a lease of {lease:.0f} seconds outlasts the GPU's evidence, which lasts {left:.0f} more"
+        self.checks.require("attestation-age", "REQ-SETUP-13", lease <= left, saw=(lease, left), otherwise=told)
+        return lease
 
     @enforces("REQ-GRANT-01", "grant-addressee")
     def addressee(self, job: Job) -> str:
