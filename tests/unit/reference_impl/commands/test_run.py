@@ -209,7 +209,8 @@ def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("an earlier trace")
     with pytest.raises(TraceFileError, match="cannot write the trace"):
-        write_trace(trace, replace(RunRequest(2, 2, "ratchet").deployment.header(), checked=False), _lines_until_the_disk_is_full())
+        first = replace(RunRequest(2, 2, "ratchet").deployment.header(), checked=False)
+        write_trace(trace, first, _lines_until_the_disk_is_full())
     assert trace.read_text() == "an earlier trace"
     assert list(tmp_path.iterdir()) == [trace]
 
