@@ -51,7 +51,7 @@ def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     assert 0 < 2 * cost["steps"] < fields["events"]
     assert cost["bytes"] > fields["bytes_provisioned"] / 2
     assert min(cost.values()) > 0
-    assert len(trace.read_text().splitlines()) == fields["events"] + 1
+    assert len(trace.read_text().splitlines()) == fields["events"] + 2
 
 
 def test_text_ends_with_the_command_that_does_it_again(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_a_full_disk_is_said_and_what_is_journalled_is_there_again(
 def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("an earlier trace")
+    first = replace(RunRequest(2, 2, "ratchet").deployment.header(), checked=False)
     with pytest.raises(TraceFileError, match="cannot write the trace"):
-        first = replace(RunRequest(2, 2, "ratchet").deployment.header(), checked=False)
         write_trace(trace, first, _lines_until_the_disk_is_full())
     assert trace.read_text() == "an earlier trace"
     assert list(tmp_path.iterdir()) == [trace]
