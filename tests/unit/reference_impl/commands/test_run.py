@@ -52,7 +52,7 @@ def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     assert 0 < 2 * cost["steps"] < fields["events"]
     assert cost["bytes"] > fields["bytes_provisioned"] / 2
     assert min(cost.values()) > 0
-    assert len(trace.read_text().splitlines()) == fields["events"] + 1
+    assert len(trace.read_text().splitlines()) == fields["events"] + 2
 
 
 @pytest.mark.parametrize("how", [(), ("--processes",)], ids=["in one process", "in several"])
