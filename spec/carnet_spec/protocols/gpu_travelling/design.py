@@ -155,7 +155,8 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     draft.axiom(
         "what a corrupt holder is",
         forall(lambda x: implies(enrolled(x) & corrupt(x), some_holder_corrupt), Agent),
-        assumption="A2",
+        assumption="A2" if "A2" in built_in else "",
+        says="threat models tell whether a holder is corrupt from the start",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
     if not draft.variant.startswith("leaked-device"):

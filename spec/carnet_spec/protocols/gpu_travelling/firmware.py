@@ -151,6 +151,13 @@ SERVICES = (
         unless=(_IN_SESSION,),
     ),
     _service(
+        "debug-flag",
+        "a debug flag in the report",
+        LACKING,
+        "no file: no report seen so far states a device mode; debug firmware shows as a measurement with no reference value",
+        unless=("debug-check",),
+    ),
+    _service(
         "confinement",
         "a link key that reaches the dataset buffer only",
         LACKING,
