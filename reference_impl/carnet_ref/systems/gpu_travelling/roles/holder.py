@@ -263,6 +263,10 @@ class Provides(_InChannel):
         self.sent = 0
         self.size = 0
 
+    def on_tick(self) -> Transition:
+        """Go on: whoever has the GPU asks for no other channel, however long ago it asked for this one."""
+        return self, []
+
     @enforces("REQ-DATA-01")
     def on_proceed(self) -> Transition:
         """Seal the next chunk; after the last, give the GPU back with the count used."""
