@@ -90,6 +90,8 @@ def _another(value: object) -> object:
             return not value
         case int():
             return value + 1
+        case float():
+            return value + 0.5
         case str():
             return value + "x"
         case list():
