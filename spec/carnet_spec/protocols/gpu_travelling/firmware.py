@@ -109,6 +109,12 @@ SERVICES = (
         unless=("received-count", _IN_SESSION),
     ),
     _service(
+        "key-limit",
+        "an engine that stops at the limit of its key",
+        HIDDEN,
+        "conf_compute_key_rotation.c: the driver counts and disables channels; what an engine refuses is not shown",
+    ),
+    _service(
         "rotation-report",
         "a rotation reported inside the session, with its epoch",
         HIDDEN,
@@ -154,7 +160,7 @@ SERVICES = (
         "debug-flag",
         "a debug flag in the report",
         LACKING,
-        "no file: no report seen so far states a device mode; debug firmware shows as a measurement with no reference value",
+        "no file: no report seen so far states a device mode; debug firmware has a measurement without a reference value",
         unless=("debug-check",),
     ),
     _service(
