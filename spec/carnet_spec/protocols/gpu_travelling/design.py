@@ -203,7 +203,7 @@ def _threats(draft: Draft, *, recording: bool) -> None:
         past_keys_kept=keys_kept,
     )
     draft.threat("collusion", "anybody but the orchestrator may be corrupt", past_keys_kept=keys_kept)
-    draft.threat("past-keys", "collusion, and the adversary is given every link key the GPU no longer accepts")
+    draft.threat("past-keys", "collusion, and the adversary is given every link key the GPU will never accept again")
     if recording:
         draft.threat(
             "recording",

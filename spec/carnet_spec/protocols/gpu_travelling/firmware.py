@@ -160,7 +160,7 @@ SERVICES = (
         "debug-flag",
         "a debug flag in the report",
         LACKING,
-        "no file: no report seen so far states a device mode; debug firmware has a measurement without a reference value",
+        "no file: no report seen so far states a device mode; debug firmware has no reference value",
         unless=("debug-check",),
     ),
     _service(
