@@ -87,6 +87,15 @@ class Device:
         """Clear what training derived from the dataset."""
         self.memory.clear(Region.WORKSPACE)
 
+    def told(self, words: bytes) -> Program:
+        """Return what a kernel that listens takes from plain host memory; nobody else looks there.
+
+        Raises:
+            MalformedError: what stands there makes no sense.
+        """
+        listens = any(each.verb is Verb.LISTEN for program in self._contexts for each in program)
+        return parse(words) if listens else ()
+
     @property
     def model(self) -> bytes:
         """The model, as it lies in memory."""
