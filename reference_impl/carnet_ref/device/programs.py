@@ -25,6 +25,7 @@ class Verb(Enum):
     COPY = "copy"
     WRITE_OUT = "write-out"
     PLANT = "plant"
+    MODEL = "model"
     LISTEN = "listen"
     ORDER = "order"
     SEND = "send"
@@ -32,7 +33,7 @@ class Verb(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; ``region`` is what it reads, ``text`` what it writes into code memory, or sends in hexadecimal."""
+    """One instruction; ``region`` is what it reads, ``text`` what it writes into code memory or sends (as hex)."""
 
     verb: Verb
     region: Region = Region.BUFFER
@@ -66,7 +67,7 @@ def _instruction(line: str) -> Instruction:
             return Instruction(verb)
         if verb is Verb.PLANT:
             return Instruction(verb, text=rest)
-        if verb in {Verb.ORDER, Verb.SEND}:
+        if verb in {Verb.MODEL, Verb.ORDER, Verb.SEND}:
             return Instruction(verb, text=bytes.fromhex(rest).hex())
         return Instruction(verb, Region(rest))
     except ValueError as error:
@@ -83,3 +84,5 @@ def run(program: Program, memory: Memory, write_out: Callable[[bytes], None]) ->
                 write_out(memory.content(instruction.region))
             case Verb.PLANT:
                 memory.write(BASE[Region.CODE], (instruction.text + "\n").encode("ascii"))
+            case Verb.MODEL:
+                memory.replace(Region.MODEL, bytes.fromhex(instruction.text))

@@ -244,11 +244,10 @@ class InSession(GpuState):
         """Let a kernel that listens have the GPU do what it is told: it uses the engine, and knows no key of it."""
         effects: list[RoleEffect] = []
         for told in self.gpu.device.told(words):
-            data = bytes.fromhex(told.text)
             if told.verb is Verb.ORDER:
-                effects += self.obey(*self.firmware.submitted(data))
+                effects += self.obey(*self.firmware.submitted(bytes.fromhex(told.text)))
             elif told.verb is Verb.SEND:
-                effects.append(_home(self.firmware.copied_home(data)))
+                effects.append(_home(self.firmware.copied_home(bytes.fromhex(told.text))))
         return self, effects
 
     @enforces("REQ-KEY-04", "engine-retirement", "no-engine-reload", "atomic-rotation")
