@@ -11,7 +11,7 @@ from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
 from carnet_spec.language import Action
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
@@ -164,6 +164,9 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
                 for place, known in enumerate(CATALOGUE, 1)
             ),
         ),
+        "## What stays abstract",
+        "The implementation has nothing that these attacks of the specification could be carried out on.",
+        table(("design or defence", "why"), ((code(each.name), prose(each.why)) for each in ABSTRACT)),
         "## Reproduce it",
         "This command carries out all attacks again:",
         _AGAIN,
