@@ -97,7 +97,7 @@ def _another(value: object) -> object:
         case list():
             return [OTHER]
         case dict():
-            return {**value, "x": "y"}
+            return {name: _another(each) for name, each in value.items()} or {"x": "y"}
     raise TypeError(value)
 
 
