@@ -162,6 +162,8 @@ def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design()
     assert [guard.name for guard in added] == ["only v"]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_command_replays_another_attack_where_the_shortest_cannot_be() -> None:
     """The second one is replayed by the interpreter here, and by the implementation there."""
     arguments = ("gpu-travelling", "--without", "rotation-before-fence", "--claim", "confidentiality", "--jobs", "1")
