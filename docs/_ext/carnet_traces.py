@@ -110,7 +110,9 @@ or rotates refuses no step: if the claim is about what is left, the whole script
 An attack that is not reproduced stops earlier in the implementation than in the specification. Sometimes another
 layer prevents it on which the specification does not rely: a session's records cannot be replayed, a report's
 signature covers the requested nonce, a session does not open with a chain that does not verify, and a channel's
-records open only once. Sometimes the implementation has no object for the step.
+records open only once. A report on memory has the digests of code and model together, so none is taken from one
+report and one from another. Sometimes the implementation has no object for the step, and what a forger works out of
+long messages under one IV is not computed.
 If the shortest attack has such a step, `carnet attack --replay` looks for another attack on the same claim.
 """
 _KNOWN = """
