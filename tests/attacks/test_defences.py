@@ -6,15 +6,17 @@ Removed alone, on the variant that it belongs to, under collusion.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 import pytest
 
 from carnet_check.attacks.hunt import attack_target
+from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.exploration import Search
+from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import houdini, prove
 from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.results import Verdict
-from tests.fixtures.travelling import COLLUSION, SOURCE, hunted, stated
+from tests.fixtures.travelling import BARE, COLLUSION, SOURCE, hunted, stated
 
 ATTACK, REDUNDANT = "attack", "redundant"
 ANY = ""
@@ -84,7 +86,9 @@ REDUNDANTS = (
     "rotation-in-d2h",
 )
 PAIR = ("count-handover", "rotation-in")
-"""Each harmless to no-implant by itself while every holder is honest; without both, the platform forges a copy."""
+"""The first is redundant, and without the second alone what is trained on stays right while every holder is honest."""
+OPENED = {"data-agreement", "trains-verified", "model-integrity", "provenance", "participation"}
+"""What falls without both: the platform forges copies, as many as it likes, and nothing counts them."""
 OUTCOMES = dict.fromkeys(ATTACKS, ATTACK) | dict.fromkeys(REDUNDANTS, REDUNDANT)
 
 
@@ -107,18 +111,18 @@ def test_a_defence_is_hunted_where_it_belongs(without: str) -> None:
 
 
 @functools.cache
-def unchanged(threat: str = COLLUSION) -> ProofResult:
+def unchanged() -> ProofResult:
     """Prove the main variant: what does not touch a defence need not be proved again without it."""
     protocol = SOURCE.protocol()
-    return prove(protocol, protocol.threat(threat), jobs=1)
+    return prove(protocol, protocol.threat(COLLUSION), jobs=1)
 
 
-def unproved(without: tuple[str, ...], threat: str = COLLUSION, claims: Sequence[str] = ()) -> list[str]:
-    """Return the claims, or those of all, that cannot be proved without some defences."""
+def unproved(without: tuple[str, ...]) -> list[str]:
+    """Return the claims that cannot be proved without some defences."""
     protocol = SOURCE.protocol("", without)
-    asked = claims or stated(protocol, threat)
-    proof = houdini(protocol, protocol.threat(threat), claims=asked, baselines=[unchanged(threat)], jobs=1)
-    return [name for name in asked if not proof.claim(name).proved]
+    claims = stated(protocol, COLLUSION)
+    proof = houdini(protocol, protocol.threat(COLLUSION), claims=claims, baselines=[unchanged()], jobs=1)
+    return [name for name in claims if not proof.claim(name).proved]
 
 
 @pytest.mark.timeout(300)
@@ -133,17 +137,21 @@ def test_all_second_lines_together_are_proved_to_be_redundant() -> None:
     assert unproved(REDUNDANTS) == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("without", PAIR)
-def test_each_of_a_pair_is_harmless_alone(without: str) -> None:
-    assert unproved((without,), "hypervisor", ("no-implant",)) == []
+def fallen(without: tuple[str, ...]) -> set[str]:
+    """Return the claims that fall in some state of the bare instance, with nobody corrupt but the platform."""
+    protocol = SOURCE.protocol("", without)
+    claims = tuple(stated(protocol, "hypervisor"))
+    found = search(EXPLICIT, Search(SOURCE.reference, protocol.variant, without, "hypervisor", BARE, claims))
+    assert found.complete
+    return set(found.violations)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_without_both_of_a_pair_there_is_an_attack() -> None:
-    assert hunted(without=PAIR, threat="hypervisor", claim="no-implant").verdict is Verdict.VIOLATED
+def test_a_pair_opens_more_than_each_alone() -> None:
+    redundant, needed = PAIR
+    assert redundant in REDUNDANTS
+    assert fallen(PAIR) - fallen((needed,)) == OPENED
 
 
 @pytest.mark.slow

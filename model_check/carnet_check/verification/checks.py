@@ -1,7 +1,7 @@
 """What could make a pass worthless: engines that disagree, premises that cannot hold, goals and steps never reached.
 
 Every honest step is taken and every goal reached in the baseline. Under each threat model the adversary does
-something. An adversary's step that no run of the baseline takes is what some defence stops, so it is only mentioned,
+something. An adversary's step that no run takes here is what some defence or size stops, so it is only mentioned,
 unless there is nothing to remove or its guards contradict one another.
 """
 
@@ -252,7 +252,7 @@ class _Check:
                     stopped.append(action.name)
         layer = self.family.variants[self.protocol.variant].over
         if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
-            self.note("adversary steps that no run of the baseline could take: " + ", ".join(stopped))
+            self.note(f"adversary steps that no run took here, and other profiles or designs may: {', '.join(stopped)}")
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
