@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
+from carnet_check.conformance.checks import undemanded
+from carnet_check.conformance.clocks import Clock
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
 from carnet_spec.language import Action
+from carnet_spec.language import Protocol as Design
+from carnet_spec.language.terms import symbols_of
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
 FOLDER = "conformance"
 RECORD = "results/replays/gpu-travelling.json"
+REMOVED = Path(__file__).parents[1] / "results" / "removed-checks.csv"
 
 _TRACES = """
 Roles record the steps that they take in the vocabulary of the specification, one JSON value on each line. The first
@@ -51,6 +59,11 @@ says how many checks were required and how many were recorded. What a role compa
 as its word: no other log can contradict its digest. A trace whose header does not say `checked` has steps alone, and
 the command says so.
 
+A step that reads the orchestrator's clock says under `at` what the clock showed (`now`) and until when evidence or
+lease are good (`end`), in seconds. What the layer with a clock says of instants alone is followed on these numbers, so
+a comparison that does not hold is noticed even if the role says that it made it. That the clock of a confidential
+virtual machine is right is assumption A9.
+
 A trace is untrusted input, so it cannot say which code to run: `protocol` is the id of a registered protocol. For any
 other protocol, `carnet conform TRACE --protocol PROTOCOL` says where it is, and the header has its id.
 
@@ -69,6 +82,20 @@ deduction of the adversary that is possible, and in a trace without checks those
 missing arguments. An event costs the same at any point of a trace: sessions and keys are new when they are first
 named, and where something holds of all keys up to an epoch, only that epoch's number is kept.
 """
+_INSTANTS = """
+The checker makes a comparison again if it carries a defence, or says that the clock does not go back. The others are
+believed; one of them does not always hold, since the implementation also evicts a holder before its lease is over if
+the holder started anew or counts what cannot be. A clock that was read without a step, as the end of a lease may be,
+leaves a check at most. What the layer says of a key's limit is believed as well: an event says that a role looked at
+its count, with the digest of the numbers, and the numbers are not in the trace.
+"""
+_BELIEVED = """
+A guard without a defence demands no event. That the message was sent is checked all the same: the step that sends it
+has to come before. But no event says that the receiver looked at it, and if the code did not, the trace of an honest
+run would be the same. These guards look at what other roles write. Tests hold their checks in the code, and the table
+of removed checks says which.
+"""
+_NOTICED = ("conform", "a role", "a test", "")
 _REPLAYS = """
 Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. The
 reference implementation carries out its steps. The role that takes an honest step in a run takes it here; an
@@ -125,6 +152,14 @@ def traces() -> str:
     return page(
         "# Traces",
         _TRACES.strip(),
+        "## Instants",
+        _INSTANTS.strip(),
+        table(("step", "instants", "comparisons made again", "comparisons believed"), _instants()),
+        "## What a trace does not show",
+        _BELIEVED.strip(),
+        table(("step", "by", "guard"), _believed()),
+        "## Removed checks",
+        removed(),
         "## Steps",
         table(("step", "recorded by", "arguments", "in the code"), _steps(actions)),
         "## Elements",
@@ -133,6 +168,54 @@ def traces() -> str:
             ((code(sort), named.trace, code(named.code)) for sort, named in ELEMENTS.items()),
         ),
     )
+
+
+@cache
+def _layers() -> tuple[Design, ...]:
+    """Return the first main variant and the layers over it."""
+    return tuple(FAMILY.protocol(name) for name in FAMILY.with_layers(FAMILY.main[:1]))
+
+
+def _instants() -> Iterator[Sequence[str]]:
+    """Yield what a trace says of instants, and which guards about them are followed."""
+    design, *layers = _layers()
+    for clock, layer in zip(Clock.of(design, layers), layers, strict=True):
+        words = {symbol for symbol in clock.protocol.symbols if symbol.is_relation}
+        for each in clock.protocol.actions:
+            followed = [guard.name for guard in each.guards]
+            about = [g.name for g in layer.action(each.name).guards if words & symbols_of(g.formula)]
+            believed = [name for name in about if name not in followed]
+            yield (
+                code(each.name),
+                ", ".join(map(code, clock.names(each.name))),
+                ", ".join(followed),
+                ", ".join(believed),
+            )
+
+
+def _believed() -> Iterator[Sequence[str]]:
+    for action, guard in undemanded(_layers()[0]):
+        yield code(action.name), action.by.name, guard.name
+
+
+def removed() -> Iterator[str]:
+    """Yield how many checks were removed, part by part, and what noticed it."""
+    with REMOVED.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    counts = Counter((row["place"].split("/")[1], row["noticed by"]) for row in rows)
+    parts = sorted({part for part, _ in counts})
+    total = Counter(row["noticed by"] for row in rows)
+    yield from (
+        f"{len(rows)} checks that an honest run goes through were removed from the reference implementation, one at a "
+        f"time, {sum(bool(row['defence or requirement']) for row in rows)} of them checks that name a defence. "
+        f"`carnet conform` noticed {total['conform']}, a role {total['a role']}, and a test {total['a test']}. "
+        + (f"Nothing noticed {total['']}, and each of these is argued." if total[""] else "None went unnoticed."),
+        "",
+        "{doc}`/assurance/trusted-base` has the table.",
+        "",
+    )
+    cells = ((code(part), *(str(counts[part, by]) for by in _NOTICED)) for part in (*parts,))
+    yield from table(("part", "`carnet conform`", "a role", "a test", "nothing"), cells)
 
 
 def _steps(actions: Mapping[str, Action]) -> Iterator[Sequence[str]]:
@@ -164,6 +247,9 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
                 for place, known in enumerate(CATALOGUE, 1)
             ),
         ),
+        "## What stays abstract",
+        "The implementation has nothing that these attacks of the specification could be carried out on.",
+        table(("design or defence", "why"), ((code(each.name), prose(each.why)) for each in ABSTRACT)),
         "## Reproduce it",
         "This command carries out all attacks again:",
         _AGAIN,

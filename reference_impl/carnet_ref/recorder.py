@@ -66,7 +66,13 @@ class Recorder:
         if clock < LATEST:
             self.clock = max(self.clock, clock)
 
-    def record(self, taken: TraceStep | TraceCheck, party: str, sent: tuple[str, ...] = ()) -> None:
+    def record(
+        self,
+        taken: TraceStep | TraceCheck,
+        party: str,
+        sent: tuple[str, ...] = (),
+        at: tuple[tuple[str, float], ...] = (),
+    ) -> None:
         """Record a step or a check of a party, at the next tick of the clock.
 
         Raises:
@@ -74,7 +80,7 @@ class Recorder:
         """
         self.clock += 1
         number, before = self.ends.get(party, (0, ""))
-        event = TraceEvent(self.clock, taken, Place(party, number, before), sent)
+        event = TraceEvent(self.clock, taken, Place(party, number, before), sent, at)
         self.ends[party] = number + 1, event.digest
         self._keep(json.dumps(event.to_json()))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -244,20 +245,24 @@ class TraceEvent:
     """One line of a recorded trace: a step or a check, and the logical clock of the role that recorded it.
 
     Clocks never decrease along a trace. Arguments that the recording role cannot see are left out of the step.
-    ``place`` and ``sent``, the digests of the messages that the step sent, are there in checked traces only.
+    In checked traces only are there ``place``, ``sent``, the digests of the messages that the step sent, and ``at``:
+    what the role's clock showed, and until when what it grants or relies on is good, by the names that a layer with a
+    clock has for them.
     """
 
     clock: int
     step: TraceStep | TraceCheck
     place: Place | None = None
     sent: tuple[str, ...] = ()
+    at: tuple[tuple[str, float], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         event = {"clock": self.clock, **self.step.to_json()}
         if self.place is not None:
             event |= self.place.to_json()
-        return event | ({"sent": list(self.sent)} if self.sent else {})
+        event |= {"sent": list(self.sent)} if self.sent else {}
+        return event | ({"at": dict(self.at)} if self.at else {})
 
     @property
     def digest(self) -> str:
@@ -279,7 +284,8 @@ class TraceEvent:
             raise TraceError("'sent' lists digests")
         step = TraceCheck.from_json(fields) if "check" in fields else TraceStep.from_json(fields)
         place = Place.from_json(fields) if "party" in fields else None
-        return TraceEvent(clock, step, place, tuple(sent))
+        at = _object(fields.get("at", {}), "'at'")
+        return TraceEvent(clock, step, place, tuple(sent), tuple((name, _seconds(at, name)) for name in at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +344,13 @@ def _count(fields: Mapping[str, Any], name: str) -> int:
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _unexpected(fields, name, "a whole number", value)
+    return value
+
+
+def _seconds(fields: Mapping[str, Any], name: str) -> float:
+    value = fields.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise _unexpected(fields, name, "a number of seconds", value)
     return value
 
 

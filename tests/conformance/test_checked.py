@@ -90,12 +90,14 @@ def _another(value: object) -> object:
             return not value
         case int():
             return value + 1
+        case float():
+            return value + 0.5
         case str():
             return value + "x"
         case list():
             return [OTHER]
         case dict():
-            return {**value, "x": "y"}
+            return {name: _another(each) for name, each in value.items()} or {"x": "y"}
     raise TypeError(value)
 
 

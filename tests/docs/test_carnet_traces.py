@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 import pkgutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from carnet_check.conformance.checks import undemanded
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
@@ -47,3 +49,23 @@ def test_an_attack_that_is_not_reproduced_says_where_it_stops() -> None:
     row = {"id": "x", "variant": "v", "removed": ["d"], "claim": "c", "replay": replay}
     shown = pages.replays([row])
     assert "| no: stops at step 5, `fence` | every step is taken, and the claim holds |" in shown
+
+
+def test_the_page_says_which_guards_no_event_stands_for() -> None:
+    """They are read off the spec: none has a defence, and each is about what others write."""
+    shown = pages.traces()
+    believed = undemanded(MAIN[0])
+    assert {(action.name, guard.name) for action, guard in believed} >= {("answer_session", "asked")}
+    assert not [guard for _, guard in believed if guard.defence]
+    assert all(f"| `{action.name}` | {action.by.name} | {guard.name} |" in shown for action, guard in believed)
+    assert "| `take_back` | `now` | time passes, within the lease |  |" in shown
+    assert "| `evict` | `now` | time passes | lease over |" in shown
+
+
+def test_the_page_counts_the_checks_that_were_removed() -> None:
+    with pages.REMOVED.open(encoding="utf-8", newline="") as file:
+        found = [row["noticed by"] for row in csv.DictReader(file)]
+    told = " ".join(pages.removed())
+    assert f"{len(found)} checks that an honest run goes through were removed" in told
+    assert f"`carnet conform` noticed {found.count('conform')}, a role {found.count('a role')}" in told
+    assert ("None went unnoticed." in told) is ("" not in found)

@@ -33,6 +33,21 @@ def demands(protocol: Protocol) -> dict[str, tuple[Demand, ...]]:
     return {action.name: _demanded(action, writers) for action in protocol.actions if action.by.honest}
 
 
+def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
+    """Return the guards that look at what only other roles write, and that no check stands for: they have no defence.
+
+    That the others did write it is checked, with every step. That whoever acts looked at it is not.
+    """
+    writers = _writers(protocol)
+    return tuple(
+        (action, guard)
+        for action in protocol.actions
+        for guard in action.guards
+        if action.by.honest and guard.defence is None and guard.kind is GuardKind.REQUIRE
+        if _senders(guard, action.by.name, writers)
+    )
+
+
 def _writers(protocol: Protocol) -> dict[Symbol, set[str]]:
     """Return the roles that follow the protocol and write each symbol."""
     found: dict[Symbol, set[str]] = {}

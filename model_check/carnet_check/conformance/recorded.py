@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from carnet_check.conformance import trace_file
 from carnet_check.conformance.checks import Asked, CheckJudge
+from carnet_check.conformance.clocks import Clock, ClockJudge
 from carnet_check.conformance.extent import check_extent
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.logs import Logs
@@ -91,18 +92,23 @@ def conform(file: Path, asked: str = "") -> Conformance:
     lines = trace_file.lines(file)
     if next(lines, None) != first:
         raise UsageError(f"'{file}' changed while it was read")
-    judged_checks = _checks(source, protocol, header, mentioned.parties)
-    judge = _Judge(judged, machine, judged_checks, ignore=not header.threat)
+    layers = _layers(source, protocol, header)
+    checks = _checks(source, layers, mentioned.parties)
+    clocks = ClockJudge(Clock.of(protocol, layers), mentioned.instants)
+    judge = _Judge(judged, machine, checks, clocks, ignore=not header.threat)
     return judge.conformance(trace_file.events(lines, header))
 
 
-def _checks(source: Source, protocol: Protocol, header: Header, parties: Mapping[str, str]) -> CheckJudge:
+def _layers(source: Source, protocol: Protocol, header: Header) -> list[Protocol]:
+    """Return the design of a checked trace and the layers over it; of any other, nothing is judged by layers."""
+    names = source.family.with_layers([protocol.variant]) if header.checked else ()
+    return [source.protocol(name, header.without) for name in names]
+
+
+def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, str]) -> CheckJudge:
     """Return what judges the checks of a trace, if it is a checked one: by its design and the layers over that."""
     family = source.family
-    if not header.checked:
-        return CheckJudge(Asked.of(()), parties)
-    layers = [source.protocol(name, header.without) for name in family.with_layers([protocol.variant])]
-    others = [source.protocol(name) for name in family.with_layers(family.main[:1])]
+    others = [source.protocol(name) for name in family.with_layers(family.main[:1])] if layers else []
     return CheckJudge(Asked.of(layers, others), parties)
 
 
@@ -121,12 +127,15 @@ class _Judge:
     With ``ignore``, what corrupt parties report of themselves is passed over.
     """
 
-    def __init__(self, header: Header, machine: Machine, checks: CheckJudge, *, ignore: bool) -> None:
+    def __init__(
+        self, header: Header, machine: Machine, checks: CheckJudge, clocks: ClockJudge, *, ignore: bool
+    ) -> None:
         self._header = header
         self._protocol = machine.protocol
         self._unheard = machine.actions_of_corrupt_parties() if ignore else frozenset()
         self._follower = Follower(machine, self._unheard)
         self._checks = checks
+        self._clocks = clocks
         self._logs = Logs()
         self._steps = array("Q")
         """At which event each step is."""
@@ -151,7 +160,7 @@ class _Judge:
 
     def _take(self, number: int, event: TraceEvent) -> Divergence | None:
         if self._header.checked:
-            why = self._logs.take(event) or self._checks.take(event)
+            why = self._logs.take(event) or self._checks.take(event) or self._clocks.take(event)
             if why:
                 return Divergence(number, event.step, why)
         if isinstance(event.step, TraceCheck):
@@ -208,7 +217,7 @@ def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Mentioned:
-    """What a trace mentions: its actions, the elements of each sort that takes any element, in order, and its parties.
+    """What a trace mentions: actions, elements of each sort that takes any, in order, parties, and instants.
 
     A party has the role that its first event is of.
     """
@@ -216,6 +225,7 @@ class _Mentioned:
     elements: Mapping[str, dict[str, None]]
     actions: set[str] = field(default_factory=set)
     parties: dict[str, str] = field(default_factory=dict)
+    instants: set[float] = field(default_factory=set)
 
 
 def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _Mentioned:
@@ -232,6 +242,7 @@ def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _
             break
         if event.place is not None:
             mentioned.parties.setdefault(event.place.party, event.step.by)
+        mentioned.instants.update(instant for _, instant in event.at)
         if isinstance(event.step, TraceCheck):
             continue
         if event.step.action in known:

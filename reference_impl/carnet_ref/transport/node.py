@@ -63,9 +63,9 @@ class Node:
             match effect:
                 case Persist(kind, payload):
                     self.store.append(kind, payload)
-                case Note(step, checks, sent):
+                case Note(step, checks, sent, at):
                     self._record(checks)
-                    self.recorder.record(step, self.name, sent)
+                    self.recorder.record(step, self.name, sent, at)
                 case Checked(checks):
                     self._record(checks)
                 case Send(target, kind, body):

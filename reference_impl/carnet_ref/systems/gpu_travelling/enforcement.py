@@ -87,10 +87,10 @@ def checking(by: str) -> Iterator[CheckLog]:
         _LOG.reset(token)
 
 
-def noted(step: TraceStep, *sent: bytes) -> Note:
-    """Return the record of a step, with what was checked for it since the step before, and what it sends."""
+def noted(step: TraceStep, *sent: bytes, **at: float) -> Note:
+    """Return the record of a step: what was checked for it since the step before, what it sends, and when it was."""
     log = _LOG.get()
-    return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)))
+    return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)), tuple(at.items()))
 
 
 def unclaimed(log: CheckLog) -> list[RoleEffect]:

@@ -52,6 +52,7 @@ from carnet_ref.spdm.messages import (
     Error,
     Finish,
     GetCapabilities,
+    HeartbeatAck,
     KeyExchange,
     KeyExchangeRsp,
     KeyUpdateAck,
@@ -68,7 +69,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.spdm_ends import chain, deliver, established, key, requester, responder, trust
+from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 
 Alter = Callable[[bytes], bytes]
 
@@ -367,6 +368,33 @@ def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -
     effects = deliver(requester(), Begin(), responder())
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, UnexpectedMessageError)
+
+
+def test_a_device_whose_certified_key_is_of_another_curve_is_refused() -> None:
+    theirs = Responder(replace(responder().state.config, certificates=(*chain()[:2], of_p256())))  # type: ignore[attr-defined]
+    effects = deliver(requester(), Begin(), theirs)
+    assert isinstance(effects[0], Closed)
+    assert isinstance(effects[0].error, UntrustedChainError)
+    assert "no P-384 key" in str(effects[0].error)
+
+
+def test_a_session_does_not_open_with_anything_but_the_end_of_the_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_ref.spdm.responder.FinishRsp", HeartbeatAck)
+    ours, theirs = requester(), responder()
+    closed = [effect for effect in deliver(ours, Begin(), theirs) if isinstance(effect, Closed)]
+    assert isinstance(closed[0].error, UnexpectedMessageError)
+    assert not ours.established
+
+
+def test_nothing_but_measurements_is_handed_out_as_a_report() -> None:
+    def answering(request: bytes) -> bytes:
+        return HeartbeatAck(Version.V1_1).encode()
+
+    ours, theirs = requester(), Responder(replace(responder().state.config, report=answering))  # type: ignore[attr-defined]
+    deliver(ours, Begin(), theirs)
+    (closed,) = deliver(ours, Measure(bytes(32)), theirs)
+    assert isinstance(closed, Closed)
+    assert isinstance(closed.error, UnexpectedMessageError)
 
 
 def test_a_chain_under_another_root_is_refused() -> None:

@@ -40,6 +40,7 @@ from carnet_ref.transport.frames import (
     RoleEffect,
     Send,
 )
+from carnet_spec.trace import TraceStep
 
 ALL_CHECKS: Final = Checks()
 
@@ -90,18 +91,19 @@ class Lending(ABC):
     def order_rotation(self, job: Job, attested: GpuAttested) -> Transition:
         """Give the link a key of the next holder's epoch, before the GPU leaves."""
         job, intent = self.set_out(job, attested)
-        effects = self.rotate(job, job.holder, "rotate_out", a=job.holder)
+        effects = self.rotate(job, job.holder, step("rotate_out", ORCHESTRATOR, a=job.holder), now=job.now)
         return AwaitsRotationOut(job), [intent, *effects]
 
     @enforces("REQ-IV-04", "channel-counter")
-    def rotate(self, job: Job, owner: str, action: str, **about: str) -> list[RoleEffect]:
-        """Order a key of ``owner`` in a channel of its own, and record it as ``action``."""
+    def rotate(self, job: Job, owner: str, action: TraceStep, **at: float) -> list[RoleEffect]:
+        """Order a key of ``owner`` in a channel of its own, and record it as ``action``, ``at`` these instants."""
         live, due = job.live, job.live.channel_due(owner)
         order = live.draw(owner, job.tools.random)
         channel, told = live.pending_channel, f"channel {live.pending_channel} is not the next one, which is {due}"
         self.checks.require("channel-counter", "REQ-IV-04", channel == due, saw=(channel, due), otherwise=told)
         _, frame = job.order(order)
-        return [noted(step(action, ORCHESTRATOR, **about, k=live.pending_name, c=channel), inside(frame)), frame]
+        taken = step(action.action, action.by, **action.env, k=live.pending_name, c=channel)
+        return [noted(taken, inside(frame), **at), frame]
 
     def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, Persist]:
         """Look at the age of the GPU's evidence, and write down whose turn it is."""
@@ -146,25 +148,25 @@ class Lending(ABC):
             raise ProtocolError(f"{addressee} left before the grant")
         whole = job.lendings == 1 or not job.live.usage(job.holder, Direction.H2D).operations
         said = self.granted(job, enrolled, self.first_slot(job), job.live.lend())
-        job = replace(job, lent=job.live.keys).waiting(self.lease(job))
+        job = replace(job, lent=job.live.keys, deadline=self.lease_end(job))
         taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
         return AwaitsReturn(job, whole), [
             Persist("grant", job.live.name(job.live.keys).encode()),
-            noted(taken, encode_message(said)),
+            noted(taken, encode_message(said), now=job.now, end=job.deadline),
             Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
 
-    def lease(self, job: Job) -> float:
-        """Return for how many seconds the holder may keep the GPU: not longer than the GPU's evidence lasts.
+    def lease_end(self, job: Job) -> float:
+        """Return until when the holder may keep the GPU: not longer than the GPU's evidence lasts.
 
         Raises:
             ProtocolError: the lease outlasts the evidence.
         """
-        lease, left = min(job.terms.lease, job.evidence_left), job.evidence_left
-        told = f"a lease of {lease:.0f} seconds outlasts the GPU's evidence, which lasts {left:.0f} more"
-        self.checks.require("attestation-age", "REQ-SETUP-13", lease <= left, saw=(lease, left), otherwise=told)
-        return lease
+        ends, too_old = min(job.now + job.terms.lease, job.evidence_end), job.evidence_end
+        told = f"the lease ends {ends - too_old:.0f} seconds after the GPU's evidence is too old"
+        self.checks.require("attestation-age", "REQ-SETUP-13", ends <= too_old, saw=(ends, too_old), otherwise=told)
+        return ends
 
     @enforces("REQ-GRANT-01", "grant-addressee")
     def addressee(self, job: Job) -> str:
@@ -217,7 +219,7 @@ class Lending(ABC):
         epoch, needs = lent_epoch(job), {**job.needs, job.holder: borrowed(given.size, messages)}
         job = replace(job, books=job.books.returned(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
-        taken = noted(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count))
+        taken = noted(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count), now=job.now)
         return Back(job), [Persist("returned", epoch.encode()), taken, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")
@@ -259,7 +261,7 @@ class Lending(ABC):
         job = replace(job, custody=Custody.EVICTED, evictions=job.evictions + 1)
         if job.evictions > job.terms.evictions:
             return Finished(job), [Ended(f"{job.holder} was evicted {job.evictions} times: {why}")]
-        gone = noted(step("evict", ORCHESTRATOR, a=job.holder))
+        gone = noted(step("evict", ORCHESTRATOR, a=job.holder), now=job.now)
         return Back(job), [Persist("evicted", job.holder.encode()), Remark(f"evicted: {why}"), gone, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")

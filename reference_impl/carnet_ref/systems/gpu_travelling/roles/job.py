@@ -35,8 +35,9 @@ class Terms:
     """What the job is.
 
     ``rounds`` hand-overs go to ``holders`` in turn. A holder keeps the GPU for ``lease`` seconds at most, any other
-    answer is waited for ``patience`` seconds, a holder that was evicted ``evictions`` times in a row is given up, and
-    XX
+    answer is waited for ``patience`` seconds, a job with more than ``evictions`` evictions in a row is given up, and so
+    is one with more than ``sessions`` that failed. Evidence of a GPU is used for ``evidence_lasts`` seconds. The model
+    comes home after every ``save_every`` rounds, if that is not 0, and no link key protects more than ``limits`` say.
     """
 
     holders: tuple[str, ...]
@@ -82,7 +83,8 @@ class Job:
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
     its key, or would have. ``furthest`` is the round that was ever reached, and ``opened`` the sessions that were.
-    ``appraisal`` is the last one of a GPU; evidence is as old as the nonce that it answers.
+    ``appraisal`` is the last one of a GPU. ``evidence_end`` is when its evidence is too old to be used: evidence is as
+    old as its session, in which the nonce is drawn that it answers.
     """
 
     terms: Terms
@@ -99,7 +101,7 @@ class Job:
     attested: GpuAttested | None = None
     evidence: GpuEvidence | None = None
     appraisal: Appraisal | None = None
-    nonce_drawn_at: float = 0.0
+    evidence_end: float = 0.0
     attempt: int = 0
     custody: Custody = Custody.NONE
     holder: str = ""
@@ -126,18 +128,18 @@ class Job:
 
     @property
     def evidence_age(self) -> float:
-        """Seconds since the nonce was drawn that the GPU's evidence answers."""
-        return self.now - self.nonce_drawn_at
+        """Seconds since the session was opened in which the GPU's evidence was asked for."""
+        return self.terms.evidence_lasts - self.evidence_left
 
     @property
     def evidence_left(self) -> float:
         """Seconds until that evidence is too old to be used."""
-        return self.terms.evidence_lasts - self.evidence_age
+        return self.evidence_end - self.now
 
     @property
     def evidence_is_old(self) -> bool:
         """Whether the GPU's evidence is older than it may be."""
-        return self.evidence_age > self.terms.evidence_lasts
+        return self.now > self.evidence_end
 
     @property
     def evidence_is_due(self) -> bool:

@@ -74,7 +74,7 @@ class Returning(Lending):
 
     def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Give the link a key of the orchestrator's own, in both directions."""
-        ordered, frame = self.rotate(job, ORCHESTRATOR, "rotate_in")
+        ordered, frame = self.rotate(job, ORCHESTRATOR, step("rotate_in", ORCHESTRATOR))
         return AwaitsRotationIn(job, self.rotate_in, left, so_far), [ordered, route_back(), frame]
 
     def rotated_in(self, state: AwaitsRotationIn, event: Reported) -> Transition:

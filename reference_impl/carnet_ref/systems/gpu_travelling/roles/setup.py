@@ -58,11 +58,12 @@ class Setup(Returning):
 
     def handshake(self, state: AwaitsSession, event: SessionMessage) -> Transition:
         """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
-        state, effects = shake_hands(state, event, "open_session", self.checks)
+        now, end = state.job.now, state.job.now + state.job.terms.evidence_lasts
+        state, effects = shake_hands(state, event, "open_session", self.checks, now=now, end=end)
         session = state.session
         if not session.established:
             return state, effects
-        job = replace(self.take_keys(state.job, session), nonce_drawn_at=state.job.now)
+        job = self.take_keys(state.job, session)
         nonce = session.report_nonce(job.tools.random(_NONCE_BYTES))
         return AwaitsReport(job, nonce), [*effects, job.handshake(session.ask_report(nonce))]
 
@@ -99,7 +100,8 @@ class Setup(Returning):
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
         claims = appraisal.claims
         answered = session.label if claims["nonce"] == nonce.hex() else "another session"
-        accepted = noted(step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"]))
+        taken = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"])
+        accepted = noted(taken, now=job.now)
         shown = show_all(job)
         after, effects = self.begin_at_home(job)
         return after, [accepted, *shown, *effects]
@@ -139,17 +141,21 @@ def young_enough(job: Job) -> Job:
 
 
 def shake_hands(
-    state: AwaitsSession, event: SessionMessage, action: str, checks: Checks
+    state: AwaitsSession, event: SessionMessage, action: str, checks: Checks, **at: float
 ) -> tuple[AwaitsSession, list[RoleEffect]]:
-    """Take a message of the handshake; once the session has a name, ``action`` is recorded, and the GPU asked for."""
+    """Take a message of the handshake; once the session has a name, ``action`` is recorded, and the GPU asked for.
+
+    ``at`` are the instants of the action; if evidence is asked for anew, ``end`` among them is when it is too old.
+    """
     effects: list[RoleEffect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
     label = state.session.label
     if not label or state.noted:
         return state, effects
     job, told = state.job, f"session {label} was open before, and its channels are used"
     checks.require("channel-counter", "REQ-IV-04", label not in job.opened, saw=label, otherwise=told)
-    opened = noted(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0))
-    return replace(state, job=replace(job, opened=job.opened | {label}), noted=True), [opened, route_back(), *effects]
+    opened = noted(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0), **at)
+    job = replace(job, opened=job.opened | {label}, evidence_end=at.get("end", job.evidence_end))
+    return replace(state, job=job, noted=True), [opened, route_back(), *effects]
 
 
 def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:
