@@ -9,9 +9,10 @@ from tests.fuzz.parsers import PARSERS
 
 FINDINGS = {
     "lists in lists in a journal's record": (
-        "progress",
+        "kept",
         (100_000).to_bytes(4, "little") + b"[" * 100_000 + bytes(4),
     ),
+    "lists in lists in a ledger's entry": ("ledger", b"[" * 100_000),
     "half a character, escaped in JSON": ("collateral", rb'{"tcb_info":"\udafb"}'),
 }
 

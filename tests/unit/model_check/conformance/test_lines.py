@@ -14,7 +14,7 @@ from carnet_check.conformance.tables import Line, Relation
 from carnet_check.conformance.work import PER_EVENT
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_spec.language import InLine, Instance, Profile, Protocol
-from carnet_spec.trace import TraceStep
+from carnet_spec.trace import TraceEvent, TraceStep
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.travelling import SOURCE
 from tests.fixtures.worlds import world_of
@@ -46,7 +46,8 @@ def recorded(rounds: int) -> list[TraceStep]:
     deployment = FastDeployment(holder_names(2), rounds, chunks=2, chunk_bytes=16, trainer=ChainTrainer())
     world, _ = world_of(deployment)
     world.run(500 * rounds)
-    return [TraceStep.from_json(json.loads(line)) for line in world.recorder.lines]
+    steps = (TraceEvent.from_json(json.loads(line)).step for line in world.recorder.lines)
+    return [step for step in steps if isinstance(step, TraceStep)]
 
 
 def design(rounds: int, steps: list[TraceStep], stored: bool = False) -> tuple[Protocol, Instance]:
