@@ -16,7 +16,7 @@ from carnet_pages.orchestrator import states
 from carnet_check.conformance.checks import undemanded
 from carnet_check.conformance.clocks import Clock
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
 from carnet_spec.language import Action
 from carnet_spec.language import Protocol as Design
 from carnet_spec.language.terms import symbols_of
@@ -247,6 +247,9 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
                 for place, known in enumerate(CATALOGUE, 1)
             ),
         ),
+        "## What stays abstract",
+        "The implementation has nothing that these attacks of the specification could be carried out on.",
+        table(("design or defence", "why"), ((code(each.name), prose(each.why)) for each in ABSTRACT)),
         "## Reproduce it",
         "This command carries out all attacks again:",
         _AGAIN,

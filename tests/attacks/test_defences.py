@@ -6,6 +6,7 @@ Removed alone, on the variant that it belongs to, under collusion.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import pytest
 
@@ -66,6 +67,11 @@ ATTACKS = {
     "attestation-age": "fresh-attestation",
     "lease": "bounded-custody",
     "key-usage-limit": "key-lifetime",
+    "whole-hand-over": "participation",
+    "retire-before-open": "single-custody",
+    "erase-after-return": "late-secrecy",
+    "channel-update": "late-secrecy",
+    "chunks-pinned": "confidentiality",
 }
 """For each defence, the claim that its removal breaks: confidentiality if honest data is learned, else whichever."""
 REDUNDANTS = (
@@ -77,6 +83,8 @@ REDUNDANTS = (
     "h2d-half-only",
     "rotation-in-d2h",
 )
+PAIR = ("count-handover", "rotation-in")
+"""Each harmless to no-implant by itself while every holder is honest; without both, the platform forges a copy."""
 OUTCOMES = dict.fromkeys(ATTACKS, ATTACK) | dict.fromkeys(REDUNDANTS, REDUNDANT)
 
 
@@ -99,19 +107,43 @@ def test_a_defence_is_hunted_where_it_belongs(without: str) -> None:
 
 
 @functools.cache
-def unchanged() -> ProofResult:
+def unchanged(threat: str = COLLUSION) -> ProofResult:
     """Prove the main variant: what does not touch a defence need not be proved again without it."""
     protocol = SOURCE.protocol()
-    return prove(protocol, protocol.threat(COLLUSION), jobs=1)
+    return prove(protocol, protocol.threat(threat), jobs=1)
+
+
+def unproved(without: tuple[str, ...], threat: str = COLLUSION, claims: Sequence[str] = ()) -> list[str]:
+    """Return the claims, or those of all, that cannot be proved without some defences."""
+    protocol = SOURCE.protocol("", without)
+    asked = claims or stated(protocol, threat)
+    proof = houdini(protocol, protocol.threat(threat), claims=asked, baselines=[unchanged(threat)], jobs=1)
+    return [name for name in asked if not proof.claim(name).proved]
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("without", REDUNDANTS)
 def test_a_second_line_is_proved_to_be_redundant(without: str) -> None:
-    protocol = SOURCE.protocol("", (without,))
-    claims = stated(protocol, COLLUSION)
-    proof = houdini(protocol, protocol.threat(COLLUSION), claims=claims, baselines=[unchanged()], jobs=1)
-    assert [name for name in claims if not proof.claim(name).proved] == []
+    assert unproved((without,)) == []
+
+
+@pytest.mark.timeout(300)
+def test_all_second_lines_together_are_proved_to_be_redundant() -> None:
+    """So no two of them, nor three, are each other's second line: none that is gone makes another one matter."""
+    assert unproved(REDUNDANTS) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("without", PAIR)
+def test_each_of_a_pair_is_harmless_alone(without: str) -> None:
+    assert unproved((without,), "hypervisor", ("no-implant",)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_without_both_of_a_pair_there_is_an_attack() -> None:
+    assert hunted(without=PAIR, threat="hypervisor", claim="no-implant").verdict is Verdict.VIOLATED
 
 
 @pytest.mark.slow

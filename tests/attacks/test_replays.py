@@ -13,10 +13,10 @@ import pytest
 from carnet_check.attacks.replaying import narrowed
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.systems.gpu_travelling.exploits import honest
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
 from carnet_ref.systems.gpu_travelling.exploits.hostile import Hostile
 from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
+from carnet_ref.systems.gpu_travelling.exploits.replay import Attack, defended_by, replay_here
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
@@ -32,8 +32,15 @@ QUICK = (
     "finding-6",
     "finding-9",
     "finding-10",
-    "variant-forked-orchestrator",
-    "variant-leaked-device",
+    "finding-13",
+    "finding-14",
+    "finding-15",
+    "finding-16",
+    "finding-17",
+    "finding-18",
+    "variant-late-corruption-engine",
+    "without-address-in-grant",
+    "without-channel-counter",
     "without-code-reupload-code-read-back-data",
     "without-debug-check-data",
     "without-fence",
@@ -48,8 +55,24 @@ ELSEWHERE = {
     "without-gpu-certificate": "open_session",
     "without-gpu-certificate-data": "open_session",
     "without-gpu-implicit-iv": "gpu_receive",
+    "finding-13": "fenced",
+    "finding-14": "exec_train",
+    "variant-late-corruption-engine": "same_engine_h2d",
 }
-"""Where a defence stops an attack at another step than in the specification: earlier, or at the chunk and no order."""
+"""Where a defence stops an attack at another step than in the specification: earlier, or at the chunk and no order.
+
+A report or an order that a kernel makes is refused where it arrives, and a key that does not fit where it is tried: the
+specification has no such step then.
+"""
+ASKED = {
+    "kernel-answers": "finding-13",
+    "counter reuse under one engine": "without-channel-counter",
+    "model rollback": "without-model-read-back-participation",
+    "forked orchestrator": "finding-17",
+    "leaked certified device key": "finding-16",
+    "late-corrupted holder": "variant-late-corruption-engine",
+}
+"""What a stronger adversary is for, and the attack that shows it."""
 LARGE = {
     "holders": 1,
     "corrupt": 1,
@@ -82,9 +105,25 @@ def test_known_attacks_are_in_the_record() -> None:
     assert all(known.source for known in CATALOGUE)
 
 
+@pytest.mark.parametrize("name", ASKED)
+def test_a_stronger_adversary_has_replays_of_its_own(name: str) -> None:
+    outcome = ATTACKS[ASKED[name]]["replay"]
+    assert outcome["reproduced"]
+    assert not outcome["defended"]["reproduced"]
+    assert outcome["defended"]["stopped"]
+
+
+def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> None:
+    whole = [FAMILY.draft(name).whole() for name in FAMILY.variants]
+    known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
+    carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
+    assert {each.name for each in ABSTRACT} <= known - carried_out
+    assert all(each.why for each in ABSTRACT)
+
+
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
     """Return the step at which the specification with every defence refuses the steps of an attack."""
-    protocol, instance = _design(attack["variant"] if attack["removed"] else "sealed-under-master", ())
+    protocol, instance = _design(defended_by(Attack.of(attack)), (), attack["threat"])
     judge, actions = Interpreter(protocol, instance), {action.name: action for action in protocol.actions}
     state = judge.start()
     for index, each in enumerate(attack["steps"]):
@@ -152,18 +191,19 @@ def test_everything_else_comes_out_again(id: str) -> None:
 
 
 @functools.cache
-def _design(variant: str, removed: tuple[str, ...]) -> tuple[Protocol, Instance]:
+def _design(variant: str, removed: tuple[str, ...], threat: str = COLLUSION) -> tuple[Protocol, Instance]:
     protocol = SOURCE.protocol(variant, removed)
-    return protocol, SOURCE.instance(protocol, COLLUSION, Profile("whatever is named", LARGE))
+    return protocol, SOURCE.instance(protocol, threat, Profile("whatever is named", LARGE))
 
 
 @pytest.mark.parametrize("id", ATTACKS)
 def test_every_recorded_attack_breaks_its_claim_in_the_spec(id: str) -> None:
     attack = ATTACKS[id]
-    protocol, instance = _design(attack["variant"], tuple(attack["removed"]))
+    threat = attack["threat"]
+    protocol, instance = _design(attack["variant"], tuple(attack["removed"]), threat)
     judge = Interpreter(protocol, instance)
     steps = tuple(TraceStep.from_json(step) for step in attack["steps"])
-    final = judge.replay(Trace(protocol.id, protocol.variant, protocol.without, COLLUSION, steps))[-1]
+    final = judge.replay(Trace(protocol.id, protocol.variant, protocol.without, threat, steps))[-1]
     assert not judge.holds(protocol.claim(attack["claim"]).checked.formula, final)
 
 

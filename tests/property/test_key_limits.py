@@ -174,7 +174,7 @@ def outcomes(schedule: str, numbers: range) -> set[str]:
     for number in numbers:
         world = check(schedule, number).world
         found.add("stopped" if world.failure else "completed")
-        found.add("renewed") if sum('"open_session"' in line for line in world.recorder.lines) > 1 else None
+        found.add("renewed") if sum('"action": "open_session"' in line for line in world.recorder.lines) > 1 else None
     return found
 
 
@@ -218,7 +218,7 @@ def limited(schedule: str, limits: UsageLimits, rounds: int = 4, chunks: int = 3
 
 
 def sessions(world: TestWorld) -> int:
-    return sum('"open_session"' in line for line in world.recorder.lines)
+    return sum('"action": "open_session"' in line for line in world.recorder.lines)
 
 
 @pytest.mark.mends("H5")
@@ -231,7 +231,7 @@ def test_a_session_is_renewed_as_often_as_the_limit_asks_for(messages: int, open
     world = limited("engine-per-holder", UsageLimits.for_messages(messages), chunks=1)
     assert world.orchestrator.job.books.lost == ()
     assert (world.failure, sessions(world)) == ("", opened)
-    assert sum('"grant"' in line for line in world.recorder.lines) == 4
+    assert sum('"action": "grant"' in line for line in world.recorder.lines) == 4
     assert world.orchestrator.job.failures == 0
 
 

@@ -184,7 +184,7 @@ DESIGNS = (
     Design("provenance", step="exec_train", forgets=("insert trained_on",)),
     Design("participation", step="open_session", forgets=("insert lost",), sizes={"sessions": 2}),
     Design("orchestrator-genuine", without=("one-instance",), sizes={"twins": 1, "own_keys": 1}),
-    Design("no-silent-reset", step="send_save", forgets=("phase",), moves=0),
+    Design("no-silent-reset", step="exec_fence", forgets=("remove context", "insert done")),
     Design("key-lifetime", variant=TIMED, without=("key-usage-limit",), sizes={"chunks": 3}),
     Design("fresh-attestation", variant=TIMED, without=("attestation-age",)),
     Design("bounded-custody", variant=TIMED, without=("lease",)),
@@ -220,6 +220,3 @@ IMPLIED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """For each claim, what falls with it by what the two sentences say, and why."""
-
-OPEN = frozenset({"no-silent-reset"})
-"""Claims for which no design is known yet in which nothing falls but what their fall implies."""

@@ -2,7 +2,8 @@
 
 The training code is one instruction, ``train``. What an attacker plants is code too, so it is made of the
 same few instructions: it copies regions to where no scrub looks, or writes them to plain host memory, which code on a
-real GPU can do without any key.
+real GPU can do without any key. A kernel that keeps running may also wait for words in plain host memory, and have the
+GPU carry out an order or send bytes home as they say: it has no key, and needs none to use what has one.
 
 Source: DEMY (arXiv 2507.02770): unprotected host memory is within a kernel's reach.
 """
@@ -24,11 +25,15 @@ class Verb(Enum):
     COPY = "copy"
     WRITE_OUT = "write-out"
     PLANT = "plant"
+    MODEL = "model"
+    LISTEN = "listen"
+    ORDER = "order"
+    SEND = "send"
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; ``region`` is what it reads, ``text`` what it writes into code memory."""
+    """One instruction; ``region`` is what it reads, ``text`` what it writes into code memory or sends (as hex)."""
 
     verb: Verb
     region: Region = Region.BUFFER
@@ -58,17 +63,19 @@ def _instruction(line: str) -> Instruction:
     word, _, rest = line.partition(" ")
     try:
         verb = Verb(word)
-        if verb is Verb.TRAIN and not rest:
+        if verb in {Verb.TRAIN, Verb.LISTEN} and not rest:
             return Instruction(verb)
         if verb is Verb.PLANT:
             return Instruction(verb, text=rest)
+        if verb in {Verb.MODEL, Verb.ORDER, Verb.SEND}:
+            return Instruction(verb, text=bytes.fromhex(rest).hex())
         return Instruction(verb, Region(rest))
     except ValueError as error:
         raise MalformedError("program", "an instruction", repr(line[:40])) from error
 
 
 def run(program: Program, memory: Memory, write_out: Callable[[bytes], None]) -> None:
-    """Carry out all but ``train``, which the device does itself, with the trainer it was given."""
+    """Carry out what touches memory; ``train``, and what a kernel is told to do with the engines, the device does."""
     for instruction in program:
         match instruction.verb:
             case Verb.COPY:
@@ -77,3 +84,5 @@ def run(program: Program, memory: Memory, write_out: Callable[[bytes], None]) ->
                 write_out(memory.content(instruction.region))
             case Verb.PLANT:
                 memory.write(BASE[Region.CODE], (instruction.text + "\n").encode("ascii"))
+            case Verb.MODEL:
+                memory.replace(Region.MODEL, bytes.fromhex(instruction.text))

@@ -125,7 +125,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17", "A19")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
 
 With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
@@ -155,7 +155,8 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     draft.axiom(
         "what a corrupt holder is",
         forall(lambda x: implies(enrolled(x) & corrupt(x), some_holder_corrupt), Agent),
-        assumption="A2",
+        assumption="A2" if "A2" in built_in else "",
+        says="threat models tell whether a holder is corrupt from the start",
     )
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A1")
     if not draft.variant.startswith("leaked-device"):
@@ -202,7 +203,7 @@ def _threats(draft: Draft, *, recording: bool) -> None:
         past_keys_kept=keys_kept,
     )
     draft.threat("collusion", "anybody but the orchestrator may be corrupt", past_keys_kept=keys_kept)
-    draft.threat("past-keys", "collusion, and the adversary is given every link key the GPU no longer accepts")
+    draft.threat("past-keys", "collusion, and the adversary is given every link key the GPU will never accept again")
     if recording:
         draft.threat(
             "recording",

@@ -109,6 +109,12 @@ SERVICES = (
         unless=("received-count", _IN_SESSION),
     ),
     _service(
+        "key-limit",
+        "an engine that stops at the limit of its key",
+        HIDDEN,
+        "conf_compute_key_rotation.c: the driver counts and disables channels; what an engine refuses is not shown",
+    ),
+    _service(
         "rotation-report",
         "a rotation reported inside the session, with its epoch",
         HIDDEN,
@@ -149,6 +155,13 @@ SERVICES = (
         LACKING,
         "no file: the driver measures firmware, not the memory of a job",
         unless=(_IN_SESSION,),
+    ),
+    _service(
+        "debug-flag",
+        "a debug flag in the report",
+        LACKING,
+        "no file: no report seen so far states a device mode; debug firmware has no reference value",
+        unless=("debug-check",),
     ),
     _service(
         "confinement",

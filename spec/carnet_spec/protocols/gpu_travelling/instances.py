@@ -31,15 +31,17 @@ DEFAULTS = {
 FRESH_SIZES = frozenset({"rounds", "sessions", "slots"})
 """The sizes that only say how many keys and sessions may be drawn, and how far counters go."""
 
-_OF_A_CORRUPT_PLATFORM = ("fakes", "instances", "twins")
-_ALLOWED = {
-    "holder": ("corrupt_chunks",),
+_OF_A_CORRUPT_PLATFORM = {"fakes": 1, "instances": 1, "twins": 1}
+_BESIDE: Mapping[str, Mapping[str, int]] = {
+    "outsider": {"chunks": 2},
+    "holder": {"corrupt_chunks": 1},
     "hypervisor": _OF_A_CORRUPT_PLATFORM,
     "collusion": _OF_A_CORRUPT_PLATFORM,
 }
-"""What the adversary has one of where ``extras`` is 1, as far as every state can be visited, its moves unlimited.
+"""What there is at least where ``extras`` is 1, as far as every state can be visited, the adversary's moves unlimited.
 
-A layer has none of it, because what a layer adds reads none of it.
+That is what a threat model allows the adversary beside; and where it allows least, two chunks, which have an order. A
+layer has none of it, because what a layer adds reads none of it.
 """
 
 _HONEST = ("alice", "anna", "anton", "agnes")
@@ -54,8 +56,8 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     nowhere and whose device keys leaked, and were revoked since; ``elsewhere`` genuine ones that outsiders own (one at
     least under ``outsider``, or nobody could do anything); ``instances`` are orchestrator instances that outsiders
     started with inputs of their own, ``twins`` those that somebody started on the same manifest; ``chunks`` per honest
-    and ``corrupt_chunks`` per corrupt holder; with ``extras`` the adversary has what its threat model allows beside
-    (see ``_ALLOWED``); ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's
+    and ``corrupt_chunks`` per corrupt holder; with ``extras`` there is what the threat model allows beside (see
+    ``_BESIDE``); ``slots`` counter values under a key, at least one more than chunks, and numbers of an epoch's
     orders; ``rounds`` hand-overs; ``sessions`` the orchestrator may open; ``own_sessions`` and ``own_keys`` the
     adversary may draw. Where there is a clock it shows ``instants``, and each key protects ``limit`` messages in
     either direction.
@@ -121,7 +123,7 @@ def _sizes(scale: Scale, threat: str, *, timed: bool) -> dict[str, int]:
         raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
     size = DEFAULTS | dict(scale)
     if size["extras"] and not timed:
-        size |= {name: max(1, size[name]) for name in _ALLOWED.get(threat, ())}
+        size |= {name: max(least, size[name]) for name, least in _BESIDE.get(threat, {}).items()}
     if threat == "outsider":
         size |= {name: max(1, size[name]) for name in ("elsewhere", "own_sessions")}
     return size

@@ -1,8 +1,8 @@
 """Retiring an engine and opening the next as two orders, of which the host may drop one.
 
-The main variant has one order for both, which firmware carries out whole (A15). Here each is an order of its own. The
-firmware opens no engine before the one in use is retired (*retire-before-open*). So a host that drops either half stops
-the journey: without the retirement the opening is refused, and without the opening nothing is acknowledged.
+The main variant has one order for both, which firmware carries out whole (A16, A18). Here each is an order of its own.
+The firmware opens no engine before the one in use is retired (*retire-before-open*). So a host that drops either half
+stops the journey: without the retirement the opening is refused, and without the opening nothing is acknowledged.
 """
 
 from __future__ import annotations

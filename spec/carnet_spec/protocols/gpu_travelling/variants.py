@@ -81,7 +81,11 @@ VARIANTS = {
             "a second instance takes over after a fail-stop (a pattern, without replication)",
             label="needs firmware",
         ),
-        Variant("hidden-address", "hide the model's address instead of reading it back", without=("model-read-back",)),
+        Variant(
+            "hidden-address",
+            "hide the model's address instead of comparing its digest",
+            without=("model-read-back",),
+        ),
         Variant(
             "engine-per-holder-timed",
             "the same, with clock, leases and limits of keys",

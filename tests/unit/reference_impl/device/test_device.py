@@ -220,6 +220,23 @@ def test_digests_are_of_memory_as_it_is() -> None:
     assert gpu.read_back(3).model == sha384(b"other")
 
 
+@pytest.mark.parametrize(
+    "left", [Start(b"listen\n"), Write(BASE[Region.CODE], 0, b"train\nlisten\n")], ids=["kernel", "code"]
+)
+def test_code_that_listens_does_what_host_memory_says(left: Start | Write) -> None:
+    gpu = loaded()
+    gpu.store(left)
+    assert [each.text for each in gpu.told(b"model 6f6c64\nsend 00ff\n")] == ["6f6c64", "00ff"]
+    assert gpu.model == b"old"
+
+
+def test_nobody_else_looks_into_host_memory() -> None:
+    gpu = loaded()
+    gpu.store(Start(IMPLANT))
+    assert gpu.told(b"model 6f6c64\n") == ()
+    assert gpu.model == b"0"
+
+
 def test_code_that_does_not_train_is_refused() -> None:
     gpu = loaded()
     gpu.memory.replace(Region.CODE, b"copy buffer\n")
@@ -227,7 +244,9 @@ def test_code_that_does_not_train_is_refused() -> None:
         gpu.train()
 
 
-@pytest.mark.parametrize("code", [b"\xff", b"jump 7\n", b"copy nowhere\n", b"train hard\n"])
+@pytest.mark.parametrize(
+    "code", [b"\xff", b"jump 7\n", b"copy nowhere\n", b"train hard\n", b"send bytes\n", b"listen 1\n"]
+)
 def test_what_spells_no_program_is_malformed(code: bytes) -> None:
     with pytest.raises(MalformedError):
         parse(code)

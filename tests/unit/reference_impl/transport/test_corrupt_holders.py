@@ -125,7 +125,7 @@ def test_frames_that_are_not_a_holders_to_send_cost_a_run_nothing(calm: str, tmp
     own = [Frame("alice", *frame) for frame in NOT_THEIRS.values()] * 3
     ended, model, lines, told = travel(DEPLOYMENT, own, tmp_path)
     assert (ended.failure, model) == ("", calm)
-    assert sum('"open_session"' in line for line in lines) == 1
+    assert sum('"action": "open_session"' in line for line in lines) == 1
     assert not [line for line in told if "given up" in line or "failed" in line]
     assert conforms(DEPLOYMENT, lines, tmp_path)
 

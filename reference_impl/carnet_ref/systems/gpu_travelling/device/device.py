@@ -88,6 +88,22 @@ class Device:
         self.memory.clear(Region.WORKSPACE)
 
     @property
+    def listens(self) -> bool:
+        """Whether code that is not the orchestrator's looks into plain host memory for what to do."""
+        programs = (*self._contexts, self._planted(self.memory.content(Region.CODE)))
+        return any(each.verb is Verb.LISTEN for program in programs for each in program)
+
+    def told(self, words: bytes) -> Program:
+        """Do in memory what stands in plain host memory, if code here listens, and return it.
+
+        Raises:
+            MalformedError: what stands there makes no sense.
+        """
+        program = parse(words) if self.listens else ()
+        run(program, self.memory, self._write_out)
+        return program
+
+    @property
     def model(self) -> bytes:
         """The model, as it lies in memory."""
         return self.memory.content(Region.MODEL)

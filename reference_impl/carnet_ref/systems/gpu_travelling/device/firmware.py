@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys import H100KeySchedule
+from carnet_ref.systems.gpu_travelling.device.commands import Sent
+from carnet_ref.systems.gpu_travelling.device.commands import encode as encode_reply
 from carnet_ref.systems.gpu_travelling.device.orders import (
     ORDERS_LABEL,
     REPORTS_LABEL,
@@ -73,6 +75,14 @@ class Firmware:
         self.checks.require("session-orders", "REQ-SESSION-01", False, saw=order, otherwise=told)
         epoch = max(self.engines.live_epochs)
         return Place(epoch, self.heard.get(epoch, 0)), parse_order(order)
+
+    def copied_home(self, data: bytes) -> bytes:
+        """Return what the live engine makes of bytes that code on the GPU has it send home; code needs no key for it.
+
+        Raises:
+            KeysError: the key has protected as much as it may, or has no IV left.
+        """
+        return self.engines.seal(encode_reply(Sent(data))).ciphertext
 
     @enforces("REQ-SESSION-03", "session-acknowledgements")
     def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:

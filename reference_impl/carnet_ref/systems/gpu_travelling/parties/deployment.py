@@ -44,7 +44,7 @@ from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
-from carnet_ref.systems.gpu_travelling.weakened import design
+from carnet_ref.systems.gpu_travelling.weakened import addresses, design
 from carnet_ref.systems.gpu_travelling.weakened.orchestrator import procedures
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
@@ -156,6 +156,7 @@ class Deployment:
             self.patience,
             checks=Checks(self.defences.off),
             link=design.borrowed_link(self.defences.off),
+            address=addresses.heard(self.rumours, self.defences.off),
         )
 
     def gpu(self, random: Random, mode: Mode | None = None, name: str = "", shown: str = "") -> Gpu:
@@ -188,6 +189,11 @@ class Deployment:
             mode=OPEN_MODE if mode is Mode.OPEN else 0,
             debug=DebugState.INVASIVE if mode is Mode.DEBUG else DebugState.NONE,
         )
+
+    @cached_property
+    def rumours(self) -> list[int]:
+        """Where somebody said, outside of every channel, that the buffer is; no sound design listens."""
+        return []
 
     @cached_property
     def vendor(self) -> SimulatedVendor:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from carnet_ref.crypto.primitives import sha384
+from carnet_ref.crypto.primitives import SHA384_BYTES, sha384
 from carnet_ref.wire.fields import join, split
 from carnet_ref.wire.reader import MalformedError
 
@@ -72,10 +72,14 @@ class Kept:
         numbers, model = split(data, "what is kept", "numbers", "model")
         try:
             said = json.loads(numbers)
-            latest = bytes.fromhex(said["latest"])
-            progress = Progress(said["rounds"], tuple(said["losses"]), said["provisioned"], latest)
-            return cls(progress, model, said["returns"])
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            counts = [said[name] for name in ("rounds", "provisioned", "returns")]
+            losses, latest = tuple(map(float, said["losses"])), bytes.fromhex(said["latest"])
+            if any(type(count) is not int or count < 0 for count in counts) or len(latest) != SHA384_BYTES:
+                raise ValueError("no counts, or no digest")
+            if not isinstance(said["losses"], list) or len(losses) != counts[0]:
+                raise ValueError("another number of losses than of rounds")
+            return cls(Progress(counts[0], losses, counts[1], latest), model, counts[2])
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise MalformedError("what is kept", "rounds, losses, bytes and a digest", repr(numbers[:40])) from error
 
 
@@ -105,7 +109,10 @@ class Entry:
         """
         try:
             said = json.loads(data)
-            return cls(*(str(said[name]) for name in ("holder", "epoch", "parent", "model")))
+            fields = [said[name] for name in ("holder", "epoch", "parent", "model")]
+            if not all(isinstance(each, str) for each in fields):
+                raise ValueError("a field that is no text")
+            return cls(*fields)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MalformedError("ledger", "holder, epoch, parent and model", repr(data[:40])) from error
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, sha384, verify_hmac_sha384
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
 from carnet_ref.device.mode import Mode, mode_asked
+from carnet_ref.device.programs import Verb
 from carnet_ref.keys import H100KeySchedule, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
@@ -102,6 +103,10 @@ class GpuState:
 
     def on_work(self, body: bytes) -> Transition:
         """Take work: there is nothing to run it in."""
+        return self, []
+
+    def on_host_memory(self, words: bytes) -> Transition:
+        """Take what stands in plain host memory: nobody looks."""
         return self, []
 
 
@@ -235,6 +240,16 @@ class InSession(GpuState):
         self.gpu.device.store(Start(program))
         return self, self.gpu.leaked()
 
+    def on_host_memory(self, words: bytes) -> Transition:
+        """Let a kernel that listens have the GPU do what it is told: it uses the engine, and knows no key of it."""
+        effects: list[RoleEffect] = []
+        for told in self.gpu.device.told(words):
+            if told.verb is Verb.ORDER:
+                effects += self.obey(*self.firmware.submitted(bytes.fromhex(told.text)))
+            elif told.verb is Verb.SEND:
+                effects.append(_home(self.firmware.copied_home(bytes.fromhex(told.text))))
+        return self, effects
+
     @enforces("REQ-KEY-04", "engine-retirement", "no-engine-reload", "atomic-rotation")
     @enforces("REQ-KEY-07", "key-usage-limit")
     def _engines(self, schedule: KeySchedule) -> CopyEngines:
@@ -340,6 +355,8 @@ class Gpu:
                 return self.state.on_link(frame.body)
             case FrameKind.WORK:
                 return self.state.on_work(frame.body)
+            case FrameKind.HOST_MEMORY:
+                return self.state.on_host_memory(frame.body)
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     @enforces("REQ-STOP-02")

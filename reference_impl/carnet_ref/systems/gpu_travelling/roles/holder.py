@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -54,6 +54,11 @@ _NONCE_BYTES = 32
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError)
 
 
+def address_in(grant: Grant) -> int:
+    """Return where a grant says that the buffer is."""
+    return grant.address
+
+
 @dataclass(frozen=True, slots=True)
 class HolderSetup:
     """What a holder brings: its name, its enrolment key, its data in chunks, and what the holders agreed on.
@@ -69,6 +74,7 @@ class HolderSetup:
     refusals: int = 8
     checks: Checks = field(default_factory=Checks)
     link: type[BorrowedLink] = BorrowedLink
+    address: Callable[[Grant], int] = address_in
 
 
 @dataclass(slots=True)
@@ -208,6 +214,7 @@ class AwaitsGrant(_InChannel):
 
     def on_grant(self, grant: Grant) -> Transition:
         """Accept a grant for the session that was attested, once; decline one whose budget is too small."""
+        grant = replace(grant, address=self.known.setup.address(grant))
         self._check(grant)
         known, name = self.known, epoch_name(grant)
         chunks = known.setup.chunks(grant.round)
@@ -262,6 +269,10 @@ class Provides(_InChannel):
         self.link = known.setup.link(grant.keys(known.setup.name), grant.start, grant.budget)
         self.sent = 0
         self.size = 0
+
+    def on_tick(self) -> Transition:
+        """Go on: whoever has the GPU asks for no other channel, however long ago it asked for this one."""
+        return self, []
 
     @enforces("REQ-DATA-01")
     def on_proceed(self) -> Transition:

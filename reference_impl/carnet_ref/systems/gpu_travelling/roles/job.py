@@ -35,8 +35,9 @@ class Terms:
     """What the job is.
 
     ``rounds`` hand-overs go to ``holders`` in turn. A holder keeps the GPU for ``lease`` seconds at most, any other
-    answer is waited for ``patience`` seconds, a holder that was evicted ``evictions`` times in a row is given up, and
-    XX
+    answer is waited for ``patience`` seconds, a job with more than ``evictions`` evictions in a row is given up, and so
+    is one with more than ``sessions`` that failed. Evidence of a GPU is used for ``evidence_lasts`` seconds. The model
+    comes home after every ``save_every`` rounds, if that is not 0, and no link key protects more than ``limits`` say.
     """
 
     holders: tuple[str, ...]

@@ -25,7 +25,12 @@ _CHANNEL: Final = 1 << 63
 
 def seal_on_link(keys: LinkKeys, place: Place, report: Report) -> bytes:
     """Return the body of a frame with a report, under these keys."""
-    return ON_LINK + with_place(place, Sealer(keys.d2h, _ivs(keys, place), KeyUsage()).seal(encode(report)))
+    return _sealed(keys, place, encode(report))
+
+
+def to_send(place: Place, report: Report) -> bytes:
+    """Return what code on the GPU has the engine send, to pass for the firmware's report."""
+    return ON_LINK + with_place(place, encode(report))
 
 
 def open_on_link(keys: LinkKeys, place: Place, sealed: bytes) -> bytes:
@@ -52,6 +57,10 @@ def unmasked(keys: LinkKeys, place: Place | None) -> bytes:
     return (keys.ivs(Direction.D2H) if place is None else _ivs(keys, place)).advance()
 
 
+def _sealed(keys: LinkKeys, place: Place, report: bytes) -> bytes:
+    return ON_LINK + with_place(place, Sealer(keys.d2h, _ivs(keys, place), KeyUsage()).seal(report))
+
+
 def _ivs(keys: LinkKeys, place: Place) -> IvCounter:
     channel = EngineChannel(keys.channel | _CHANNEL, keys.engine, Direction.D2H, keys.epoch)
     return IvCounter(channel, place.number, keys.d2h_mask)
@@ -66,6 +75,13 @@ class ReportsOnLink(Firmware):
         """Return a report, as a copy engine makes it; that of a rotation goes under the key that was taken."""
         keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
         return FrameKind.D2H, seal_on_link(keys, place, report)
+
+    def copied_home(self, data: bytes) -> bytes:
+        """Return what the engine makes of any bytes: in the channel of reports too, which is one like any other."""
+        if not data.startswith(ON_LINK):
+            return super().copied_home(data)
+        place, report = placed(data.removeprefix(ON_LINK))
+        return _sealed(self.engines.sending, place, report)
 
 
 ALTERNATIVES: Final[Mapping[str, type[Firmware]]] = {"session-acknowledgements": ReportsOnLink}

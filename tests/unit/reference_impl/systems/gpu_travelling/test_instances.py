@@ -45,7 +45,7 @@ def _refused(world: TestWorld, told: list[str]) -> bool:
 
 
 def _granted(world: TestWorld) -> bool:
-    return any('"accept_grant"' in line for line in world.recorder.lines)
+    return any('"action": "accept_grant"' in line for line in world.recorder.lines)
 
 
 def test_a_holder_meets_the_instance_that_was_agreed_on(journals: list[Journal]) -> None:

@@ -30,7 +30,7 @@ def test_a_bad_gpu_is_never_lent(what: str) -> None:
     assert "sessions failed" in world.failure
     assert said in world.failure
     assert all("\n" not in line for line in told)
-    assert not any('"grant"' in line or '"accept_gpu"' in line for line in world.recorder.lines)
+    assert not any('"action": "grant"' in line or '"action": "accept_gpu"' in line for line in world.recorder.lines)
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -39,7 +39,7 @@ def test_without_its_check_a_bad_gpu_is_lent(what: str) -> None:
     world, _ = world_of(replace(deployment, defences=Defences(frozenset({defence}))))
     world.run()
     assert world.failure == ""
-    assert any('"grant"' in line for line in world.recorder.lines)
+    assert any('"action": "grant"' in line for line in world.recorder.lines)
 
 
 def test_a_good_gpu_passes_every_check() -> None:

@@ -43,11 +43,11 @@ def _scrubs_after_a_round(world: TestWorld) -> bool:
 
 
 def _granted(world: TestWorld) -> int:
-    return sum('"grant"' in line for line in world.recorder.lines)
+    return sum('"action": "grant"' in line for line in world.recorder.lines)
 
 
 def _sessions(world: TestWorld) -> int:
-    return sum('"open_session"' in line for line in world.recorder.lines)
+    return sum('"action": "open_session"' in line for line in world.recorder.lines)
 
 
 @pytest.mark.parametrize(("seconds", "refused"), [(LASTS, 0), (LASTS + 1, 1)], ids=["in time", "too late"])
@@ -55,7 +55,7 @@ def test_evidence_that_grew_old_is_not_appraised(seconds: float, refused: int) -
     world, told = _world()
     _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsReport), seconds)
     assert world.failure == ""
-    assert _sessions(world) - sum('"accept_gpu"' in line for line in world.recorder.lines) == refused
+    assert _sessions(world) - sum('"action": "accept_gpu"' in line for line in world.recorder.lines) == refused
     assert any("given up: the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is bool(refused)
 
 

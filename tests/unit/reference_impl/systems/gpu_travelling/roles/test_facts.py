@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -406,6 +407,34 @@ def test_what_is_kept_survives_the_journal() -> None:
     assert kept.progress.digest == sha384(b"model").hex()
     with pytest.raises(MalformedError):
         Kept.parse(b"\x01\0\0\0x\0\0\0\0")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rounds", "1"),
+        ("rounds", -1),
+        ("rounds", True),
+        ("rounds", 2),
+        ("losses", "1"),
+        ("losses", [None]),
+        ("losses", [10**400]),
+        ("provisioned", 0.5),
+        ("latest", "00"),
+        ("returns", "a"),
+        ("returns", -1),
+    ],
+)
+def test_what_is_kept_has_counts_and_a_digest(name: str, value: object) -> None:
+    numbers = {"rounds": 1, "losses": [1.0], "provisioned": 9, "latest": MODEL.hex(), "returns": 1}
+    assert Kept.parse(join(json.dumps(numbers).encode(), b"model")).returns == 1
+    with pytest.raises(MalformedError, match="what is kept"):
+        Kept.parse(join(json.dumps(numbers | {name: value}).encode(), b"model"))
+
+
+def test_an_entry_of_the_ledger_is_text() -> None:
+    with pytest.raises(MalformedError, match="ledger"):
+        Entry.parse(b'{"holder": "alice", "epoch": 1, "parent": "aa", "model": null}')
 
 
 ENTRY = Entry("alice", "s1/1", "aa", "bb")

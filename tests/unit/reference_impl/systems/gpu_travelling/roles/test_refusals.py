@@ -81,6 +81,12 @@ def test_a_second_grant_of_the_same_epoch_is_refused() -> None:
     assert isinstance(state.on_grant(of_epoch(2))[0], Provides)
 
 
+def test_a_holder_that_has_the_gpu_goes_on_however_late_it_is() -> None:
+    state, _ = waiting().on_grant(of_epoch(1))
+    state.known.now = state.known.deadline + 1
+    assert state.on_tick() == (state, [])
+
+
 def test_a_holder_that_started_anew_refuses_a_grant_that_it_accepted_before() -> None:
     state = waiting(accepted=("s1/1",))
     with pytest.raises(ProtocolError, match="REQ-GRANT-05"):

@@ -48,7 +48,7 @@ def test_a_session_is_renewed_before_its_own_keys_run_out(schedule: str, monkeyp
     assert world.failure == ""
     assert world.orchestrator.job.progress.rounds == 4
     renewals = [line for line in told if "session renewed: the session's key for orders has" in line]
-    assert len(renewals) == sum('"open_session"' in line for line in world.recorder.lines) - 1 >= 1
+    assert len(renewals) == sum('"action": "open_session"' in line for line in world.recorder.lines) - 1 >= 1
     for usage in world.orchestrator.job.live.own_usage.values():
         assert usage.operations <= 20
     assert world.orchestrator.job.failures == 0

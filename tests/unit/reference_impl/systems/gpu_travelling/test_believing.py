@@ -1,0 +1,11 @@
+"""A corrupt holder believes whatever quote it is shown, and enters."""
+
+from __future__ import annotations
+
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.exploits.channels import ANY, AcceptingAppraiser
+from carnet_ref.systems.gpu_travelling.roles.appraising import accept_orchestrator
+
+
+def test_what_believes_everything_passes_every_check_of_a_quote() -> None:
+    accept_orchestrator(b"", bytes(32), bytes(32), ANY, AcceptingAppraiser(), Checks())
