@@ -362,6 +362,7 @@ def main(out: Path, only: str, part: str, text: str, cited: bool, resume: bool) 
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(kept.values())
+        file.flush()
         for found in rows(checks, lambda line: click.echo(line, err=True)):
             writer.writerow(found)
             file.flush()
