@@ -202,6 +202,12 @@ def failing_anyway(test: str) -> bool:
 
 
 @functools.cache
+def failed_anyway(selection: str) -> list[str]:
+    """Return the list to which the tests of a selection are added that turn out to fail anyway."""
+    return []
+
+
+@functools.cache
 def noticed_before() -> dict[tuple[str, str], str]:
     """Return which test noticed each check's removal when the table was made last: it is asked first."""
     if not SHOWN.exists():
@@ -243,7 +249,7 @@ def _by_tests(check: Removable) -> Outcome:
 
 def _first_noticing(check: Removable, selection: str) -> str:
     """Return the first test of a selection that fails without the check and passes with it, or nothing."""
-    passed_over: list[str] = []
+    passed_over = failed_anyway(selection)
 
     def run() -> list[str]:
         sys.meta_path.insert(0, _Without(check))
@@ -321,6 +327,12 @@ def row(check: Removable, found: Outcome) -> list[str]:
     return [*named(check), " ".join(check.cites), check.how, found.by, found.what]
 
 
+def shown(table: Path) -> dict[tuple[str, str], list[str]]:
+    """Return the rows of a table that was begun, by the checks that they are about."""
+    with table.open(encoding="utf-8", newline="") as file:
+        return {(row[0], row[1]): row for row in list(csv.reader(file))[1:]}
+
+
 def rows(checks: Iterable[Removable], say: Callable[[str], None]) -> Iterator[list[str]]:
     """Try checks one after another."""
     for number, check in enumerate(checks, 1):
@@ -336,17 +348,21 @@ def rows(checks: Iterable[Removable], say: Callable[[str], None]) -> Iterator[li
 @click.option("--part", default="1/1", help="Try the k-th of n parts of all checks.")
 @click.option("--text", default="", help="Try only the checks whose own text contains this.")
 @click.option("--cited", is_flag=True, help="Try only the checks that name a defence.")
-def main(out: Path, only: str, part: str, text: str, cited: bool) -> None:
+@click.option("--resume", is_flag=True, help="Keep the rows that the table has, and try what it lacks.")
+def main(out: Path, only: str, part: str, text: str, cited: bool, resume: bool) -> None:
     """Try every check that an honest run goes through, and write what notices its removal."""
     warm_up()
     chosen, every = map(int, part.split("/"))
     wanted = [check for check in checks_of_a_run() if only in check.file and text in check.text]
     wanted = [check for check in wanted if check.cites or not cited]
-    checks = wanted[chosen - 1 :: every]
+    kept = shown(out) if resume else {}
+    checks = [check for check in wanted[chosen - 1 :: every] if named(check) not in kept]
     click.echo(f"{len(checks)} checks", err=True)
     with out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
+        writer.writerows(kept.values())
+        file.flush()
         for found in rows(checks, lambda line: click.echo(line, err=True)):
             writer.writerow(found)
             file.flush()

@@ -14,7 +14,7 @@ from typing import Final
 from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.orders import Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
 from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
@@ -212,11 +212,12 @@ class Weakened(Procedures):
             rotated = secure.rotated(state.job.live, event.sealed, self.checks)
         else:
             rotated = facts.rotated_unheard(state.job.live)
+        seen = _noted("rotated_late" if late else "rotated_in")
         so_far = replace(state.so_far, rotated=rotated)
         if late:
             so_far = facts.carried_over(so_far, state.job.live)
         after, effects = self.go_on(state.job, state.left, so_far)
-        return after, [_noted("rotated_late" if late else "rotated_in"), *effects]
+        return after, [seen, *effects]
 
     def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
         """Go on, whatever the GPU says."""
@@ -224,8 +225,9 @@ class Weakened(Procedures):
             fenced = secure.fenced(state.job.live, event.sealed, self.checks)
         else:
             fenced = facts.fenced_unheard(state.job.live)
+        seen = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
-        return after, [_noted("fenced_early" if state.step == self.fence_early else "fenced"), *effects]
+        return after, [seen, *effects]
 
     def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
         """Take the buffer for clean, whatever the GPU says."""
@@ -322,11 +324,17 @@ def _off_the_link(event: Input) -> Input:
 
 
 def _noted(action: str) -> Note:
-    return Note(step(action, ORCHESTRATOR))
+    return noted(step(action, ORCHESTRATOR))
 
 
 def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:
     """Return a step that was taken under another name: it is recorded, and taken up again, as that."""
     state, effects = taken
-    renamed = [Note(replace(each.step, action=action)) if isinstance(each, Note) else each for each in effects]
+    renamed = [_renamed(each, action) if isinstance(each, Note) else each for each in effects]
     return replace(state, step=taken_as) if isinstance(state, AwaitsAnswer) else state, renamed
+
+
+def _renamed(note: Note, action: str) -> Note:
+    """Return the record of a step under another name, with what was checked for it."""
+    checks = tuple(replace(each, action=action if each.action else "") for each in note.checks)
+    return replace(note, step=replace(note.step, action=action), checks=checks)

@@ -295,6 +295,13 @@ def test_a_model_is_kept_if_it_is_the_latest_version(came: bytes, sent: bytes, r
         facts.saved(ours, reported(ours, Saved(sent)), came, MODEL, CHECKS)
 
 
+def test_another_report_says_nothing_of_what_was_saved() -> None:
+    ours = link()
+    ours.order(orders.Save())
+    with pytest.raises(ProtocolError, match="expected Saved, found Trained"):
+        facts.saved(ours, reported(ours, Trained(MODEL)), b"model", MODEL, CHECKS)
+
+
 def test_a_key_is_used_to_its_limit_and_no_further() -> None:
     ours = link(limits=UsageLimits(2, 7))
     ours.seal(LEAST)
