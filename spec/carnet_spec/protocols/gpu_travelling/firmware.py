@@ -154,7 +154,7 @@ SERVICES = (
         "debug-flag",
         "a debug flag in the report",
         LACKING,
-        "no file: no report seen so far states a device mode; debug firmware shows as a measurement with no reference value",
+        "no file: no report seen so far states a device mode; debug firmware shows as a measurement of no reference",
         unless=("debug-check",),
     ),
     _service(
