@@ -46,7 +46,7 @@ class Case:
     implemented: bool = True
     """Whether the protocol has a reference implementation, and with it tests that name what they verify."""
     main: bool = True
-    """Whether a main variant cites it. What only other designs cite is proved, by tests too slow for the recorded run."""
+    """Whether a main variant cites it. Of what only others cite, there are proofs that no recorded run has."""
 
     @property
     def id(self) -> str:
