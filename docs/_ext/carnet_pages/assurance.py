@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from carnet_ref import citations
@@ -20,7 +20,7 @@ from .markdown import Lines, code, label, page, prose, table
 from .verdicts import freshness
 
 NOT_IMPLEMENTED = "not implemented"
-"""The status of what belongs to a protocol without a reference implementation; ``conf.py`` asks no place of it."""
+"""The status of what no reference implementation is of: another protocol, or a design that is only specified."""
 Places = Mapping[str, Sequence[str]]
 """Requirements, and the places in code that enforce each."""
 Recorded = Mapping[str, Any]
@@ -44,7 +44,9 @@ class Case:
     assumed: tuple[str, ...] = ()
     """Where an assumption is made: axioms by name, or in the shape of every step."""
     implemented: bool = True
-    """Whether the protocol has a reference implementation, which enforces the sentence somewhere, and tests of it."""
+    """Whether the protocol has a reference implementation, and with it tests that name what they verify."""
+    main: bool = True
+    """Whether a main variant cites it. Of what only others cite, there are proofs that no recorded run has."""
 
     @property
     def id(self) -> str:
@@ -58,9 +60,14 @@ class Case:
             return [] if self.assumed else ["no axiom, and no protocol has it built in"]
         return [
             *([] if self.steps or self.claims else ["no obligation: no action enforces it and no claim states it"]),
-            *([] if self.tests or not self.implemented else ["no test that passed verifies it"]),
-            *([] if self.code or not self.implemented else ["no place in code enforces it"]),
+            *([] if self.tests or not self.built else ["no test that passed verifies it"]),
+            *([] if self.code or not self.built else ["no place in code enforces it"]),
         ]
+
+    @property
+    def built(self) -> bool:
+        """Whether some code has to enforce it, and a test of the recorded run to verify it."""
+        return self.implemented and self.main
 
 
 def need_id(family: str, requirement: str) -> str:
@@ -73,23 +80,44 @@ def cases(
 ) -> list[Case]:
     """Return a case for every normative sentence of each protocol, in the order of its text.
 
-    ``code`` has the places of each protocol that is implemented.
+    The main variants come first; what none of them cites is looked for in the other variants. ``code`` has the places
+    of each protocol that is implemented.
 
     Raises:
         SpecificationError: a protocol with a text cites an id that has no sentence, and ``complete`` asks for all.
     """
     found, missing = [], []
     for family in families:
-        drafts = [family.draft(name).whole() for name in family.with_layers(family.main)]
-        known = family.text.requirements()
+        main = [family.draft(name).whole() for name in family.with_layers(family.main)]
+        known, asked = family.text.requirements(), dict.fromkeys(id for draft in main for id in cited(draft))
+        others = _others(family, {*known} - {*asked})
         missing += [
             f"{id}: cited by {family.id}, and no sentence has this id"
-            for id in dict.fromkeys(id for draft in drafts for id in cited(draft))
+            for id in (asked | dict.fromkeys(id for draft in others for id in cited(draft)))
             if id not in known and (known or family.id in code)
         ]
-        found += [_case(family.id, each, drafts, ran, code.get(family.id)) for each in known.values()]
+        places = code.get(family.id)
+        found += [
+            _case(family.id, each, main, ran, places)
+            if id in asked
+            else replace(_case(family.id, each, others, ran, places), main=False)
+            for id, each in known.items()
+        ]
     if complete and missing:
         raise SpecificationError("\n".join(["the assurance case has gaps:", *missing]))
+    return found
+
+
+def _others(family: Family, wanted: set[str]) -> list[Protocol]:
+    """Return variants beside the main ones that cite what is ``wanted``: the first for each, as the family has them."""
+    found: list[Protocol] = []
+    for name in family.variants:
+        if not wanted:
+            break
+        protocol = family.draft(name).whole()
+        if wanted & {*cited(protocol)}:
+            found.append(protocol)
+            wanted = wanted - {*cited(protocol)}
     return found
 
 
@@ -208,7 +236,7 @@ def _need(case: Case) -> Lines:
         "enforced": [label("code", place) for place in case.code],
     }
     yield from (f"```{{{kind}}} {requirement.id}", f":id: {case.id}")
-    yield from () if case.implemented else (f":status: {NOT_IMPLEMENTED}",)
+    yield from () if case.built else (f":status: {NOT_IMPLEMENTED}",)
     yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
     yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
     if case.assumed:
