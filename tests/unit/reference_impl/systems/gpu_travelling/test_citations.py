@@ -36,8 +36,17 @@ def normative(family: Family) -> frozenset[str]:
     return frozenset({*enforced, *stated, "CLAIM-NO-SILENT-RESET"})
 
 
+def relied_on(family: Family) -> frozenset[str]:
+    """Return the defences without which a main variant has other steps; the rest are those of variants alone."""
+    drafts = [family.draft(name) for name in family.with_layers(family.main)]
+    wholes = [(draft, draft.protocol().actions) for draft in drafts]
+    return frozenset(
+        name for name in defence_names() if any(draft.protocol([name]).actions != whole for draft, whole in wholes)
+    )
+
+
 REQUIREMENTS = sorted(normative(FAMILY))
-DEFENCES = sorted(defence_names())
+DEFENCES = sorted(relied_on(FAMILY))
 
 
 def uncited(package: Path) -> set[str]:
