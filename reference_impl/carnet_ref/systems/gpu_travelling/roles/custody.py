@@ -66,7 +66,7 @@ class Lending(ABC):
             return self.renew(job, for_journey=True)
         job = replace(job, holder=job.next_holder)
         ageing = job.evidence_is_old or (job.evidence_is_due and not job.books.unsecured)
-        if not self.checks.passes("attestation-age", "REQ-SETUP-13", not ageing):
+        if not self.checks.passes("attestation-age", "REQ-SETUP-13", not ageing, saw=job.age_of_evidence):
             return self.renewed(job, job.age_of_evidence)
         if short := shortage(job, job.holder):
             return self.renewed(job, short) if job.lendings else too_low(job, short)

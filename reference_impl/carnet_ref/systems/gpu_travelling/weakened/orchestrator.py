@@ -14,7 +14,7 @@ from typing import Final
 from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.orders import Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
 from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
@@ -215,8 +215,9 @@ class Weakened(Procedures):
         so_far = replace(state.so_far, rotated=rotated)
         if late:
             so_far = facts.carried_over(so_far, state.job.live)
+        taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
-        return after, [_noted("rotated_late" if late else "rotated_in"), *effects]
+        return after, [taken, *effects]
 
     def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
         """Go on, whatever the GPU says."""
@@ -224,8 +225,9 @@ class Weakened(Procedures):
             fenced = secure.fenced(state.job.live, event.sealed, self.checks)
         else:
             fenced = facts.fenced_unheard(state.job.live)
+        taken = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
-        return after, [_noted("fenced_early" if state.step == self.fence_early else "fenced"), *effects]
+        return after, [taken, *effects]
 
     def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
         """Take the buffer for clean, whatever the GPU says."""
@@ -322,7 +324,7 @@ def _off_the_link(event: Input) -> Input:
 
 
 def _noted(action: str) -> Note:
-    return Note(step(action, ORCHESTRATOR))
+    return noted(step(action, ORCHESTRATOR))
 
 
 def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:
