@@ -92,7 +92,7 @@ class Weakened(Procedures):
 
     def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
         link = state.job.link
-        return link is not None and bool(_UNHEARD & self.off) and placed(event.sealed)[0] != link.awaited
+        return link is not None and bool(_UNHEARD & self.off) and placed(event.sealed.removeprefix(ON_LINK))[0] != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ _UNHEARD: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 def _off_the_link(event: Input) -> Input:
     """Return a report that came over the link as one."""
     if isinstance(event, LinkMessage) and event.sealed.startswith(ON_LINK):
-        return Reported(event.sealed.removeprefix(ON_LINK))
+        return Reported(event.sealed)
     return event
 
 
