@@ -92,7 +92,9 @@ class Weakened(Procedures):
 
     def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
         link = state.job.link
-        return link is not None and bool(_UNHEARD & self.off) and placed(event.sealed.removeprefix(ON_LINK))[0] != link.awaited
+        if link is None or not _UNHEARD & self.off:
+            return False
+        return placed(event.sealed.removeprefix(ON_LINK))[0] != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
