@@ -92,7 +92,9 @@ class Weakened(Procedures):
 
     def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
         link = state.job.link
-        return link is not None and bool(_UNHEARD & self.off) and placed(event.sealed)[0] != link.awaited
+        if link is None or not _UNHEARD & self.off:
+            return False
+        return placed(event.sealed.removeprefix(ON_LINK))[0] != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
@@ -212,12 +214,12 @@ class Weakened(Procedures):
             rotated = secure.rotated(state.job.live, event.sealed, self.checks)
         else:
             rotated = facts.rotated_unheard(state.job.live)
-        seen = _noted("rotated_late" if late else "rotated_in")
         so_far = replace(state.so_far, rotated=rotated)
         if late:
             so_far = facts.carried_over(so_far, state.job.live)
+        taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
-        return after, [seen, *effects]
+        return after, [taken, *effects]
 
     def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
         """Go on, whatever the GPU says."""
@@ -225,9 +227,9 @@ class Weakened(Procedures):
             fenced = secure.fenced(state.job.live, event.sealed, self.checks)
         else:
             fenced = facts.fenced_unheard(state.job.live)
-        seen = _noted("fenced_early" if state.step == self.fence_early else "fenced")
+        taken = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
-        return after, [seen, *effects]
+        return after, [taken, *effects]
 
     def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
         """Take the buffer for clean, whatever the GPU says."""
@@ -319,7 +321,7 @@ _UNHEARD: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 def _off_the_link(event: Input) -> Input:
     """Return a report that came over the link as one."""
     if isinstance(event, LinkMessage) and event.sealed.startswith(ON_LINK):
-        return Reported(event.sealed.removeprefix(ON_LINK))
+        return Reported(event.sealed)
     return event
 
 
