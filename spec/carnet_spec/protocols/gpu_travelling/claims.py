@@ -82,6 +82,11 @@ def _honest(schedule: Schedule, data: Data) -> Formula:
     return dataset(data) & schedule.faithful(data_owner(data))
 
 
+def _unexposed(schedule: Schedule, data: Data) -> Formula:
+    """Whether it is such a chunk, and no past key that leaked exposed it."""
+    return _honest(schedule, data) & ~exposed(data)
+
+
 def _secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="confidentiality",
@@ -153,7 +158,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
         )
         data_kept = forall(
             lambda x, m: implies(
-                _honest(schedule, m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
+                _unexposed(schedule, m) & (x != data_owner(m)) & (x != orchestrator), ~learned(x, m)
             ),
             Agent,
             Data,
@@ -243,7 +248,7 @@ def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
         under=made.everywhere,
     )
     def no_implant(g: Gpu, m: Data) -> Formula:
-        return implies(resident(g, m) & _honest(schedule, m), ~planted(g) & ~context(g))
+        return implies(resident(g, m) & _unexposed(schedule, m), ~planted(g) & ~context(g))
 
     @draft.claim(
         name="trains-verified",
@@ -279,13 +284,13 @@ def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
             *(Agent, Key, Slot, Data, Gpu),
         )
         kept = forall(
-            lambda g, m: implies(resident(g, m) & _honest(schedule, m), genuine(g) & confidential(g) & occupied(g)),
+            lambda g, m: implies(resident(g, m) & _unexposed(schedule, m), genuine(g) & confidential(g) & occupied(g)),
             Gpu,
             Data,
         )
         there = forall(
             lambda g, m, s: implies(
-                resident(g, m) & _honest(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
+                resident(g, m) & _unexposed(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
             ),
             *(Gpu, Data, Session),
         )
