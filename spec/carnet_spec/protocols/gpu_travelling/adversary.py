@@ -7,7 +7,7 @@ and GPUs are as real as anybody's.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.language import Draft, Formula, Step, exists
 from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.imposture import specify_impersonation, specify_shortcut_moves
@@ -44,6 +44,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_launch,
+    learned,
     live_d2h,
     live_h2d,
     made,
@@ -255,6 +256,18 @@ def _moves_on_whole_gpu(draft: Draft, hardware: Hardware) -> None:
 def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
+        says="Planted code on {g} leaves a kernel running.",
+        message="{g} -> {g}: a kernel that planted code started",
+        source="Carnet (planted code submits work): why the report on the code says that no context is left",
+        cost=1,
+    )
+    def code_stays(step: Step, g: Gpu) -> None:
+        """Whoever runs planted code, if only for a moment, starts what outlives it: between fence and upload, too."""
+        step.given("planted", planted(g))
+        step.insert(context(g))
+
+    @draft.action(
+        by=ADVERSARY,
         says="Somebody else's code on {g} puts {n} in the model's place.",
         message="{g} -> {g}: code that is not the orchestrator's puts {n} in the model's place",
         source=WHOLE_GPU,
@@ -276,7 +289,8 @@ def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
     def code_writes(step: Step, g: Gpu, v: Slot, m: Data) -> None:
         """It leaves what it finds on the device, or what it was sent with, wherever it likes."""
         step.given("runs", foreign(g))
-        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | resident(g, m) | stash(g, m)))
+        sent_with = corrupt(data_owner(m)) | exists(lambda x: learned(x, m), Agent)
+        step.given("has it", dataset(m) & (sent_with | resident(g, m) | stash(g, m)))
         step.insert(buffer(g, m))
         step.insert(placed(g, v, m))
         step.insert(workspace(g, m))
@@ -347,9 +361,9 @@ def _moves_on_buffer(draft: Draft, hardware: Hardware) -> None:
         cost=1,
     )
     def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
-        """A corrupt holder provides data too."""
+        """A corrupt holder provides data too: its own, and whatever it has learned."""
         step.given("access", hardware.reaches(x, g, k))
-        step.given("its own data", dataset(m) & corrupt(data_owner(m)))
+        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | learned(x, m)))
         step.insert(buffer(g, m))
         step.insert(placed(g, v, m))
         step.insert(made_by(k, x))

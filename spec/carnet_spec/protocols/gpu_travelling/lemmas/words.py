@@ -5,7 +5,9 @@ from __future__ import annotations
 from carnet_spec.language import Formula, any_of
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Key,
+    Order,
     Phase,
+    done,
     key_session,
     orchestrated,
     phase,
@@ -23,8 +25,9 @@ CHECKED = (
     Phase.CLEAN,
 )
 HOME = BEFORE_CHECK + CHECKED
-OUT = (Phase.GRANTING, Phase.AWAY, Phase.BACK, Phase.ROTATING_IN)
-UNREACHED = (Phase.CHECKED, Phase.ROTATING_LATE, Phase.FENCING_EARLY, Phase.FENCED_EARLY)
+FENCED_TOO_EARLY = (Phase.FENCING_EARLY, Phase.FENCED_EARLY)
+OUT = (Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN)
+UNREACHED = (Phase.CHECKED, Phase.ROTATING_LATE)
 
 
 def during(*phases: Phase) -> Formula:
@@ -35,6 +38,11 @@ def during(*phases: Phase) -> Formula:
 def active() -> Formula:
     """Whether the orchestrator has attested its session."""
     return (phase != Phase.SETUP) & (phase != Phase.OPENED)
+
+
+def checked(key: Key) -> Formula:
+    """Whether the firmware found the code good in that epoch, and no context left."""
+    return done(key, Order.CODE_GOOD) & done(key, Order.NO_CONTEXT)
 
 
 def guarded(key: Key) -> Formula:
