@@ -66,7 +66,7 @@ COMMANDS = (
 )
 REPLIES = (Logged(1.5), Model(b"model"), Sent(b"anything"))
 ORDERS = (Rotate(b"a key"), Fence(), ReadBack(3), Train(), Save(), Scrub())
-REPORTS = (Rotated(2, 1), Fenced(), MemoryRead(DIGEST, OTHER, 4), Trained(OTHER), Saved(OTHER), Scrubbed(0))
+REPORTS = (Rotated(2, 1), Fenced(), MemoryRead(DIGEST, OTHER, 4, 1), Trained(OTHER), Saved(OTHER), Scrubbed(0))
 SECRET = bytes(range(32))
 IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
 
@@ -211,7 +211,7 @@ def test_an_upload_overwrites_planted_code_and_a_fence_stops_contexts() -> None:
 
 def test_digests_are_of_memory_as_it_is() -> None:
     gpu = loaded()
-    assert gpu.read_back(3) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 3)
+    assert gpu.read_back(3) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 3, 0)
     gpu.store(Write(BASE[Region.MODEL], 0, b"other"))
     assert gpu.read_back(3).model == sha384(b"other")
 

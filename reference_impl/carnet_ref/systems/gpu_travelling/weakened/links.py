@@ -12,7 +12,7 @@ from carnet_ref.systems.gpu_travelling.device.commands import Command
 from carnet_ref.systems.gpu_travelling.device.orders import Place, Rotate, placed
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Incoming, Link
-from carnet_ref.systems.gpu_travelling.weakened.reports import open_on_link
+from carnet_ref.systems.gpu_travelling.weakened.reports import ON_LINK, open_on_link
 
 
 class HearsTheLink(Link):
@@ -26,7 +26,7 @@ class HearsTheLink(Link):
         Raises:
             AuthenticationError: it was made without that key.
         """
-        place, rest = placed(sealed)
+        place, rest = placed(sealed.removeprefix(ON_LINK))
         begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None
         return place, open_on_link(begun or self.incoming, place, rest)
 
