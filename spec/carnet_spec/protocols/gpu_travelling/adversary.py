@@ -255,6 +255,18 @@ def _moves_on_whole_gpu(draft: Draft, hardware: Hardware) -> None:
 def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
     @draft.action(
         by=ADVERSARY,
+        says="Planted code on {g} leaves a kernel running.",
+        message="{g} -> {g}: a kernel that planted code started",
+        source="Carnet (planted code submits work): why the report on the code says that no context is left",
+        cost=1,
+    )
+    def code_stays(step: Step, g: Gpu) -> None:
+        """Whoever runs planted code, if only for a moment, starts what outlives it: between fence and upload, too."""
+        step.given("planted", planted(g))
+        step.insert(context(g))
+
+    @draft.action(
+        by=ADVERSARY,
         says="Somebody else's code on {g} puts {n} in the model's place.",
         message="{g} -> {g}: code that is not the orchestrator's puts {n} in the model's place",
         source=WHOLE_GPU,

@@ -44,6 +44,7 @@ def declare_defences(draft: Draft) -> None:
         ("scrub-ack", "the scrub has to be acknowledged by the firmware"),
         ("code-reupload", "the code is uploaded again at return"),
         ("code-read-back", "the firmware's digest of the code is compared"),
+        ("no-context-left", "the firmware says with the digests that no context is left"),
         ("model-read-back", "the firmware's digest of the model is compared"),
         (
             "saved-digest",

@@ -1,7 +1,8 @@
 """The way back: once the link is the orchestrator's again, what still runs is fenced, and code and model are checked.
 
 Code is uploaded again, the firmware reports digests of code and model, and the GPU's receive counter is compared with
-the count that the holder returned. Nothing is trained before the firmware has reported all of it inside the session: a
+the count that the holder returned. The same report says that no context is left: code that was planted can start one
+after the fence, and a kernel can plant code after its digest was taken. Nothing is trained before the firmware has reported all of it inside the session: a
 report under the link key could have been made by code that was left on the GPU and uses its copy engines.
 """
 
@@ -203,34 +204,37 @@ def _read_back(draft: Draft) -> None:
 
     @draft.action(
         by=GPU,
-        says="{g} digests code and model and reads the receive counter of {c}, which stands at {n}.",
-        message="{g} -> orchestrator: digests and counter {n}, number {v}, in the session",
+        says="{g} digests code and model, looks for contexts, and reads the receive counter of {c}, which stands at {n}.",
+        message="{g} -> orchestrator: digests, contexts left and counter {n}, number {v}, in the session",
         source="deck, System Architecture; Carnet (the stock driver has no such service)",
-        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-SESSION-02", "REQ-SESSION-04"),
+        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-HOME-07", "REQ-SESSION-02", "REQ-SESSION-04"),
     )
     def exec_read_back(step: Step, g: Gpu, k: Key, v: Slot, c: Key, n: Slot) -> None:
-        """Read memory as it is now; only digests leave the GPU, no weights."""
+        """Read memory as it is now, and what runs at that instant; only digests leave the GPU, no weights."""
         carry_out(step, g, k, v, Order.READ_BACK)
         step.require("counter asked for", counter_asked(k, c))
         step.require("counter", next_free(lambda u: received(g, c, u), n))
         step.insert(acknowledged(k, Order.CODE_GOOD), when=~planted(g), name="code digest")
+        step.insert(acknowledged(k, Order.NO_CONTEXT), when=~context(g), name="contexts left")
         step.insert(digested(k, memory_version(g)), when=holds_model(g))
         step.insert(counted(k, c, n))
         step.insert(done(k, Order.READ_BACK))
         step.insert(done(k, Order.CODE_GOOD), when=~planted(g), name="code was good")
+        step.insert(done(k, Order.NO_CONTEXT), when=~context(g), name="no context was left")
         home = step.each(Key)
         step.insert(model_sent(home), when=live_d2h(g, home), unless="session-acknowledgements")
 
     @draft.action(
         by=ORCHESTRATOR,
-        says="The orchestrator finds code, model and counter as they should be.",
+        says="The orchestrator finds code, model and counter as they should be, and nothing left running.",
         source="deck, System Architecture: verification of the integrity of code and model; Carnet (dropped tail)",
-        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-SESSION-03"),
+        enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-HOME-07", "REQ-SESSION-03"),
     )
     def verified(step: Step) -> None:
-        """Compare both digests, and the GPU's counter with the count that the holder returned."""
+        """Compare both digests, and the GPU's counter with the count that the holder returned; nothing else runs."""
         step.require("phase", phase == Phase.CHECKING)
         step.require("code digest", acknowledged(link_h2d, Order.CODE_GOOD), defence="code-read-back")
+        step.require("no context", acknowledged(link_h2d, Order.NO_CONTEXT), defence="no-context-left")
         good = digested(link_h2d, latest)
         step.require("model digest", good, defence="model-read-back")
         step.require("first model digest", good | (custody != Custody.NONE), unless="model-read-back")

@@ -84,6 +84,7 @@ class Order(Individual):
     FENCE = member()
     READ_BACK = member()
     CODE_GOOD = member()
+    NO_CONTEXT = member()
     TRAIN = member()
     SAVE = member()
     SCRUB = member()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
-from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, during, guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, checked, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Gpu,
@@ -69,11 +69,9 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def checked_first(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
-        """Training, and what comes after it, is ordered only once the code was found good."""
+        """Training, and what comes after it, is ordered only once the code was found good, and nothing else running."""
         late = (o == Order.TRAIN) | (o == Order.SAVE) | (o == Order.SCRUB)
-        return implies(
-            ordered(k, v, o) & late & live_h2d(g, k) & schedule.calm(key_session(k)), done(k, Order.CODE_GOOD)
-        )
+        return implies(ordered(k, v, o) & late & live_h2d(g, k) & schedule.calm(key_session(k)), checked(k))
 
     @draft.lemma
     def fenced_at_home(g: Gpu) -> Formula:
@@ -83,8 +81,8 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def code_checked_at_home(g: Gpu) -> Formula:
-        """From the check on, the code was good."""
-        return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), done(link_h2d, Order.CODE_GOOD))
+        """From the check on, the code was good, and nothing else ran."""
+        return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), checked(link_h2d))
 
     @draft.lemma
     def scrubbed_at_home(g: Gpu) -> Formula:
@@ -96,8 +94,9 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
         """Until digests are ordered, there is none."""
         early = during(Phase.OPENED, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
         rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
+        found = done(link_h2d, Order.CODE_GOOD) | done(link_h2d, Order.NO_CONTEXT)
         return (
-            implies(early, ~ordered(link_h2d, v, Order.READ_BACK) & ~done(link_h2d, Order.CODE_GOOD))
+            implies(early, ~ordered(link_h2d, v, Order.READ_BACK) & ~found)
             & implies(early & protected(session), ~digested(link_h2d, n))
             & implies(rotating & schedule.calm(session), ~digested(pending, n))
         )
@@ -109,8 +108,9 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def checked_once(g: Gpu, k: Key, v: Slot, n: Version) -> Formula:
-        """Both digests are of one moment: once there is one, the order for them was carried out."""
-        reported = done(k, Order.CODE_GOOD) | (digested(k, n) & guarded(k))
+        """The report is of one moment: once any of it is made, the order for it was carried out."""
+        found = done(k, Order.CODE_GOOD) | done(k, Order.NO_CONTEXT)
+        reported = found | (digested(k, n) & guarded(k))
         return implies(reported & live_h2d(g, k) & ordered(k, v, Order.READ_BACK), heard(g, k, v))
 
     @draft.lemma

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
-from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, during, guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, checked, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Data,
@@ -81,27 +81,15 @@ def _as_taken(schedule: Schedule, gpu: Gpu, key: Key, place: Slot, data: Data) -
 
 def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
-    def fence_holds(g: Gpu, k: Key) -> Formula:
-        """After the fence, and while that key is live, nothing else runs."""
-        return implies(
-            done(k, Order.FENCE)
-            & live_h2d(g, k)
-            & (owner(k) == orchestrator)
-            & guarded(k)
-            & schedule.calm(key_session(k)),
-            ~context(g),
-        )
-
-    @draft.lemma
     def code_stays_good(g: Gpu, k: Key) -> Formula:
-        """After the check, and while that key is live, no code is planted."""
+        """After the check, and while that key is live, no code is planted, and nothing else runs."""
         return implies(
-            done(k, Order.CODE_GOOD)
+            checked(k)
             & live_h2d(g, k)
             & (owner(k) == orchestrator)
             & guarded(k)
             & schedule.calm(key_session(k)),
-            ~planted(g) & done(k, Order.FENCE),
+            ~foreign(g),
         )
 
     @draft.lemma
@@ -113,7 +101,7 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
             & (owner(k) == orchestrator)
             & guarded(k)
             & schedule.calm(key_session(k)),
-            ~resident(g, m) & done(k, Order.CODE_GOOD),
+            ~resident(g, m) & checked(k),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
-from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, during, guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, checked, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Custody,
@@ -106,9 +106,9 @@ def _in_memory(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def digest_stays_true(g: Gpu, n: Version) -> Formula:
         """Once code and model were digested, the model stays as it was, until training."""
-        checked = during(Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING) & ~done(link_h2d, Order.TRAIN)
-        good = done(link_h2d, Order.CODE_GOOD) & digested(link_h2d, latest)
-        return implies(attested_live(g) & checked & good & schedule.calm(session), memory_version(g) == latest)
+        untrained = during(Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING) & ~done(link_h2d, Order.TRAIN)
+        good = checked(link_h2d) & digested(link_h2d, latest)
+        return implies(attested_live(g) & untrained & good & schedule.calm(session), memory_version(g) == latest)
 
     @draft.lemma
     def latest_is_in_memory(g: Gpu) -> Formula:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from carnet_spec.language import Formula, any_of
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Key,
+    Order,
     Phase,
+    done,
     key_session,
     orchestrated,
     phase,
@@ -35,6 +37,11 @@ def during(*phases: Phase) -> Formula:
 def active() -> Formula:
     """Whether the orchestrator has attested its session."""
     return (phase != Phase.SETUP) & (phase != Phase.OPENED)
+
+
+def checked(key: Key) -> Formula:
+    """Whether the firmware found the code good in that epoch, and no context left."""
+    return done(key, Order.CODE_GOOD) & done(key, Order.NO_CONTEXT)
 
 
 def guarded(key: Key) -> Formula:
