@@ -226,6 +226,16 @@ def test_code_that_listens_does_what_host_memory_says(left: Start | Write) -> No
     assert gpu.model == b"old"
 
 
+def test_the_report_on_memory_counts_what_runs_besides_the_firmware() -> None:
+    gpu = loaded()
+    gpu.store(Write(BASE[Region.CODE], 0, b"train\nlisten\n"))
+    gpu.clear(Fence())
+    assert gpu.read_back(0).contexts == 0
+    gpu.told(b"start " + IMPLANT.hex().encode() + b"\n")
+    gpu.store(Upload(TRAINING_CODE, b""))
+    assert gpu.read_back(0) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 0, 1)
+
+
 def test_nobody_else_looks_into_host_memory() -> None:
     gpu = loaded()
     gpu.store(Start(IMPLANT))

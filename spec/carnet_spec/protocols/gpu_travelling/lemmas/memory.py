@@ -84,11 +84,7 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
     def code_stays_good(g: Gpu, k: Key) -> Formula:
         """After the check, and while that key is live, no code is planted, and nothing else runs."""
         return implies(
-            checked(k)
-            & live_h2d(g, k)
-            & (owner(k) == orchestrator)
-            & guarded(k)
-            & schedule.calm(key_session(k)),
+            checked(k) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k) & schedule.calm(key_session(k)),
             ~foreign(g),
         )
 
