@@ -117,7 +117,7 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
         yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
     elif _alike(outcome["stopped"], defended["stopped"]):
         yield from wrapped(
-            "defended", "with every defence on, the script stops at the same step: no defence is shown by it"
+            "defended", f"with every defence on, it stops at the same step{_because(defended['stopped'])}"
         )
     else:
         yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'])}")
@@ -126,6 +126,10 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
 def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
     """Whether both runs stopped, and at the same step: then no defence stopped the second one."""
     return one is not None and other is not None and one["index"] == other["index"]
+
+
+def _because(stopped: Mapping[str, Any]) -> str:
+    return f", so that shows nothing of the defence: {stopped['why']}"
 
 
 def _where(stopped: Mapping[str, Any] | None) -> str:
