@@ -7,7 +7,7 @@ and GPUs are as real as anybody's.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.language import Draft, Formula, Step, exists
 from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.imposture import specify_impersonation, specify_shortcut_moves
@@ -44,6 +44,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     knows_launch,
+    learned,
     live_d2h,
     live_h2d,
     made,
@@ -288,7 +289,8 @@ def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
     def code_writes(step: Step, g: Gpu, v: Slot, m: Data) -> None:
         """It leaves what it finds on the device, or what it was sent with, wherever it likes."""
         step.given("runs", foreign(g))
-        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | resident(g, m) | stash(g, m)))
+        sent_with = corrupt(data_owner(m)) | exists(lambda x: learned(x, m), Agent)
+        step.given("has it", dataset(m) & (sent_with | resident(g, m) | stash(g, m)))
         step.insert(buffer(g, m))
         step.insert(placed(g, v, m))
         step.insert(workspace(g, m))
@@ -359,9 +361,9 @@ def _moves_on_buffer(draft: Draft, hardware: Hardware) -> None:
         cost=1,
     )
     def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
-        """A corrupt holder provides data too."""
+        """A corrupt holder provides data too: its own, and whatever it has learned."""
         step.given("access", hardware.reaches(x, g, k))
-        step.given("its own data", dataset(m) & corrupt(data_owner(m)))
+        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | learned(x, m)))
         step.insert(buffer(g, m))
         step.insert(placed(g, v, m))
         step.insert(made_by(k, x))

@@ -172,7 +172,16 @@ def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
         under=made.everywhere,
     )
     def participation(k: Key, v: Slot, m: Data) -> Formula:
-        home = (Phase.BACK, Phase.ROTATING_IN, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
+        home = (
+            Phase.BACK,
+            Phase.FENCING_EARLY,
+            Phase.FENCED_EARLY,
+            Phase.ROTATING_IN,
+            Phase.ROTATED_IN,
+            Phase.FENCING,
+            Phase.FENCED,
+            Phase.UPLOADED,
+        )
         later = (Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING)
         under_way = (k == lent_key) & any_of(*(phase == each for each in (*home, *later)))
         accounted = taken_back(k) & ~lost(k) & ~under_way & schedule.faithful(owner(k))

@@ -37,6 +37,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_d2h,
     knows_h2d,
     learned,
+    link_h2d,
     live_d2h,
     live_h2d,
     occupied,
@@ -46,6 +47,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ordered,
     owner,
     past_keys_leak,
+    pending,
     phase,
     planted,
     protected,
@@ -80,6 +82,11 @@ def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
 def _honest(schedule: Schedule, data: Data) -> Formula:
     """Whether it is a chunk of a holder that is honest, and has been ever since."""
     return dataset(data) & schedule.faithful(data_owner(data))
+
+
+def _unexposed(schedule: Schedule, data: Data) -> Formula:
+    """Whether it is such a chunk, and no past key that leaked exposed it."""
+    return _honest(schedule, data) & ~exposed(data)
 
 
 def _secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
@@ -152,9 +159,7 @@ def _forward_secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
             Key,
         )
         data_kept = forall(
-            lambda x, m: implies(
-                _honest(schedule, m) & (x != data_owner(m)) & (x != orchestrator) & ~exposed(m), ~learned(x, m)
-            ),
+            lambda x, m: implies(_unexposed(schedule, m) & (x != data_owner(m)) & (x != orchestrator), ~learned(x, m)),
             Agent,
             Data,
         )
@@ -222,6 +227,14 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
 
 
+def leaving(schedule: Schedule, gpu: Gpu) -> Formula:
+    """Whether the GPU is about to change hands: it is scrubbed, and nobody corrupt has its next key live already."""
+    next_has_it = live_h2d(gpu, pending) & ~schedule.faithful(owner(pending))
+    lent_has_it = live_h2d(gpu, link_h2d) & ~schedule.faithful(owner(link_h2d))
+    rotating = (phase == Phase.ROTATING_OUT) & ~next_has_it
+    return (phase == Phase.CLEAN) | rotating | ((phase == Phase.GRANTING) & ~lent_has_it)
+
+
 def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
     @draft.claim(
         name="clean-handoff",
@@ -230,10 +243,8 @@ def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
         source=f"{_ANALYSIS}: the dataset buffer is cleared",
         under=made.everywhere,
     )
-    def clean_handoff(g: Gpu, m: Data, k: Key) -> Formula:
-        leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
-        changed_hands = live_h2d(g, k) & ~schedule.faithful(owner(k))
-        return implies(leaving & attested_live(g) & dataset(m) & live_h2d(g, k) & ~changed_hands, ~resident(g, m))
+    def clean_handoff(g: Gpu, m: Data) -> Formula:
+        return implies(leaving(schedule, g) & attested_live(g) & dataset(m), ~resident(g, m))
 
     @draft.claim(
         name="no-implant",
@@ -243,7 +254,7 @@ def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
         under=made.everywhere,
     )
     def no_implant(g: Gpu, m: Data) -> Formula:
-        return implies(resident(g, m) & _honest(schedule, m), ~planted(g) & ~context(g))
+        return implies(resident(g, m) & _unexposed(schedule, m), ~planted(g) & ~context(g))
 
     @draft.claim(
         name="trains-verified",
@@ -279,13 +290,13 @@ def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
             *(Agent, Key, Slot, Data, Gpu),
         )
         kept = forall(
-            lambda g, m: implies(resident(g, m) & _honest(schedule, m), genuine(g) & confidential(g) & occupied(g)),
+            lambda g, m: implies(resident(g, m) & _unexposed(schedule, m), genuine(g) & confidential(g) & occupied(g)),
             Gpu,
             Data,
         )
         there = forall(
             lambda g, m, s: implies(
-                resident(g, m) & _honest(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
+                resident(g, m) & _unexposed(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
             ),
             *(Gpu, Data, Session),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, Step
 from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
+from carnet_spec.protocols.gpu_travelling.history import sealed_again
 from carnet_spec.protocols.gpu_travelling.link_messages import specify_messages_on_the_link
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -232,6 +233,36 @@ def _opening_pads(draft: Draft) -> None:
         step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & uploaded(k, v))
         step.insert(learned(platform, m))
         step.insert(forges_h2d(platform, k))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="A chunk and the upload of the model under {k} share the IV {v}: the platform has the model.",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8 (two writers)",
+    )
+    def model_pad(step: Step, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """So with the model, if that was in the upload."""
+        step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & model_uploaded(k, v))
+        step.insert(learned(platform, the_model))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Two uploads under {k} share the IV {v}: the platform forges under {k}.",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8; Joux, Authentication Failures in NIST GCM",
+    )
+    def upload_pad(step: Step, k: Key, v: Slot) -> None:
+        """Two messages with one IV give the authentication key away, whatever they say."""
+        step.given("recorded", corrupt(platform) & sealed_again(k, v))
+        step.insert(forges_h2d(platform, k))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Two uploads under {k} share the IV {v}, one with the model: the platform has it.",
+        source="RFC 5116 section 5.1.1; SP 800-38D section 8",
+    )
+    def upload_opened(step: Step, k: Key, v: Slot) -> None:
+        """The other one is the code, which is no secret."""
+        step.given("recorded", corrupt(platform) & sealed_again(k, v) & model_uploaded(k, v))
+        step.insert(learned(platform, the_model))
 
 
 def _opening_the_rest(draft: Draft) -> None:

@@ -45,6 +45,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_h2d,
     learned,
     live_h2d,
+    model_uploaded,
     mux,
     orchestrated,
     owner,
@@ -56,6 +57,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     sealed,
     stray,
     streamed,
+    the_model,
+    uploaded,
 )
 
 session_revealed = relation("session_revealed", Session, kind=Kind.TRUTH, says="the session's keys leaked, late")
@@ -122,8 +125,26 @@ class EnginePerHolder(Schedule):
             step.given("same engine", self._same_engine(j, k))
             step.insert(knows_d2h(x, k))
 
+        self._spread_forgery(draft)
         self._repeat_ivs(draft)
         self.reveal(draft)
+
+    def _spread_forgery(self, draft: Draft) -> None:
+        """Add that an authentication key is the engine's, too: whoever forges in one epoch forges in all."""
+        for forges, what in ((forges_h2d, "h2d"), (forges_d2h, "d2h")):
+
+            def same_engine(step: Step, x: Agent, j: Key, k: Key) -> None:
+                """The authentication key follows from the key bytes, and no IV enters it."""
+                step.given("forges", corrupt(x) & forges(x, j))  # noqa: B023  # traced at once
+                step.given("same engine", self._same_engine(j, k))
+                step.insert(forges(x, k))  # noqa: B023  # traced at once
+
+            same_engine.__name__ = f"same_engine_forges_{what}"
+            draft.rule(
+                by=ADVERSARY,
+                says=f"{{x}}, who forges {what} messages of {{j}}, forges those of {{k}} of the same engine.",
+                source="SP 800-38D section 8: the hash key is that of the block cipher; one key pair per engine",
+            )(same_engine)
 
     def open_channel(self, step: Step, home: Session, whose: Agent, key: Key, number: Slot) -> None:
         """Give the epoch a channel of its own on its engine: the channel counter is what keeps epochs apart."""
@@ -147,6 +168,40 @@ class EnginePerHolder(Schedule):
             step.insert(learned(platform, m), name="learn m")
             step.insert(learned(platform, n), name="learn n")
             step.insert(forges_h2d(platform, k))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.",
+            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+        )
+        def engine_plaintext_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
+            """The code that is uploaded is no secret, in whatever epoch."""
+            step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & uploaded(k, v))
+            step.given("same IV", self.same_ivs(j, k))
+            step.insert(learned(platform, m))
+            step.insert(forges_h2d(platform, k))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
+            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+        )
+        def engine_upload_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
+            """So do two uploads."""
+            step.given("recorded", corrupt(platform) & uploaded(j, v) & uploaded(k, v) & (j != k))
+            step.given("same IV", self.same_ivs(j, k))
+            step.insert(forges_h2d(platform, k))
+
+        @draft.rule(
+            by=ADVERSARY,
+            says="Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.",
+            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+        )
+        def engine_upload_opened(step: Step, j: Key, k: Key, v: Slot) -> None:
+            """The second is the code, which is no secret."""
+            step.given("recorded", corrupt(platform) & model_uploaded(j, v) & uploaded(k, v) & (j != k))
+            step.given("same IV", self.same_ivs(j, k))
+            step.insert(learned(platform, the_model))
 
         @draft.rule(
             by=ADVERSARY,

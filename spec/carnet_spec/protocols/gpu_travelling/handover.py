@@ -6,7 +6,7 @@ used, so that neither side uses one twice.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.language import Draft, Formula, Step, any_of, forall, implies
 from carnet_spec.protocols.gpu_travelling.counters import next_free
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.history import lent_last, sent_in
@@ -234,7 +234,8 @@ def _provision(draft: Draft, schedule: Schedule, hardware: Hardware) -> None:
 
 def _in_epoch(key: Key) -> Formula:
     """Whether the key's epoch lasts; a session that the orchestrator gave up stays in the epoch granted last in it."""
-    lent = (lent_key == key) & ((phase == Phase.AWAY) | (phase == Phase.BACK) | (phase == Phase.ROTATING_IN))
+    back = (Phase.BACK, Phase.FENCING_EARLY, Phase.FENCED_EARLY, Phase.ROTATING_IN)
+    lent = (lent_key == key) & any_of(phase == Phase.AWAY, *(phase == each for each in back))
     given_up = (key_session(key) != session) & lent_last(key_session(key), key)
     return (key_session(key) == session) & lent | given_up
 

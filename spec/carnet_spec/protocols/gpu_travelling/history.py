@@ -1,4 +1,4 @@
-"""Ghosts that a claim needs beyond what parties keep: what was sent in which session, and which epoch came last."""
+"""What a claim needs to know beyond what parties keep: what was sent in which session, and which epoch came last."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import Data, Key, Session, 
 sent_in = relation("sent_in", Session, Data, kind=Kind.GHOST, says="the chunk was sealed under a key of the session")
 lent_last = relation("lent_last", Session, Key, kind=Kind.GHOST, says="the epoch was granted last in the session")
 sealed_again = relation(
-    "sealed_again", Key, Slot, kind=Kind.GHOST, says="the orchestrator protected two uploads with that IV"
+    "sealed_again", Key, Slot, kind=Kind.TRUTH, says="the orchestrator protected two uploads with that IV"
 )

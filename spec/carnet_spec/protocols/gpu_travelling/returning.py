@@ -2,8 +2,9 @@
 
 Code is uploaded again, the firmware reports digests of code and model, and the GPU's receive counter is compared with
 the count that the holder returned. The same report says that no context is left: code that was planted can start one
-after the fence, and a kernel can plant code after its digest was taken. Nothing is trained before the firmware has reported all of it inside the session: a
-report under the link key could have been made by code that was left on the GPU and uses its copy engines.
+after the fence, and a kernel can plant code after its digest was taken. Nothing is trained before the firmware has
+reported all of it inside the session: a report under the link key could have been made by code that was left on the
+GPU and uses its copy engines.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def _read_back(draft: Draft) -> None:
 
     @draft.action(
         by=GPU,
-        says="{g} digests code and model, looks for contexts, and reads the receive counter of {c}, which stands at {n}.",
+        says="{g} digests code and model, looks for contexts and reads the receive counter of {c}: {n}.",
         message="{g} -> orchestrator: digests, contexts left and counter {n}, number {v}, in the session",
         source="deck, System Architecture; Carnet (the stock driver has no such service)",
         enforces=("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-HOME-07", "REQ-SESSION-02", "REQ-SESSION-04"),

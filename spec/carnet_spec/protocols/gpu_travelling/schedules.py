@@ -164,8 +164,8 @@ class Schedule:
         return false
 
     def kept_back(self, data: Data) -> Formula:
-        """Whether it is an honest holder's data, and the adversary has no such reason."""
-        return honest_data(data) & ~self.given_up(data)
+        """Whether it is an honest holder's data, and the adversary has no such reason, nor a past key that opens it."""
+        return honest_data(data) & ~self.given_up(data) & ~exposed(data)
 
     def routed(self, to: Agent) -> Formula:
         """Whether the bus leads to a VM that ``to`` runs."""

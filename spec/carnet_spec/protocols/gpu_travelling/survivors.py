@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step, exists, false, implies, true
 from carnet_spec.language.family import Profile
+from carnet_spec.protocols.gpu_travelling.claims import leaving
 from carnet_spec.protocols.gpu_travelling.lemmas.kept_back import kept_back_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import Scope
@@ -186,9 +187,7 @@ def _in_honest_sessions(draft: Draft, schedule: Schedule) -> None:
     )
     def hand_over_unless_betrayed(g: Gpu, k: Key, x: Agent, m: Data) -> Formula:
         here = attested_live(g) & protected(session)
-        leaving = (phase == Phase.CLEAN) | (phase == Phase.ROTATING_OUT) | (phase == Phase.GRANTING)
-        changed_hands = live_h2d(g, k) & corrupt(owner(k))
-        clean = implies(here & leaving & dataset(m) & live_h2d(g, k) & ~changed_hands, ~resident(g, m))
+        clean = implies(here & leaving(schedule, g) & dataset(m), ~resident(g, m))
         owned = implies(made_by(k, x) & issued(k) & protected(key_session(k)), corrupt(x) & corrupt(owner(k)))
         return clean & owned
 

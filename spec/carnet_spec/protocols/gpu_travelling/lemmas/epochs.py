@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
 from carnet_spec.protocols.gpu_travelling.history import lent_last
-from carnet_spec.protocols.gpu_travelling.lemmas.words import HOME, OUT, active, during
+from carnet_spec.protocols.gpu_travelling.lemmas.words import FENCED_TOO_EARLY, HOME, OUT, active, during
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
@@ -146,7 +146,9 @@ def _live_key(draft: Draft, schedule: Schedule) -> None:
     def link_is_live_out(g: Gpu) -> Formula:
         """Away, while the session lives, an honest holder's key is live until the rotation in."""
         return implies(
-            attested_live(g) & during(Phase.GRANTING, Phase.AWAY, Phase.BACK) & schedule.calm(session),
+            attested_live(g)
+            & during(Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
+            & schedule.calm(session),
             live_h2d(g, link_h2d) | corrupt(owner(link_h2d)),
         )
 

@@ -35,7 +35,7 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def learned_is_exposed(x: Agent, m: Data) -> Formula:
         """Honest data is learned only if an epoch that carried it was revealed."""
-        return implies(learned(x, m) & schedule.kept_back(m), exposed(m))
+        return ~(learned(x, m) & schedule.kept_back(m))
 
     @draft.lemma
     def exposed_by_past_keys(m: Data) -> Formula:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
-from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, checked, during, guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, FENCED_TOO_EARLY, checked, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Data,
@@ -67,7 +67,9 @@ def _contents(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def buffer_until_training(g: Gpu, v: Slot, m: Data) -> Formula:
         """And so it stays until training starts, since nobody else's code is there."""
-        since = during(Phase.AWAY, Phase.BACK, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING)
+        since = during(
+            Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING
+        )
         theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.sound(lent_key)
         return implies(since & attested_live(g) & theirs, _as_taken(schedule, g, lent_key, v, m) & ~foreign(g))
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
-from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, checked, during, guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import (
+    BEFORE_CHECK,
+    CHECKED,
+    FENCED_TOO_EARLY,
+    checked,
+    during,
+    guarded,
+)
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Custody,
@@ -56,7 +63,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     within,
 )
 
-_UNDER_WAY = (Phase.BACK, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING)
+_UNDER_WAY = (Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING)
 
 
 def model_lemmas(draft: Draft, schedule: Schedule) -> None:

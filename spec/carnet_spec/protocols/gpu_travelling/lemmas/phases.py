@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
-from carnet_spec.protocols.gpu_travelling.lemmas.words import HOME, OUT, UNREACHED, active, during
+from carnet_spec.protocols.gpu_travelling.lemmas.words import FENCED_TOO_EARLY, HOME, OUT, UNREACHED, active, during
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Custody,
@@ -94,7 +94,7 @@ def _link_key_of_phase(draft: Draft) -> None:
     def holder_key() -> Formula:
         """Away from home the link key is the next holder's, and it is the one lent."""
         return implies(during(*OUT), (owner(link_h2d) == next_holder) & enrolled(next_holder)) & implies(
-            during(Phase.AWAY, Phase.BACK, Phase.ROTATING_IN), lent_key == link_h2d
+            during(Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN), lent_key == link_h2d
         )
 
     @draft.lemma

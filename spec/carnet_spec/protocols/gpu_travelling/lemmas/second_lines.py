@@ -7,7 +7,7 @@ left out alone. A report is true whoever owns the epoch, so the order of epochs 
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, exists, implies
-from carnet_spec.protocols.gpu_travelling.lemmas.words import CHECKED, during, guarded
+from carnet_spec.protocols.gpu_travelling.lemmas.words import CHECKED, FENCED_TOO_EARLY, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
@@ -112,5 +112,5 @@ def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def link_is_live_while_out(g: Gpu) -> Formula:
         """Away, while the session lives, the holder's key is live until the rotation in."""
-        out = during(Phase.GRANTING, Phase.AWAY, Phase.BACK)
+        out = during(Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
         return implies(attested_live(g) & out & schedule.calm(session), live_h2d(g, link_h2d))
