@@ -116,9 +116,8 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     if defended["reproduced"]:
         yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
     elif _alike(outcome["stopped"], defended["stopped"]):
-        yield from wrapped(
-            "defended", f"with every defence on, it stops at the same step{_because(defended['stopped'])}"
-        )
+        same = f"it stops at the same step, so that shows nothing of the defence: {defended['stopped']['why']}"
+        yield from wrapped("defended", f"with every defence on, {same}")
     else:
         yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'])}")
 
@@ -126,10 +125,6 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
 def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
     """Whether both runs stopped, and at the same step: then no defence stopped the second one."""
     return one is not None and other is not None and one["index"] == other["index"]
-
-
-def _because(stopped: Mapping[str, Any]) -> str:
-    return f", so that shows nothing of the defence: {stopped['why']}"
 
 
 def _where(stopped: Mapping[str, Any] | None) -> str:

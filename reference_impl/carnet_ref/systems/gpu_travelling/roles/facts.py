@@ -186,8 +186,8 @@ def attested(
     )
     accepted(appraisal, "the GPU's report")
     own = appraisal.claims.get("key") == session.responder_key
-    told = "the GPU's report is signed by another GPU than the session's responder"
-    checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=told)
+    another = "the GPU's report is signed by another GPU than the session's responder"
+    checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=another)
     return GpuAttested(_MINT, session.label), appraisal
 
 
