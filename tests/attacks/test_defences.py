@@ -41,17 +41,16 @@ ATTACKS = {
     "rotation-in-h2d": "single-custody",
     "rotation-ack": "no-replay",
     "rotation-before-check": DATA,
-    "rotation-before-fence": DATA,
     "atomic-rotation": DATA,
     "wrapped-key-once": "no-replay",
     "fresh-key": DATA,
     "engine-retirement": DATA,
     "no-engine-reload": "no-replay",
-    "fence": "trains-verified",
     "scrub-buffer": DATA,
     "scrub-workspace": DATA,
     "scrub-ack": DATA,
     "code-read-back": "trains-verified",
+    "no-context-left": "trains-verified",
     "model-read-back": "trains-verified",
     "session-orders": "trains-verified",
     "session-acknowledgements": DATA,
@@ -78,6 +77,8 @@ ATTACKS = {
 """For each defence, the claim that its removal breaks: confidentiality if honest data is learned, else whichever."""
 REDUNDANTS = (
     "epochs-increase",
+    "rotation-before-fence",
+    "fence",
     "fence-ack",
     "code-reupload",
     "saved-digest",
@@ -99,7 +100,7 @@ def test_every_defence_has_an_outcome() -> None:
 
 def test_most_defences_are_needed() -> None:
     assert not set(ATTACKS) & set(REDUNDANTS)
-    assert len(ATTACKS) >= 6 * len(REDUNDANTS)
+    assert len(ATTACKS) >= 5 * len(REDUNDANTS)
     assert sum(claim == DATA for claim in ATTACKS.values()) >= 20
 
 

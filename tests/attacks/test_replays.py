@@ -148,7 +148,7 @@ def test_a_defence_stops_the_bytes_where_it_stops_the_specification(id: str) -> 
 
 def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design() -> None:
     """The narrowed protocol loses steps and gains guards, and nothing else."""
-    protocol, _ = _design("engine-per-holder", ("rotation-before-fence",))
+    protocol, _ = _design("engine-per-holder", ("rotation-before-fence", "no-context-left"))
     whole = {action.name: action for action in protocol.actions}
     limits = replay_here.realisable(list(whole))
     limited = {**limits, "known_plaintext_pad": {"v": "0"}}
@@ -166,12 +166,20 @@ def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design()
 @pytest.mark.timeout(900)
 def test_the_command_replays_another_attack_where_the_shortest_cannot_be() -> None:
     """The second one is replayed by the interpreter here, and by the implementation there."""
-    arguments = ("gpu-travelling", "--without", "rotation-before-fence", "--claim", "confidentiality", "--jobs", "1")
+    arguments = (
+        "gpu-travelling",
+        "--without",
+        "rotation-before-fence,no-context-left",
+        "--claim",
+        "confidentiality",
+        "--jobs",
+        "1",
+    )
     ran = carnet("attack", *arguments, "--replay", "--json")
     outcome = ran.json["replay"]
     assert outcome["reproduced"]
     assert outcome["steps"] != ran.json["steps"]
-    protocol, instance = _design("engine-per-holder", ("rotation-before-fence",))
+    protocol, instance = _design("engine-per-holder", ("rotation-before-fence", "no-context-left"))
     judge = Interpreter(protocol, instance)
     steps = tuple(TraceStep.from_json(step) for step in outcome["steps"])
     final = judge.replay(Trace(protocol.id, protocol.variant, protocol.without, COLLUSION, steps))[-1]

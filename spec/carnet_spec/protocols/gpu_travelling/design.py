@@ -125,7 +125,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
-BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17")
+BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17", "A20")
 """Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
 
 With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.

@@ -75,7 +75,7 @@ def name_the_orchestrator(draft: Draft) -> None:
     one = forall(lambda a, p: implies(_endorses(a, p), p == orchestrator), Agent, Agent)
     several = exists(lambda a, b, p, q: _endorses(a, p) & _endorses(b, q) & (p != q), *(Agent, Agent, Agent, Agent))
     improper = exists(lambda a, p: _endorses(a, p) & ~(measured(p) & job_manifest(p)), Agent, Agent)
-    draft.axiom("the orchestrator is the one endorsed", one | several | improper, assumption="A5")
+    draft.axiom("the orchestrator is the one endorsed", one | several | improper, assumption="A22")
 
 
 def _endorses(holder: Agent, instance: Agent) -> Formula:

@@ -157,6 +157,13 @@ SERVICES = (
         unless=(_IN_SESSION,),
     ),
     _service(
+        "contexts-left",
+        "that nothing else runs, reported with the digests",
+        LACKING,
+        "no file: nothing reports which contexts are left, at the instant of a digest or at any other",
+        unless=(_IN_SESSION, "no-context-left"),
+    ),
+    _service(
         "debug-flag",
         "a debug flag in the report",
         LACKING,

@@ -109,7 +109,7 @@ def _assume(draft: Draft) -> None:
         forall(lambda t, u: earlier(t, u) | (t == u) | earlier(u, t), Instant, Instant),
         assumption="A9",
     )
-    draft.axiom("a key is good for something", before(first, limit))
+    draft.axiom("a key is good for something", before(first, limit), assumption="A21")
     draft.initially(clock, power_on)
 
     def at_first(k: Key) -> Instant:

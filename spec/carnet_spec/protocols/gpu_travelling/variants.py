@@ -33,8 +33,8 @@ VARIANTS = {
         Variant("check-before-rotate", "check memory, then rotate", without=("rotation-before-check",)),
         Variant(
             "fence-before-rotate",
-            "fence, then rotate, with the whole bundle lent",
-            without=("rotation-before-fence", "h2d-half-only"),
+            "fence, then rotate, and ask for no contexts; with the whole bundle lent",
+            without=("rotation-before-fence", "no-context-left", "h2d-half-only"),
         ),
         Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
         Variant(

@@ -45,8 +45,8 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def orders_are_counted(k: Key, v: Slot, o: Order) -> Formula:
-        """The orchestrator numbers its orders; all but a rotation are about epochs of its own."""
-        mine = (owner(k) == orchestrator) | ((o == Order.ROTATE) & (v == first))
+        """The orchestrator numbers its orders; all but a rotation, and a fence, are about epochs of its own."""
+        mine = (owner(k) == orchestrator) | ((o == Order.ROTATE) & (v == first)) | (o == Order.FENCE)
         return implies(ordered(k, v, o), issued(k) & told(k, v) & mine)
 
     @draft.lemma
