@@ -62,12 +62,13 @@ def test_the_command_says_how_many_checks_were_required_and_found(tmp_path: Path
 def test_what_is_demanded_is_what_guards_with_a_defence_say() -> None:
     """The demands are read off the spec: change the spec, and they change."""
     found = demands(PROTOCOL)
-    assert [each.defence for each in found["verified"]] == ["code-read-back", "model-read-back", "received-count"]
+    in_report = ["code-read-back", "no-context-left", "model-read-back", "received-count"]
+    assert [each.defence for each in found["verified"]] == in_report
     assert {each.senders for each in found["verified"]} == {frozenset({"gpu"})}
     assert not [each for each in found["rotate_out"] if each.defence == "fresh-key"]
     assert "attestation-age" in [each.defence for each in demands(LAYERED[-1])["grant"]]
     weaker = demands(SOURCE.protocol(VARIANT, ("model-read-back",)))
-    assert [each.defence for each in weaker["verified"]] == ["code-read-back", "received-count"]
+    assert [each.defence for each in weaker["verified"]] == ["code-read-back", "no-context-left", "received-count"]
 
 
 # -- as it was recorded: nothing can be left out, repeated, moved or changed ---------------------------------------

@@ -115,8 +115,16 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     defended = outcome["defended"]
     if defended["reproduced"]:
         yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
+    elif _alike(outcome["stopped"], defended["stopped"]):
+        same = f"it stops at the same step, so that shows nothing of the defence: {defended['stopped']['why']}"
+        yield from wrapped("defended", f"with every defence on, {same}")
     else:
         yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'])}")
+
+
+def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+    """Whether both runs stopped, and at the same step: then no defence stopped the second one."""
+    return one is not None and other is not None and one["index"] == other["index"]
 
 
 def _where(stopped: Mapping[str, Any] | None) -> str:

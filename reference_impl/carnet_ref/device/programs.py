@@ -2,8 +2,9 @@
 
 The training code is one instruction, ``train``. What an attacker plants is code too, so it is made of the
 same few instructions: it copies regions to where no scrub looks, or writes them to plain host memory, which code on a
-real GPU can do without any key. A kernel that keeps running may also wait for words in plain host memory, and have the
-GPU carry out an order or send bytes home as they say: it has no key, and needs none to use what has one.
+real GPU can do without any key. A kernel that keeps running may also wait for words in plain host memory, and start
+another kernel, have the GPU carry out an order, or send bytes home as they say: it has no key, and needs none to use
+what has one.
 
 Source: DEMY (arXiv 2507.02770): unprotected host memory is within a kernel's reach.
 """
@@ -27,13 +28,14 @@ class Verb(Enum):
     PLANT = "plant"
     MODEL = "model"
     LISTEN = "listen"
+    START = "start"
     ORDER = "order"
     SEND = "send"
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; ``region`` is what it reads, ``text`` what it writes into code memory or sends (as hex)."""
+    """One instruction; ``region`` is what it reads, ``text`` what it writes, starts or sends (all but code as hex)."""
 
     verb: Verb
     region: Region = Region.BUFFER
@@ -67,7 +69,7 @@ def _instruction(line: str) -> Instruction:
             return Instruction(verb)
         if verb is Verb.PLANT:
             return Instruction(verb, text=rest)
-        if verb in {Verb.MODEL, Verb.ORDER, Verb.SEND}:
+        if verb in {Verb.MODEL, Verb.START, Verb.ORDER, Verb.SEND}:
             return Instruction(verb, text=bytes.fromhex(rest).hex())
         return Instruction(verb, Region(rest))
     except ValueError as error:

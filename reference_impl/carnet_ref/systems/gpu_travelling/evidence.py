@@ -45,6 +45,7 @@ from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.roles.appraising import VALUES
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.wire.reader import MalformedError
 
@@ -52,8 +53,6 @@ FIRST_EPOCH: Final = 0
 """Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on."""
 QUOTE_STEPS: Final = frozenset({"pck-chain", "quote-signature", "report-data", "tcb-status", "revocation"})
 """The steps that a quote has to pass."""
-VALUE_STEPS: Final = frozenset({"driver-rim", "vbios-rim", "rim-revocation", "measurements"})
-"""The steps of an appraisal that compare a GPU's firmware with reference values."""
 GPU_STEPS: Final = frozenset(STEPS) - {"policy", "nonce"}
 """The steps that a GPU's report has to pass, beside those that are always taken where something is given."""
 OPEN_MODE: Final = 0xFF
@@ -205,7 +204,7 @@ class GpuVerifier:
             "mode": modes is None,
             "debug": debuggable,
             "revocation": answers is None,
-            **dict.fromkeys(VALUE_STEPS, firmware is None),
+            **dict.fromkeys(VALUES, firmware is None),
         }
         return GpuPolicy(
             GPU_STEPS - {step for step, out in left_out.items() if out},

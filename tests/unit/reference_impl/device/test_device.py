@@ -66,7 +66,7 @@ COMMANDS = (
 )
 REPLIES = (Logged(1.5), Model(b"model"), Sent(b"anything"))
 ORDERS = (Rotate(b"a key"), Fence(), ReadBack(3), Train(), Save(), Scrub())
-REPORTS = (Rotated(2, 1), Fenced(), MemoryRead(DIGEST, OTHER, 4), Trained(OTHER), Saved(OTHER), Scrubbed(0))
+REPORTS = (Rotated(2, 1), Fenced(), MemoryRead(DIGEST, OTHER, 4, 1), Trained(OTHER), Saved(OTHER), Scrubbed(0))
 SECRET = bytes(range(32))
 IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
 
@@ -211,7 +211,7 @@ def test_an_upload_overwrites_planted_code_and_a_fence_stops_contexts() -> None:
 
 def test_digests_are_of_memory_as_it_is() -> None:
     gpu = loaded()
-    assert gpu.read_back(3) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 3)
+    assert gpu.read_back(3) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 3, 0)
     gpu.store(Write(BASE[Region.MODEL], 0, b"other"))
     assert gpu.read_back(3).model == sha384(b"other")
 
@@ -224,6 +224,16 @@ def test_code_that_listens_does_what_host_memory_says(left: Start | Write) -> No
     gpu.store(left)
     assert [each.text for each in gpu.told(b"model 6f6c64\nsend 00ff\n")] == ["6f6c64", "00ff"]
     assert gpu.model == b"old"
+
+
+def test_the_report_on_memory_counts_what_runs_besides_the_firmware() -> None:
+    gpu = loaded()
+    gpu.store(Write(BASE[Region.CODE], 0, b"train\nlisten\n"))
+    gpu.clear(Fence())
+    assert gpu.read_back(0).contexts == 0
+    gpu.told(b"start " + IMPLANT.hex().encode() + b"\n")
+    gpu.store(Upload(TRAINING_CODE, b""))
+    assert gpu.read_back(0) == MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 0, 1)
 
 
 def test_nobody_else_looks_into_host_memory() -> None:

@@ -101,6 +101,7 @@ class Device:
         """
         program = parse(words) if self.listens else ()
         run(program, self.memory, self._write_out)
+        self._contexts += [parse(bytes.fromhex(each.text)) for each in program if each.verb is Verb.START]
         return program
 
     @property
@@ -110,8 +111,8 @@ class Device:
 
     @enforces("REQ-SESSION-04")
     def read_back(self, received: int) -> MemoryRead:
-        """Return digests of memory as it is now: firmware makes them, and no weights leave the GPU."""
-        return MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received)
+        """Return digests of memory as it is now, and what runs: firmware finds out, and no weights leave the GPU."""
+        return MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received, self.contexts)
 
     def run_resident(self) -> None:
         """Let contexts run, and code memory if it holds anything but the orchestrator's code."""

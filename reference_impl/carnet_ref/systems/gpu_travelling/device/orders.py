@@ -80,11 +80,15 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRead:
-    """Digests of code and model as they lie in memory, and how many messages of the epoch asked for were received."""
+    """What the firmware finds at one instant, and how many messages of the epoch asked for were received.
+
+    That is digests of code and model as they lie in memory, and how many ``contexts`` run besides the firmware.
+    """
 
     code: bytes
     model: bytes
     received: int
+    contexts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,8 @@ def encode(message: Order | Report) -> bytes:
             parts = (number(counter),)
         case Rotated(epoch, live):
             parts = (number(epoch), number(live))
-        case MemoryRead(code, model, received):
-            parts = (code, model, number(received))
+        case MemoryRead(code, model, received, contexts):
+            parts = (code, model, number(received), number(contexts))
     return bytes([_TAGS[type(message)]]) + join(*parts)
 
 
@@ -161,8 +165,9 @@ def parse_report(data: bytes) -> Report:
             split(body, what)
             return Fenced()
         case b"\x13":
-            code, model, received = split(body, what, "code", "model", "received")
-            return MemoryRead(_digest(code), _digest(model), to_number(received, what, "received"))
+            code, model, received, contexts = split(body, what, "code", "model", "received", "contexts")
+            counted = to_number(received, what, "received"), to_number(contexts, what, "contexts")
+            return MemoryRead(_digest(code), _digest(model), *counted)
         case b"\x14" | b"\x15" as tag:
             (model,) = split(body, what, "model")
             return Trained(_digest(model)) if tag == b"\x14" else Saved(_digest(model))

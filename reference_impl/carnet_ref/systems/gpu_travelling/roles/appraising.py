@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +14,27 @@ from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
 from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import ProtocolError
 
+Steps = frozenset[str]
+"""Steps of an appraisal, by their ids."""
 _PROOF: Final = b"carnet enrolment 1 "
 QUOTE_STEPS: Final = frozenset({"quote.pck-chain", "quote.quote-signature", "quote.measurements"})
 """The steps of an appraisal that make it a quote of the expected code."""
 BINDING_STEPS: Final = frozenset({"quote.report-data", "channel", "nonce"})
 """The steps that bind the quote to this channel."""
+JOB_STEPS: Final = frozenset({"manifest"})
+"""The step that binds the quote to this job."""
+SIGNED: Final = frozenset({"chain", "validity", "signature", "firmware-id"})
+"""The steps of an appraisal that make it a report of a certified GPU."""
+ANSWERS: Final = frozenset({"nonce"})
+"""The step that makes it the answer to what was asked."""
+MODE: Final = frozenset({"mode"})
+"""The step that makes it a report of a GPU in confidential mode."""
+DEBUG: Final = frozenset({"debug"})
+"""The step that makes it a report of a GPU that is not debugged."""
+NOT_REVOKED: Final = frozenset({"revocation"})
+"""The step that makes its signer one that no authority took its word back of."""
+VALUES: Final = frozenset({"driver-rim", "vbios-rim", "rim-revocation", "measurements"})
+"""The steps that compare a GPU's firmware with reference values."""
 _SHOWN: Final = 16
 """Hexadecimal digits of an instance in an error."""
 
@@ -42,12 +59,22 @@ def accept_orchestrator(
         ProtocolError: the quote is refused.
     """
     appraisal = appraiser.appraise(evidence, exporter, nonce, job.manifest)
-    passed, told = passed_steps(appraisal), refusal(appraisal, "the orchestrator's quote")
-    checks.require("orchestrator-quote", "REQ-SETUP-08", passed >= QUOTE_STEPS, saw=evidence, otherwise=told)
-    bound = passed >= BINDING_STEPS
-    checks.require("quote-bound-to-channel", "REQ-SETUP-09", bound, saw=(evidence, exporter), otherwise=told)
-    same = "manifest" in passed
-    checks.require("manifest-check", "REQ-SETUP-10", same, saw=(evidence, job.manifest), otherwise=told)
+    has, told = asked_of(appraisal, "the orchestrator's quote")
+    on_channel, on_job = (evidence, exporter), (evidence, job.manifest)
+    each_in_turn(
+        appraisal,
+        {
+            QUOTE_STEPS: lambda at: checks.require(
+                "orchestrator-quote", "REQ-SETUP-08", has(at), saw=evidence, otherwise=told(at)
+            ),
+            BINDING_STEPS: lambda at: checks.require(
+                "quote-bound-to-channel", "REQ-SETUP-09", has(at), saw=on_channel, otherwise=told(at)
+            ),
+            JOB_STEPS: lambda at: checks.require(
+                "manifest-check", "REQ-SETUP-10", has(at), saw=on_job, otherwise=told(at)
+            ),
+        },
+    )
     accepted(appraisal, "the orchestrator's quote")
     shown, agreed = appraisal.claims.get("instance"), job.instance.hex()
     otherwise = f"expected the orchestrator's instance {agreed[:_SHOWN]}, found {str(shown)[:_SHOWN]}"
@@ -92,13 +119,25 @@ def summary(appraisal: Appraisal) -> dict[str, object]:
     }
 
 
-def refusal(appraisal: Appraisal, what: str) -> str:
-    """Say which step of an appraisal refuses, if one does."""
+def asked_of(appraisal: Appraisal, what: str) -> tuple[Callable[[Steps], bool], Callable[[Steps], str]]:
+    """Return whether steps of an appraisal were taken and passed, and what to say where they were not."""
+    passed = frozenset(step.id for step in appraisal.steps if step.ok)
+    return lambda steps: passed >= steps, lambda steps: refusal(appraisal, what, steps - passed)
+
+
+def each_in_turn(appraisal: Appraisal, made: Mapping[Steps, Callable[[Steps], None]]) -> None:
+    """Make checks of the steps of an appraisal: first that of the step which refused, since no later step was taken.
+
+    Raises:
+        ProtocolError: a check does not hold; the first of them is what the evidence is refused for.
+    """
+    for steps in sorted(made, key=lambda each: appraisal.failed_step not in each):
+        made[steps](steps)
+
+
+def refusal(appraisal: Appraisal, what: str, missing: Steps = frozenset()) -> str:
+    """Say which step of an appraisal refuses, or which that it needs are ``missing``."""
     failed = next((step for step in appraisal.steps if step.ok is False), None)
-    left_out = "a step that it needs was not taken" if passed_steps(appraisal) else "nothing was checked"
-    return f"{what} is refused: {failed.id + ': ' + failed.detail if failed else left_out}"
-
-
-def passed_steps(appraisal: Appraisal) -> frozenset[str]:
-    """Return the steps of an appraisal that were taken and passed."""
-    return frozenset(step.id for step in appraisal.steps if step.ok)
+    if failed is not None:
+        return f"{what} is refused: {failed.id}: {failed.detail}"
+    return f"{what} is refused: {'not taken: ' + ', '.join(sorted(missing)) if missing else 'nothing was checked'}"

@@ -17,15 +17,24 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
 from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.roles.appraising import accepted, passed_steps, proves_enrolment, refusal
+from carnet_ref.systems.gpu_travelling.roles.appraising import (
+    ANSWERS,
+    DEBUG,
+    MODE,
+    NOT_REVOKED,
+    SIGNED,
+    VALUES,
+    accepted,
+    asked_of,
+    each_in_turn,
+    proves_enrolment,
+)
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Requester
 from carnet_ref.transport.frames import ProtocolError
 
 _MINT: Final = object()
-SIGNED: Final = frozenset({"chain", "validity", "signature", "firmware-id"})
-"""The steps of an appraisal that make it a report of a certified GPU."""
 
 
 class ForgedFactError(TypeError):
@@ -100,7 +109,7 @@ class ContextsFenced(EpochFact):
 
 
 class MemoryVerified(EpochFact):
-    """The firmware reported, in this epoch, code, model and receive counter as they should be."""
+    """The firmware reported, in this epoch, code, model and receive counter as they should be, and no context."""
 
 
 class VersionFact(EpochFact):
@@ -158,17 +167,27 @@ def attested(
         ProtocolError: the report is refused, or another GPU than the session's responder signed it.
     """
     appraisal = appraiser.appraise(evidence, nonce)
-    passed, told = passed_steps(appraisal), refusal(appraisal, "the GPU's report")
-    checks.require("gpu-certificate", "REQ-SETUP-03", passed >= SIGNED, saw=saw, otherwise=told)
-    checks.require("report-nonce", "REQ-SETUP-04", "nonce" in passed, saw=saw, otherwise=told)
-    checks.require("mode-check", "REQ-SETUP-05", "mode" in passed, saw=saw, otherwise=told)
-    checks.require("debug-check", "REQ-SETUP-14", "debug" in passed, saw=saw, otherwise=told)
-    checks.require("reference-values", "REQ-SETUP-15", "measurements" in passed, saw=saw, otherwise=told)
-    checks.require("revocation-check", "REQ-SETUP-16", "revocation" in passed, saw=saw, otherwise=told)
+    has, told = asked_of(appraisal, "the GPU's report")
+    current = appraisal.failed_step != "policy"  # which refuses versions that are too old, once every step was taken
+    each_in_turn(
+        appraisal,
+        {
+            SIGNED: lambda at: checks.require("gpu-certificate", "REQ-SETUP-03", has(at), saw=saw, otherwise=told(at)),
+            ANSWERS: lambda at: checks.require("report-nonce", "REQ-SETUP-04", has(at), saw=saw, otherwise=told(at)),
+            MODE: lambda at: checks.require("mode-check", "REQ-SETUP-05", has(at), saw=saw, otherwise=told(at)),
+            DEBUG: lambda at: checks.require("debug-check", "REQ-SETUP-14", has(at), saw=saw, otherwise=told(at)),
+            NOT_REVOKED: lambda at: checks.require(
+                "revocation-check", "REQ-SETUP-16", has(at), saw=saw, otherwise=told(at)
+            ),
+            VALUES: lambda at: checks.require(
+                "reference-values", "REQ-SETUP-15", has(at) and current, saw=saw, otherwise=told(at)
+            ),
+        },
+    )
     accepted(appraisal, "the GPU's report")
     own = appraisal.claims.get("key") == session.responder_key
-    told = "the GPU's report is signed by another GPU than the session's responder"
-    checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=told)
+    another = "the GPU's report is signed by another GPU than the session's responder"
+    checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=another)
     return GpuAttested(_MINT, session.label), appraisal
 
 
@@ -236,11 +255,11 @@ class Expected:
 
 
 def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
-    """Compare the digests and the counter that the firmware reports with what they should be.
+    """Compare the digests, the counter and the contexts that the firmware reports with what they should be.
 
     Raises:
         AuthenticationError: the session's firmware did not report them.
-        ProtocolError: code, model or counter differ.
+        ProtocolError: code, model or counter differ, or a context is left.
     """
     found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=Came(GPU, sealed))
     own, last = found.code == expected.code_digest, found.model == expected.model_digest
@@ -248,6 +267,8 @@ def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> M
     checks.require("code-read-back", "REQ-HOME-04", own, saw=saw, otherwise=told)
     told = "the model in GPU memory is not the one last produced"
     checks.require("model-read-back", "REQ-HOME-05", last, saw=saw, otherwise=told)
+    told = f"expected no context besides the firmware, found {found.contexts}"
+    checks.require("no-context-left", "REQ-HOME-07", found.contexts == 0, saw=saw, otherwise=told)
     told = f"the GPU received {found.received} messages, the holder sent {expected.count}"
     same = expected.count in {None, found.received}
     checks.require("received-count", "REQ-HOME-06", same, saw=saw, otherwise=told)

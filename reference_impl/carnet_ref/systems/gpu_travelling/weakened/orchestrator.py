@@ -13,7 +13,7 @@ from typing import Final
 
 from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.orders import Scrubbed, placed
+from carnet_ref.systems.gpu_travelling.device.orders import Place, Scrubbed, placed
 from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
 from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
@@ -92,9 +92,7 @@ class Weakened(Procedures):
 
     def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
         link = state.job.link
-        if link is None or not _UNHEARD & self.off:
-            return False
-        return placed(event.sealed.removeprefix(ON_LINK))[0] != link.awaited
+        return link is not None and bool(_UNHEARD & self.off) and _place(event) != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
@@ -323,6 +321,11 @@ def _off_the_link(event: Input) -> Input:
     if isinstance(event, LinkMessage) and event.sealed.startswith(ON_LINK):
         return Reported(event.sealed)
     return event
+
+
+def _place(event: Reported) -> Place:
+    """Return the place of a report, whichever way it came."""
+    return placed(event.sealed.removeprefix(ON_LINK))[0]
 
 
 def _noted(action: str) -> Note:

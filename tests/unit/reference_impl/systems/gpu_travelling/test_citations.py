@@ -19,6 +19,7 @@ from carnet_ref.citations import (
     places,
 )
 from carnet_ref.systems.gpu_travelling.defences import defence_names
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
@@ -71,6 +72,13 @@ def test_there_is_something_to_cite() -> None:
 @pytest.mark.parametrize("id", [*REQUIREMENTS, *DEFENCES])
 def test_every_requirement_and_every_defence_has_a_place(id: str) -> None:
     assert id in CITED
+
+
+def test_a_defence_of_a_variant_that_has_no_place_is_listed_with_the_reason() -> None:
+    without_place = defence_names() - set(CITED)
+    assert without_place == {each.name for each in ABSTRACT if each.why} & without_place
+    assert "channel-update" in without_place
+    assert not without_place & set(DEFENCES)
 
 
 def test_nothing_is_cited_that_the_specification_does_not_have() -> None:

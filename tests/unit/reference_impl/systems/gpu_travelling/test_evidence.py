@@ -17,14 +17,17 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.attestation.simulated.vendor import OUTDATED, SimulatedVendor, answer
 from carnet_ref.device.mode import Mode
 from carnet_ref.spdm.errors import SpdmError
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
 from carnet_ref.systems.gpu_travelling.parties.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator
+from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.systems.gpu_travelling.weakened.design import gpu_verifier
 from carnet_ref.systems.gpu_travelling.weakened.evidence import GPU
 from carnet_ref.transport.frames import ProtocolError
+from tests.fixtures.fast_parties import FastRequester
+from tests.fixtures.worlds import draws
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))
@@ -138,6 +141,31 @@ def test_each_flaw_is_refused_by_its_own_check(what: str, record_property: Calla
     assert not refused.accepted
     weaker = gpu_verifier(frozenset({defence}))(*_fields(replace(VERIFIER, services=services)))
     assert weaker.appraise(evidence, NONCE).accepted
+
+
+ASKED_FOR = {
+    "gpu-certificate": "REQ-SETUP-03",
+    "report-nonce": "REQ-SETUP-04",
+    "mode-check": "REQ-SETUP-05",
+    "debug-check": "REQ-SETUP-14",
+    "reference-values": "REQ-SETUP-15",
+    "revocation-check": "REQ-SETUP-16",
+}
+"""The requirement that each defence is."""
+NOT_TAKEN = {"silent authorities": "not taken: revocation", "no reference values": "measurements"}
+"""What an error says of steps for which nothing was given."""
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
+    gpu, asked, services, step, defence = BAD[what]
+    evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
+    verifier, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
+    blamed = "REQ-SETUP-03" if step == "parse" else ASKED_FOR[defence]
+    with checking("orchestrator") as log, pytest.raises(ProtocolError, match=rf"\({blamed}\)$") as refused:
+        attested(session, evidence, NONCE, verifier, Checks(), Came("gpu", evidence.report))
+    assert NOT_TAKEN.get(what, step) in str(refused.value)
+    assert [each.requirement for each in log.made if not each.holds] == [blamed]
 
 
 @pytest.mark.parametrize("what", BAD)

@@ -239,13 +239,14 @@ def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
 @pytest.mark.parametrize(
     ("found", "refused"),
     [
-        (MemoryRead(CODE, MODEL, 3), ""),
-        (MemoryRead(OTHER, MODEL, 3), "REQ-HOME-04"),
-        (MemoryRead(CODE, OTHER, 3), "REQ-HOME-05"),
-        (MemoryRead(CODE, MODEL, 2), "REQ-HOME-06"),
+        (MemoryRead(CODE, MODEL, 3, 0), ""),
+        (MemoryRead(OTHER, MODEL, 3, 0), "REQ-HOME-04"),
+        (MemoryRead(CODE, OTHER, 3, 0), "REQ-HOME-05"),
+        (MemoryRead(CODE, MODEL, 2, 0), "REQ-HOME-06"),
+        (MemoryRead(CODE, MODEL, 3, 1), "REQ-HOME-07"),
         (Fenced(), "REQ-HOME-04"),
     ],
-    ids=["as it should be", "other code", "another model", "a message less", "no read-back"],
+    ids=["as it should be", "other code", "another model", "a message less", "a context left", "no read-back"],
 )
 def test_what_the_firmware_found_is_compared(found: Report, refused: str) -> None:
     ours = link()

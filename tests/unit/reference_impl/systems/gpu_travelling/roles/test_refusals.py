@@ -120,7 +120,7 @@ def home(gpu: Sealer, reply: Reply) -> LinkMessage:
 
 
 @pytest.mark.parametrize(
-    "report", [Fenced(), Scrubbed(0), MemoryRead(MODEL, MODEL, 1)], ids=lambda each: type(each).__name__
+    "report", [Fenced(), Scrubbed(0), MemoryRead(MODEL, MODEL, 1, 0)], ids=lambda each: type(each).__name__
 )
 def test_training_ends_with_its_report_and_with_no_other(report: Report) -> None:
     job, _ = at_home()
