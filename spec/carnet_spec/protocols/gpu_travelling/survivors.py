@@ -115,7 +115,6 @@ HUNTS = (
 
 FALL = (
     "confidentiality",
-    "key-isolation",
     "model-confidentiality",
     "no-replay",
     "clean-handoff",
