@@ -154,7 +154,11 @@ def _not_done(action: str, update: str) -> Callable[[Protocol], Protocol]:
 MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it grants to whoever is there": ("grant", _forgotten("grant", "its channel"), "key-isolation"),
     "it skips a counter value": ("provision", _forgotten("provision", "next IV"), "data-agreement"),
-    "it decrypts what nobody sealed": ("gpu_receive", _forgotten("gpu_receive", "verifies"), "gpu-genuine single-custody"),
+    "it decrypts what nobody sealed": (
+        "gpu_receive",
+        _forgotten("gpu_receive", "verifies"),
+        "gpu-genuine single-custody",
+    ),
     "it counts nothing it received": ("gpu_receive", _not_done("gpu_receive", "insert received"), "no-replay"),
     "it uses an order's number again": ("send_fence", _forgotten("send_fence", "next number"), "iv-unique"),
     "it goes on in any phase": ("rotated_out", _forgotten("rotated_out", "phase"), "no-silent-reset"),

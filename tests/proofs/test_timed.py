@@ -161,4 +161,8 @@ def test_a_run_over_a_variant_checks_its_layer_too() -> None:
 def test_what_a_layer_adds_can_be_explained(id: str) -> None:
     (entry,) = carnet("explain", id, "--json").json["entries"]
     assert entry["sentence"]
-    assert id in json.dumps(carnet_once("list", "--json").json) or entry["kind"] in ("action", "assumption", "requirement")
+    assert id in json.dumps(carnet_once("list", "--json").json) or entry["kind"] in (
+        "action",
+        "assumption",
+        "requirement",
+    )

@@ -34,7 +34,9 @@ def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
             raise UsageError(f"line 1: the size '{name}' is above {most:,}, the largest that a trace may have")
     others = [size for name, size in header.sizes if size and name not in fresh_sizes]
     if math.prod(others) * max(others, default=1) > MOST_PAIRS:
-        raise UsageError(f"line 1: {_without(fresh_sizes)} make more than {MOST_PAIRS:,} when multiplied, the largest twice")
+        raise UsageError(
+            f"line 1: {_without(fresh_sizes)} make more than {MOST_PAIRS:,} when multiplied, the largest twice"
+        )
 
 
 def _without(fresh_sizes: Collection[str]) -> str:
