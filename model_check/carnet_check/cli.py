@@ -60,6 +60,15 @@ class Commands(click.Group):
         assert isinstance(command, click.Command), f"'{cmd_name}' is no click command"
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called, and refuse what click would silently take the last of."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _require_each_once(command, click.Context(command, info_name=name, parent=ctx), rest)
+        return name, command, rest
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing the built-in ones."""
         rows = [(name, text) for name, (_, text) in BUILT_IN.items()]
@@ -96,6 +105,19 @@ class Commands(click.Group):
                 raise
             code = _failed(error, "--json" in given)
         sys.exit(code if isinstance(code, int) else ExitCode.EXPECTED)
+
+
+def _require_each_once(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Require that an option with one value is given once.
+
+    Raises:
+        click.UsageError: it is given more often.
+    """
+    _, _, given = command.make_parser(ctx).parse_args(list(args))
+    single = [each for each in given if isinstance(each, click.Option) and not (each.is_flag or each.multiple)]
+    for option in single:
+        if (times := single.count(option)) > 1:
+            raise click.UsageError(f"{option.opts[0]} takes one value: expected it once, not {times} times", ctx)
 
 
 def _added() -> dict[str, Any]:

@@ -154,14 +154,18 @@ def _not_done(action: str, update: str) -> Callable[[Protocol], Protocol]:
 MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it grants to whoever is there": ("grant", _forgotten("grant", "its channel"), "key-isolation"),
     "it skips a counter value": ("provision", _forgotten("provision", "next IV"), "data-agreement"),
-    "it decrypts what nobody sealed": ("gpu_receive", _forgotten("gpu_receive", "verifies"), "gpu-genuine"),
+    "it decrypts what nobody sealed": (
+        "gpu_receive",
+        _forgotten("gpu_receive", "verifies"),
+        "gpu-genuine single-custody",
+    ),
     "it counts nothing it received": ("gpu_receive", _not_done("gpu_receive", "insert received"), "no-replay"),
-    "it uses a counter value again": ("send_fence", _not_done("send_fence", "insert consumed"), "iv-unique"),
+    "it uses an order's number again": ("send_fence", _forgotten("send_fence", "next number"), "iv-unique"),
     "it goes on in any phase": ("rotated_out", _forgotten("rotated_out", "phase"), "no-silent-reset"),
     "it trains what was not given back": ("send_train", _forgotten("send_train", "returned"), "handoff-agreement"),
     "it fences nothing": ("exec_fence", _not_done("exec_fence", "remove context"), "trains-verified"),
 }
-"""For each: where the mistake is, what it is, and the claim that falls first under collusion."""
+"""For each: where the mistake is, what it is, and the claims that fall first under collusion."""
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -177,7 +181,7 @@ def test_a_planted_mistake_displeases_both_engines(mistake: str) -> None:
     )
     assert proof.failed
     found = explored(wrong, COLLUSION, against=_claims, stop_at_first=True)
-    assert set(found.violations) == {falls}
+    assert set(found.violations) == set(falls.split())
 
 
 def _claims(protocol: Protocol, threat: str) -> list[Invariant]:

@@ -38,7 +38,6 @@ DONE_WITHOUT = {
 FALL = {
     "leaked-device": {
         "confidentiality",
-        "key-isolation",
         "model-confidentiality",
         "no-replay",
         "clean-handoff",
@@ -70,6 +69,7 @@ SURVIVE = {
         "orchestrator-genuine",
         "handoff-agreement",
         "iv-unique",
+        "key-isolation",
         "confidentiality-unless-betrayed",
         "key-isolation-unless-betrayed",
         "gpu-genuine-unless-betrayed",
@@ -158,9 +158,9 @@ def test_what_falls_is_attacked(variant: str, claim: str) -> None:
     assert hunted(variant, claim=claim).verdict is Verdict.VIOLATED
 
 
-def test_a_leaked_device_key_costs_the_link_keys() -> None:
-    """The shortest of the attacks above, which is quick: the orchestrator attests a fake."""
-    assert hunted("leaked-device", claim="key-isolation").verdict is Verdict.VIOLATED
+def test_a_leaked_device_key_lets_a_fake_in() -> None:
+    """One of the attacks above that is quick: the orchestrator attests a fake."""
+    assert hunted("leaked-device", claim="gpu-genuine").verdict is Verdict.VIOLATED
 
 
 @pytest.mark.slow

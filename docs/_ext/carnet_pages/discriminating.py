@@ -187,7 +187,7 @@ DESIGNS = (
     Design("no-silent-reset", step="exec_fence", forgets=("remove context", "insert done")),
     Design("key-lifetime", variant=TIMED, without=("key-usage-limit",), sizes={"chunks": 3}),
     Design("fresh-attestation", variant=TIMED, without=("attestation-age",)),
-    Design("bounded-custody", variant=TIMED, without=("lease",)),
+    Design("bounded-custody", variant=TIMED, step="take_back", forgets=("within the lease",)),
 )
 """One for each claim."""
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 from carnet_check.errors import UsageError
+from carnet_check.wording.sentences import listed
 from carnet_spec.trace import Header
 
 MOST_DRAWN: Final = 100_000
@@ -33,5 +34,11 @@ def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
             raise UsageError(f"line 1: the size '{name}' is above {most:,}, the largest that a trace may have")
     others = [size for name, size in header.sizes if size and name not in fresh_sizes]
     if math.prod(others) * max(others, default=1) > MOST_PAIRS:
-        which = f"the sizes other than {' and '.join(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"
-        raise UsageError(f"line 1: {which} make more than {MOST_PAIRS:,} when multiplied, the largest twice")
+        raise UsageError(
+            f"line 1: {_without(fresh_sizes)} make more than {MOST_PAIRS:,} when multiplied, the largest twice"
+        )
+
+
+def _without(fresh_sizes: Collection[str]) -> str:
+    """Name the sizes that are not drawn fresh."""
+    return f"the sizes other than {listed(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"

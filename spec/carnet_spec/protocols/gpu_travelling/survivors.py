@@ -116,7 +116,6 @@ HUNTS = (
 
 FALL = (
     "confidentiality",
-    "key-isolation",
     "model-confidentiality",
     "no-replay",
     "clean-handoff",

@@ -158,10 +158,26 @@ def test_the_toy_is_in_order() -> None:
     assert not lint_family(toy.FAMILY)
 
 
+def registered(id: str) -> Family:
+    module, _, attribute = OWN[id].partition(":")
+    family = getattr(importlib.import_module(module), attribute)
+    assert isinstance(family, Family)
+    return family
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("id", OWN)
 def test_every_registered_protocol_is_in_order(id: str) -> None:
-    module, _, attribute = OWN[id].partition(":")
-    check(getattr(importlib.import_module(module), attribute))
+    """All variants, with and without each defence."""
+    check(registered(id))
+
+
+@pytest.mark.parametrize("id", OWN)
+def test_the_main_variants_of_every_registered_protocol_are_in_order(id: str) -> None:
+    family = registered(id)
+    for name in family.with_layers(family.main):
+        check(family.protocol(name))
 
 
 FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
