@@ -53,7 +53,7 @@ def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
 
 def test_a_step_is_explained_in_sentences_without_places_to_fill_in() -> None:
     said = " ".join(carnet("explain", "grant").out.split())
-    assert "grants the link to a, over the channel of p, counting from v. Lend the encrypt half" in said
+    assert "grants the link to a, over the channel of p, counting from v, buffer at b. Lend the encrypt half" in said
 
 
 def test_the_sizes_of_a_profile_stand_beside_its_title() -> None:
