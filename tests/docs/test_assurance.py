@@ -19,9 +19,9 @@ from carnet_spec.language import Draft, Family, Formula, SpecificationError, imp
 from carnet_spec.language.requirements import Level, NormativeText
 from docs._ext import carnet_pages
 from docs._ext.carnet_pages import is_implemented, registered_families, write
-from docs._ext.carnet_pages.assurance import Case, assurance, cases, places, refuse_gaps
+from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
-from docs._ext.carnet_pages.mended import mended
+from docs._ext.carnet_pages.mended import marks, mended
 from docs._ext.carnet_pages.record import commands, recorded
 from tests.fixtures import toy
 
@@ -99,15 +99,37 @@ def of_another_design(variant: str) -> Draft:
     return draft
 
 
+MORE = NormativeText(f"{TEXT.text}\n\n**REQ-TOY-7** Who holds a key MUST know it. (Source: none)\n")
+WITH_MORE = replace(toy.FAMILY, text=MORE, draft=of_another_design)
+SLOW = {"toy-REQ-TOY-7": ("tests/test_toy.py::test_long",)}
+
+
+def with_more(slow: dict[str, tuple[str, ...]]) -> dict[str, Case]:
+    return {case.requirement.id: case for case in cases([WITH_MORE], TESTS, {"toy": CODE}, slow=slow)}
+
+
 def test_what_another_design_asks_for_is_proved_and_need_not_be_built() -> None:
-    text = NormativeText(f"{TEXT.text}\n\n**REQ-TOY-7** Who holds a key MUST know it. (Source: none)\n")
-    family = replace(toy.FAMILY, text=text, draft=of_another_design)
-    whole = {case.requirement.id: case for case in cases([family], TESTS, {"toy": CODE})}
+    whole = with_more(SLOW)
     refuse_gaps(whole.values())
     assert [*whole["REQ-TOY-7"].claims] == ["claim-toy-kept"]
     assert [case.requirement.id for case in whole.values() if case.built] == ["REQ-TOY-1", "REQ-TOY-2", "A1"]
     with pytest.raises(SpecificationError, match="REQ-TOY-7: no obligation"):
         refuse_gaps([replace(whole["REQ-TOY-7"], claims={})])
+
+
+def test_what_another_design_asks_for_is_verified_by_a_recorded_or_by_a_slow_test() -> None:
+    with pytest.raises(SpecificationError, match="REQ-TOY-7: no test that passed verifies it, and no slow test"):
+        refuse_gaps(with_more({}).values())
+    with pytest.raises(SpecificationError, match=r"REQ-TOY-1: no test that passed verifies it$"):
+        refuse_gaps([replace(with_more(SLOW)["REQ-TOY-1"], tests=(), slow=("tests/test_toy.py::test_long",))])
+
+
+def test_the_page_says_what_the_reference_implementation_lacks_and_which_slow_test_verifies_it() -> None:
+    pages = assurance([WITH_MORE], list(with_more(SLOW).values()), [], TESTS)
+    need = pages["assurance/requirements.md"].partition("REQ-TOY-7")[2]
+    assert "The reference implementation does not have it: no main variant asks for it, but `forgetful`." in need
+    assert "Verified by slow tests, which no recorded run has: `tests/test_toy.py::test_long`." in need
+    assert "| {need}`toy-REQ-TOY-7` | 1 | 1, slow | not implemented |" in pages["assurance.md"]
 
 
 # -- the registered protocols ---------------------------------------------------------------------
@@ -116,7 +138,8 @@ def test_what_another_design_asks_for_is_proved_and_need_not_be_built() -> None:
 def recorded_cases(families: list[Family]) -> dict[str, Case]:
     results = [json.loads(path.read_text("utf-8")) for path in (ROOT / "docs" / "results").glob("*.json")]
     code = {family.id: places([family], results) for family in families if is_implemented(family)}
-    return {case.id: case for case in cases(families, read(ROOT / "docs" / JUNIT), code, complete=True)}
+    ran, slow = read(ROOT / "docs" / JUNIT), marks(ROOT / "tests", VERIFIES)
+    return {case.id: case for case in cases(families, ran, code, slow=slow, complete=True)}
 
 
 @functools.cache
@@ -126,6 +149,7 @@ def registered_cases() -> dict[str, Case]:
 
 NORMATIVE = [id for id, case in registered_cases().items() if case.requirement.level is not Level.ASSUMPTION]
 BUILT = [id for id in NORMATIVE if registered_cases()[id].main]
+OF_VARIANTS = [id for id in NORMATIVE if id not in BUILT]
 
 
 def test_the_case_of_the_registered_protocols_is_whole() -> None:
@@ -135,8 +159,12 @@ def test_the_case_of_the_registered_protocols_is_whole() -> None:
 
 @pytest.mark.parametrize("what", ["obligation", "test", "place"])
 def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
-    lost: dict[str, Any] = {"obligation": {"steps": {}, "claims": {}}, "test": {"tests": ()}, "place": {"code": ()}}
-    for id in NORMATIVE if what == "obligation" else BUILT:
+    lost: dict[str, Any] = {
+        "obligation": {"steps": {}, "claims": {}},
+        "test": {"tests": (), "slow": ()},
+        "place": {"code": ()},
+    }
+    for id in BUILT if what == "place" else NORMATIVE:
         with pytest.raises(SpecificationError, match=f"{id}: no {what}"):
             refuse_gaps([replace(registered_cases()[id], **lost[what])])
 
@@ -151,6 +179,14 @@ def test_no_sentence_can_be_lost_unnoticed() -> None:
         f"{case.requirement.id}: cited by {case.family}," for case in map(registered_cases().get, NORMATIVE) if case
     )
     assert [missing for missing in said if missing not in str(refused.value)] == []
+
+
+def test_slow_tests_verify_only_what_variants_beside_the_main_ones_ask_for() -> None:
+    marked = marks(ROOT / "tests", VERIFIES)
+    assert set(marked) <= set(OF_VARIANTS)
+    for id in OF_VARIANTS:
+        assert registered_cases()[id].slow == tuple(marked.get(id, ()))
+        assert set(registered_cases()[id].variants).isdisjoint(registered_families()[0].main)
 
 
 @pytest.mark.parametrize("id", NORMATIVE)

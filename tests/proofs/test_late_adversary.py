@@ -127,6 +127,15 @@ def test_the_main_designs_say_that_nobody_is_rolled_back() -> None:
         assert assumptions["A15"]
 
 
+@pytest.mark.verifies(
+    "gpu-travelling-CLAIM-LATE-SECRECY",
+    "gpu-travelling-CLAIM-LATE-SECRECY-UNLESS-LENT-AGAIN",
+    "gpu-travelling-CLAIM-CONFIDENTIALITY-UNLESS-BETRAYED",
+    "gpu-travelling-CLAIM-KEY-ISOLATION-UNLESS-BETRAYED",
+    "gpu-travelling-CLAIM-GPU-GENUINE-UNLESS-BETRAYED",
+    "gpu-travelling-CLAIM-HAND-OVER-UNLESS-BETRAYED",
+    "gpu-travelling-CLAIM-TRAINING-UNLESS-BETRAYED",
+)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @designs
@@ -139,6 +148,18 @@ def test_what_survives_is_proved(variant: str) -> None:
     assert {claim for claim, threat in proofs if threat == COLLUSION} >= SURVIVE[variant]
     used = {used for proof in proofs.values() for used in proof.assumptions}
     assert DONE_WITHOUT[variant] not in used
+
+
+def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> None:
+    (mark,) = (each for each in test_what_survives_is_proved.pytestmark if each.name == "verifies")
+    usual = {claim.name for claim in SOURCE.protocol().claims}
+    made = {
+        f"{FAMILY.id}-{claim.requirement}"
+        for variant in DONE_WITHOUT
+        for claim in SOURCE.protocol(variant).claims
+        if claim.name in SURVIVE[variant] - usual
+    }
+    assert set(mark.args) == made
 
 
 def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
@@ -199,6 +220,7 @@ def test_a_requirement_that_is_forgotten_breaks_a_proof(
     assert lost.failed
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-LATE-02")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_what_a_holder_need_not_keep_it_can_erase() -> None:

@@ -12,8 +12,8 @@ from tests.repo.tracked import read, tracked_python
 ROOM = Path("reference_impl") / "carnet_ref"
 PUBLISHED = ("datapath", "commands/datapath.py", "commands/key_budget.py")
 """What reproduces published tables names the designs that were published, GPU Travelling among them."""
-COMMON_WORDS = frozenset({"gpu", "gpus", "none", "platform", "ratchet", "reset"})
-"""Words of the specification that mean the same outside of it: a GPU, or the driver's own ratchet."""
+COMMON_WORDS = frozenset({"gpu", "gpus", "none", "platform", "ratchet", "reset", "Version"})
+"""Words of the specification that have a sense outside of it: a GPU, the driver's own ratchet, a version of SPDM."""
 
 
 def words() -> frozenset[str]:

@@ -21,7 +21,7 @@ from carnet_check.loading.families import known_protocols, load
 from carnet_spec.language import Family
 
 from . import api
-from .assurance import assurance, cases, places, refuse_gaps
+from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from .engines import ENGINES_PAGE, engines
 from .evidence_formats import FORMATS_PAGE, evidence_formats
 from .junit import JUNIT, read
@@ -57,7 +57,7 @@ def _write(app: _Sphinx) -> None:
     ]
     ran = read(root / JUNIT)
     code = {each.id: places([each], results.values()) for each in families if is_implemented(each)}
-    found = cases(families, ran, code, complete=True)
+    found = cases(families, ran, code, slow=marks(root.parent / "tests", VERIFIES), complete=True)
     refuse_gaps(found)
     write(root / api.FOLDER, api.api(root.parent, {FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from carnet_ref import citations
@@ -19,6 +20,8 @@ from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
 from .verdicts import freshness
 
+VERIFIES = "verifies"
+"""A slow test carries ``@pytest.mark.verifies("toy-REQ-ONE")`` when it verifies what no recorded run does."""
 NOT_IMPLEMENTED = "not implemented"
 """The status of what no reference implementation is of: another protocol, or a design that is only specified."""
 Places = Mapping[str, Sequence[str]]
@@ -46,7 +49,9 @@ class Case:
     implemented: bool = True
     """Whether the protocol has a reference implementation, and with it tests that name what they verify."""
     main: bool = True
-    """Whether a main variant cites it. Of what only others cite, there are proofs that no recorded run has."""
+    """Whether a main variant cites it; what only others cite is in no reference implementation."""
+    slow: tuple[str, ...] = ()
+    """The slow tests, by path and name, that say they verify it: no recorded run has them."""
 
     @property
     def id(self) -> str:
@@ -60,7 +65,7 @@ class Case:
             return [] if self.assumed else ["no axiom, and no protocol has it built in"]
         return [
             *([] if self.steps or self.claims else ["no obligation: no action enforces it and no claim states it"]),
-            *([] if self.tests or not self.built else ["no test that passed verifies it"]),
+            *([] if self.tests or not self.implemented or self.is_verified_slowly else [self._untested]),
             *([] if self.code or not self.built else ["no place in code enforces it"]),
         ]
 
@@ -69,6 +74,20 @@ class Case:
         """Whether some code has to enforce it, and a test of the recorded run to verify it."""
         return self.implemented and self.main
 
+    @property
+    def is_verified_slowly(self) -> bool:
+        """Whether a slow test is enough, and there is one: what main variants ask for needs a recorded run."""
+        return bool(self.slow) and not self.main
+
+    @property
+    def _untested(self) -> str:
+        return "no test that passed verifies it" + ("" if self.main else ", and no slow test says that it does")
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The designs in which its obligations are."""
+        return tuple(dict.fromkeys(each[1].variant for each in (*self.steps.values(), *self.claims.values())))
+
 
 def need_id(family: str, requirement: str) -> str:
     """Return what the pages, and the tests that verify it, call a requirement of a protocol."""
@@ -76,12 +95,17 @@ def need_id(family: str, requirement: str) -> str:
 
 
 def cases(
-    families: Sequence[Family], ran: TestRun, code: Mapping[str, Places], *, complete: bool = False
+    families: Sequence[Family],
+    ran: TestRun,
+    code: Mapping[str, Places],
+    *,
+    slow: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    complete: bool = False,
 ) -> list[Case]:
     """Return a case for every normative sentence of each protocol, in the order of its text.
 
     The main variants come first; what none of them cites is looked for in the other variants. ``code`` has the places
-    of each protocol that is implemented.
+    of each protocol that is implemented, and ``slow`` the slow tests that are marked, by the id of a need.
 
     Raises:
         SpecificationError: a protocol with a text cites an id that has no sentence, and ``complete`` asks for all.
@@ -100,7 +124,11 @@ def cases(
         found += [
             _case(family.id, each, main, ran, places)
             if id in asked
-            else replace(_case(family.id, each, others, ran, places), main=False)
+            else replace(
+                _case(family.id, each, others, ran, places),
+                main=False,
+                slow=tuple(slow.get(need_id(family.id, id), ())),
+            )
             for id, each in known.items()
         ]
     if complete and missing:
@@ -131,7 +159,7 @@ def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran
             if id in action.enforces:
                 steps.setdefault(label("step", family, action.name), (family, protocol, action))
         for claim in protocol.claims:
-            if id in claim.requirement and claim.invariant is not None:
+            if id in re.findall(r"[A-Z0-9-]+", claim.requirement) and claim.invariant is not None:
                 claims.setdefault(label("claim", family, claim.name), (family, protocol, claim))
         assumed |= {f"axiom {axiom.name}": None for axiom in protocol.axioms if axiom.assumption == id}
         if any(each.id == id and each.built_in for each in protocol.assumptions):
@@ -211,8 +239,8 @@ def _matrix(found: Iterable[Case]) -> Lines:
         [
             f"{{need}}`{case.id}`",
             str(len(case.steps) + len(case.claims)),
-            str(len(case.tests)),
-            str(len(case.code)),
+            str(len(case.tests)) if case.tests or not case.slow else f"{len(case.slow)}, slow",
+            str(len(case.code)) if case.built else NOT_IMPLEMENTED,
         ]
         for case in found
         if case.requirement.level is not Level.ASSUMPTION
@@ -239,6 +267,11 @@ def _need(case: Case) -> Lines:
     yield from () if case.built else (f":status: {NOT_IMPLEMENTED}",)
     yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
     yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
+    if not case.main and case.variants:
+        designs = ", ".join(map(code, case.variants))
+        yield from ("", f"The reference implementation does not have it: no main variant asks for it, but {designs}.")
+    if case.slow:
+        yield from ("", f"Verified by slow tests, which no recorded run has: {', '.join(map(code, case.slow))}.")
     if case.assumed:
         yield from ("", f"Assumed in: {prose(', '.join(case.assumed))}.")
     yield from ("```", "")

@@ -35,24 +35,24 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
     return tuple(Fault(fault["id"], fault["class"], fault["was"]) for fault in listed)
 
 
-def marks(tests: Path) -> dict[str, list[str]]:
-    """Return, for each id that tests below a folder say they mend, the tests, by path and name."""
+def marks(tests: Path, mark: str = MARK) -> dict[str, list[str]]:
+    """Return, for each id that tests below a folder are marked with, the tests, by path and name."""
     found: dict[str, list[str]] = {}
     for path in sorted(tests.rglob("test_*.py")):
-        for name, id in _marked(ast.parse(path.read_text("utf-8"))):
+        for name, id in _marked(ast.parse(path.read_text("utf-8")), mark):
             found.setdefault(id, []).append(f"{path.relative_to(tests.parent).as_posix()}::{name}")
     return found
 
 
-def _marked(module: ast.Module) -> Iterator[tuple[str, str]]:
+def _marked(module: ast.Module, mark: str) -> Iterator[tuple[str, str]]:
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for decorator in node.decorator_list:
-                yield from ((node.name, id) for id in _ids(decorator))
+                yield from ((node.name, id) for id in _ids(decorator, mark))
 
 
-def _ids(decorator: ast.expr) -> Iterator[str]:
-    if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr == MARK:
+def _ids(decorator: ast.expr, mark: str) -> Iterator[str]:
+    if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr == mark:
         for argument in decorator.args:
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value

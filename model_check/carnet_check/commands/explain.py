@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -19,13 +20,17 @@ from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
-from carnet_spec.language import Action, Claim, Defence, Protocol, Variant
+from carnet_spec.language import Action, Claim, Defence, Family, Goal, Invariant, Protocol, Threat, Variant
 from carnet_spec.language.notation import show_lines
 from carnet_spec.language.printing import show_action, show_axiom, show_goal
 from carnet_spec.language.requirements import cited
 
 _PLACE = re.compile(r"\{(\w+)\}")
 """Where a sentence about a step has one of its parameters."""
+_BELONGS = {"claim": "made in", "threat model": "made in", "service": "needed by"}
+"""What is said of the variants that have a thing, by its kind."""
+MOST_VARIANTS = 8
+_Make = Callable[[], "Entry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +45,17 @@ class Entry:
     enforced_by: tuple[str, ...] = ()
     check: str = ""
     text: str = ""
+    variants: tuple[str, ...] = ()
+    """The variants that have it, where the first main one and the layers over it have not."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"enforced_by": list(self.enforced_by)}
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return told | {"enforced_by": list(self.enforced_by), "variants": list(self.variants)}
+
+    def is_called(self, id: str) -> bool:
+        """Whether it is meant by an id, which the id of the protocol may precede."""
+        return id in (self.id, f"{self.protocol}-{self.id}")
 
 
 @click.command()
@@ -54,11 +66,12 @@ class Entry:
 def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
     """Explain ID: its sentence, its source, where it is enforced, how to check it.
 
-    ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma or requirement.
+    ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma, requirement or
+    service, of the main design or of any variant. The id of its protocol may precede it: PROTOCOL-ID.
     """
     sources = [load(name) for name in protocols or known_protocols()]
     every = [entry for source in sources for entry in entries(source)]
-    found = [entry for entry in every if entry.id == id]
+    found = [entry for entry in every if entry.is_called(id)]
     if not found:
         names = dict.fromkeys(entry.id for entry in every)
         message = unknown("id", id, ", ".join(source.family.id for source in sources), names)
@@ -75,22 +88,37 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
 
 
 def entries(source: Source) -> Iterator[Entry]:
-    """Yield everything in a family that has an identifier."""
-    whole = source.layered()
-    yield from _designs(source, whole[0])
-    yielded: set[tuple[str, str]] = set()
-    for entry in (entry for protocol in whole for entry in _statements(source, protocol)):
-        if (entry.kind, entry.id) not in yielded:
-            yielded.add((entry.kind, entry.id))
-            yield entry
-    yield from _uncited(source, {id for _, id in yielded})
-    variants = [source.protocol(name) for name in source.family.variants]
-    seen = set()
-    for variant in variants:
-        for action in variant.actions:
-            if action.name not in seen:
-                seen.add(action.name)
-                yield _action(source, action)
+    """Yield everything in a family that has an identifier, in the main design or in any variant."""
+    main = source.layered()
+    layered = {protocol.variant for protocol in main}
+    every = [*main, *(source.protocol(name) for name in source.family.variants if name not in layered)]
+    found: dict[tuple[str, str], tuple[_Make, list[str]]] = {}
+    for protocol in every:
+        for kind, id, make in _named(source, protocol):
+            found.setdefault((kind, id), (make, []))[1].append(protocol.variant)
+    yield from _designs(source, every)
+    for make, variants in found.values():
+        yield make() if variants[0] in layered else replace(make(), variants=tuple(variants))
+    yield from _uncited(source, {id for _, id in found})
+
+
+def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make]]:
+    """Yield what one protocol names, each with its kind, its id and what makes its entry."""
+    shown = source.shown
+    if protocol.variant not in source.family.with_layers(source.family.main[:1]):
+        shown += f" --variant {protocol.variant}"
+    for claim in protocol.claims:
+        yield "claim", claim.name, partial(_claim, protocol.id, shown, claim)
+    for lemma in protocol.lemmas:
+        yield "lemma", lemma.name, partial(_lemma, protocol.id, shown, lemma)
+    for goal in protocol.goals:
+        yield "goal", goal.name, partial(_goal, protocol.id, shown, goal)
+    for threat in protocol.threats:
+        yield "threat model", threat.id, partial(_threat, protocol.id, shown, threat)
+    for id, names in cited(protocol).items():
+        yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
+    for action in protocol.actions:
+        yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)
 
 
 def _uncited(source: Source, known: set[str]) -> Iterator[Entry]:
@@ -100,12 +128,13 @@ def _uncited(source: Source, known: set[str]) -> Iterator[Entry]:
             yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
 
 
-def _designs(source: Source, protocol: Protocol) -> Iterator[Entry]:
+def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:
     family = source.family
-    for defence in protocol.defences:
-        yield _defence(source, protocol, defence)
+    for defence in protocols[0].defences:
+        yield _defence(source, protocols[0], defence)
+    own = _of_their_own(source, protocols)
     for variant in family.variants.values():
-        yield _variant(source, variant)
+        yield _variant(source, variant, own[variant.name])
     for profile in family.profiles.values():
         check = f"carnet explore {source.shown} --profile {profile.name}"
         text = sizes(profile) if profile.title else ""
@@ -114,14 +143,41 @@ def _designs(source: Source, protocol: Protocol) -> Iterator[Entry]:
         text = f"falls: {finding.claim} under {finding.threat}"
         command = attack_command(family, finding, source.shown)
         yield Entry(finding.id, "finding", family.id, finding.title, check=command, text=text)
+    for service in family.services:
+        text = f"what is publicly known: {service.available}"
+        needing = tuple(name for name in family.variants if name in service.needed_by)
+        yield Entry(service.id, "service", family.id, service.title, service.where, text=text, variants=needing)
 
 
-def _variant(source: Source, variant: Variant) -> Entry:
+def _of_their_own(source: Source, protocols: Sequence[Protocol]) -> dict[str, list[str]]:
+    """Say of each variant which claims and threat models it has beside those of the main design."""
+    main = [each for each in protocols if each.variant in source.family.with_layers(source.family.main[:1])]
+    claims = {claim.name for protocol in main for claim in protocol.claims}
+    threats = {threat.id for protocol in main for threat in protocol.threats}
+    own: dict[str, list[str]] = {}
+    for protocol in protocols:
+        further = {
+            "claims": [claim.name for claim in protocol.claims if claim.name not in claims],
+            "threat models": [threat.id for threat in protocol.threats if threat.id not in threats],
+        }
+        own[protocol.variant] = [f"further {kind}: {', '.join(names)}" for kind, names in further.items() if names]
+    return own
+
+
+def _variant(source: Source, variant: Variant, own: Sequence[str]) -> Entry:
     lacks = f"without {', '.join(variant.without)}" if variant.without else ""
     text = " · ".join(part for part in (variant.label, lacks) if part)
     verb = "verify" if variant.name in source.family.with_layers(source.family.main) else "attack"
     command = f"carnet {verb} {source.shown} --variant {variant.name}"
-    return Entry(variant.name, "variant", source.family.id, variant.title, check=command, text=text)
+    lines = (*filter(None, [text]), *own, *_needed(source.family, variant))
+    return Entry(variant.name, "variant", source.family.id, variant.title, check=command, text="\n".join(lines))
+
+
+def _needed(family: Family, variant: Variant) -> Iterator[str]:
+    """Yield the services that a variant needs, by what is publicly known of them."""
+    needed = [service for service in family.services if variant.name in service.needed_by]
+    for kind in dict.fromkeys(service.available for service in needed):
+        yield f"needs services that are {kind}: {', '.join(each.id for each in needed if each.available == kind)}"
 
 
 def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
@@ -134,30 +190,29 @@ def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
     return Entry(defence.id, "defence", protocol.id, defence.title, enforced_by=tuple(parts), check=command)
 
 
-def _statements(source: Source, protocol: Protocol) -> Iterator[Entry]:
-    name, reference = protocol.id, source.shown
-    for claim in protocol.claims:
-        yield _claim(source, claim)
-    for lemma in protocol.lemmas:
-        check = f"carnet verify {reference} --engine {able(ProvesWeakened).name}"
-        yield Entry(lemma.name, "lemma", name, lemma.says, check=check, text="\n".join(show_lines(lemma.formula)))
-    for goal in protocol.goals:
-        yield Entry(goal.name, "goal", name, goal.sentence, check=f"carnet verify {reference}", text=show_goal(goal))
-    for threat in protocol.threats:
-        text = "\n".join(show_axiom(axiom) for axiom in threat.axioms) or "no axiom"
-        check = f"carnet verify {reference} --threat {threat.id}"
-        yield Entry(threat.id, "threat model", name, threat.title, check=check, text=text)
-    yield from _requirements(source, protocol)
+def _lemma(protocol: str, shown: str, lemma: Invariant) -> Entry:
+    check = f"carnet verify {shown} --engine {able(ProvesWeakened).name}"
+    return Entry(lemma.name, "lemma", protocol, lemma.says, check=check, text="\n".join(show_lines(lemma.formula)))
 
 
-def _claim(source: Source, claim: Claim) -> Entry:
+def _goal(protocol: str, shown: str, goal: Goal) -> Entry:
+    return Entry(goal.name, "goal", protocol, goal.sentence, check=f"carnet verify {shown}", text=show_goal(goal))
+
+
+def _threat(protocol: str, shown: str, threat: Threat) -> Entry:
+    text = "\n".join(show_axiom(axiom) for axiom in threat.axioms) or "no axiom"
+    check = f"carnet verify {shown} --threat {threat.id}"
+    return Entry(threat.id, "threat model", protocol, threat.title, check=check, text=text)
+
+
+def _claim(protocol: str, shown: str, claim: Claim) -> Entry:
     where = f"claimed under {', '.join(claim.under) or 'any'}"
     falls = f"; expected to fall under {', '.join(claim.fails_under)}" if claim.fails_under else ""
-    check = "" if claim.declared else f"carnet verify {source.shown} --claim {claim.name}"
+    check = "" if claim.declared else f"carnet verify {shown} --claim {claim.name}"
     return Entry(
         claim.name,
         "claim",
-        source.family.id,
+        protocol,
         claim.sentence,
         f"{claim.source} ({claim.requirement})" if claim.requirement else claim.source,
         check=check,
@@ -165,40 +220,28 @@ def _claim(source: Source, claim: Claim) -> Entry:
     )
 
 
-def _requirements(source: Source, protocol: Protocol) -> Iterator[Entry]:
-    """Yield the normative sentences that the protocol cites, and its assumptions."""
-    citing = cited(protocol)
-    known = source.family.text.requirements()
-    check = f"carnet verify {source.shown}"
+def _requirement(source: Source, protocol: Protocol, shown: str, id: str, names: Sequence[str]) -> Entry:
+    """Describe a normative sentence that a protocol cites, or an assumption of it."""
+    written = source.family.text.requirements().get(id)
     assumed = {assumption.id: assumption.sentence for assumption in protocol.assumptions}
-    for id, names in citing.items():
-        written = known.get(id)
-        axioms = tuple(f"axiom {axiom.name}" for axiom in protocol.axioms if axiom.assumption == id)
-        yield Entry(
-            id,
-            "assumption" if id in assumed else "requirement",
-            protocol.id,
-            assumed.get(id) or (written.sentence if written else "its sentence is not written yet"),
-            written.source if written else "",
-            (*(name for name in names if name != id), *axioms),
-            check,
-        )
+    axioms = tuple(f"axiom {axiom.name}" for axiom in protocol.axioms if axiom.assumption == id)
+    return Entry(
+        id,
+        "assumption" if id in assumed else "requirement",
+        protocol.id,
+        assumed.get(id) or (written.sentence if written else "its sentence is not written yet"),
+        written.source if written else "",
+        (*(name for name in names if name != id), *axioms),
+        f"carnet verify {shown}",
+    )
 
 
-def _action(source: Source, action: Action) -> Entry:
+def _action(protocol: str, shown: str, action: Action) -> Entry:
     kind = "rule" if action.deduction else "action"
     says = _PLACE.sub(r"\1", action.says)
     sentence = f"{says.rstrip('.')}. {action.why}" if action.why else says
-    return Entry(
-        action.name,
-        kind,
-        source.family.id,
-        sentence,
-        action.source,
-        action.enforces,
-        f"carnet explore {source.shown}",
-        show_action(action),
-    )
+    check = f"carnet explore {shown}"
+    return Entry(action.name, kind, protocol, sentence, action.source, action.enforces, check, show_action(action))
 
 
 def _lines(entry: Entry) -> Iterator[str]:
@@ -209,9 +252,18 @@ def _lines(entry: Entry) -> Iterator[str]:
     if entry.enforced_by:
         label = "  enforces" if entry.kind in ("action", "rule") else "  enforced by"
         yield from wrapped(label, "; ".join(entry.enforced_by), 16)
+    if entry.variants:
+        yield from wrapped(f"  {_BELONGS.get(entry.kind, 'occurs in')}", _listed(entry.variants), 16)
     if entry.check:
         yield f"  check it      {entry.check}"
     if entry.text:
         yield ""
         yield from (part for line in entry.text.splitlines() for part in hanging(f"    {line}"))
     yield ""
+
+
+def _listed(variants: Sequence[str]) -> str:
+    """Name the variants, or as many as a reader looks at."""
+    more = len(variants) - MOST_VARIANTS
+    named = ", ".join(variants[:MOST_VARIANTS]) + (f" and {more} more" if more > 0 else "")
+    return f"variant {named}" if len(variants) == 1 else f"variants {named}"

@@ -45,6 +45,8 @@ def _lines(source: Source) -> Iterator[str]:
     for claim in (claim for part in source.layered() for claim in part.claims):
         declared = " (declared, not stated yet)" if claim.declared else ""
         yield from _entry(claim.name, claim.sentence + declared)
+    if len(family.variants) > len(family.with_layers(family.main[:1])):
+        yield "  (a variant may make further claims: `carnet explain VARIANT` names them)"
     yield "threat models"
     for threat in protocol.threats:
         yield from _entry(threat.id, threat.title)

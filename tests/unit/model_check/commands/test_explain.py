@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import pytest
 
+from carnet_check.commands.explain import Entry, entries
+from carnet_check.loading.families import Source, load
+from carnet_spec.language import Draft, Formula, Service, implies
+from tests.fixtures import toy
 from tests.unit.model_check.command import TOY, carnet
 
 
@@ -59,3 +66,89 @@ def test_explain_says_where_a_requirement_is_enforced() -> None:
     (entry,) = carnet("explain", "REQ-TOY-1", "--protocol", TOY, "--json").json["entries"]
     assert entry["enforced_by"] == ["lend"]
     assert "lend: guard 'fresh key'" in carnet("explain", "fresh-key", "--protocol", TOY).out
+
+
+# -- what only variants have --------------------------------------------------------------------------------------
+
+
+def with_more(variant: str) -> Draft:
+    """Write the toy protocol down, with a claim and a threat model that only the design without fresh keys has."""
+    draft = toy.draft(variant)
+    if variant == "forgetful":
+        draft.threat("listening", "somebody listens")
+
+        @draft.claim(name="kept", sentence="Kept.", requirement="REQ-TOY-7", source="none", under=("listening",))
+        def _(a: toy.Agent, k: toy.Key) -> Formula:
+            return implies(toy.holds(a, k), toy.knows(a, k))
+
+    return draft
+
+
+def explained(draft: object = with_more, **changes: object) -> dict[str, Entry]:
+    family = replace(toy.FAMILY, draft=draft, **changes)  # type: ignore[arg-type]
+    return {entry.id: entry for entry in entries(Source("toy", family, "toy"))}
+
+
+def test_what_a_variant_claims_is_explained_with_the_variant_that_makes_the_claim() -> None:
+    found = explained()
+    assert found["kept"].variants == found["listening"].variants == found["REQ-TOY-7"].variants == ("forgetful",)
+    assert found["kept"].check == "carnet verify toy --variant forgetful --claim kept"
+    assert found["listening"].check == "carnet verify toy --variant forgetful --threat listening"
+    assert found["secrecy"].variants == found["collusion"].variants == found["lend"].variants == ()
+
+
+def test_a_variant_names_the_claims_and_threat_models_that_it_adds() -> None:
+    assert "further claims: kept\nfurther threat models: listening" in explained()["forgetful"].text
+    assert "further" not in explained()["main"].text
+
+
+def test_a_variant_names_the_services_that_it_needs_and_a_service_the_variants() -> None:
+    asked = (
+        Service("seal", "seals keys", "shown", "seal.c", frozenset({"main", "forgetful"})),
+        Service("ledger", "keeps a ledger", "lacking", "no file", frozenset({"main"})),
+    )
+    found = explained(toy.draft, services=asked)
+    needs = "needs services that are shown: seal"
+    assert found["main"].text.splitlines()[-2:] == [needs, "needs services that are lacking: ledger"]
+    assert found["forgetful"].text.splitlines()[-1] == needs
+    assert (found["ledger"].kind, found["ledger"].variants) == ("service", ("main",))
+    assert found["ledger"].source == "no file"
+
+
+@cache
+def of_gpu_travelling() -> dict[str, Entry]:
+    return {entry.id: entry for entry in entries(load("gpu-travelling"))}
+
+
+@pytest.mark.parametrize(
+    ("id", "kind", "variant"),
+    [
+        ("late-secrecy", "claim", "late-corruption"),
+        ("training-unless-betrayed", "claim", "leaked-device"),
+        ("recording", "threat model", "inner-key"),
+        ("REQ-SETUP-18", "requirement", "endorsed-instance"),
+    ],
+)
+def test_what_only_variants_of_gpu_travelling_have_is_found(id: str, kind: str, variant: str) -> None:
+    entry = of_gpu_travelling()[id]
+    assert entry.kind == kind
+    assert variant in entry.variants
+    assert f"--variant {entry.variants[0]}" in entry.check
+
+
+def test_every_claim_and_threat_model_of_every_variant_is_explained() -> None:
+    source = load("gpu-travelling")
+    every = [source.protocol(name) for name in source.family.variants]
+    named = {claim.name for each in every for claim in each.claims} | {x.id for each in every for x in each.threats}
+    assert named - set(of_gpu_travelling()) == set()
+
+
+def test_the_text_says_which_variants_make_a_claim() -> None:
+    said = " ".join(carnet("explain", "late-secrecy").out.split())
+    assert "made in variants late-corruption, late-corruption-engine check it" in said
+
+
+def test_the_protocol_s_id_may_precede_an_id() -> None:
+    plain = carnet("explain", "A1", "--protocol", TOY, "--json").json["entries"]
+    assert carnet("explain", "toy-A1", "--protocol", TOY, "--json").json["entries"] == plain
+    assert carnet("explain", "toy-A9", "--protocol", TOY).code == 2

@@ -6,7 +6,7 @@ import pytest
 
 from carnet_check.commands.explain import entries
 from carnet_check.loading.families import load
-from tests.unit.model_check.command import TOY, carnet
+from tests.unit.model_check.command import CONTROLS, TOY, carnet
 
 
 def test_list_names_everything_that_other_commands_take() -> None:
@@ -28,3 +28,8 @@ def test_whatever_is_listed_is_explained(protocol: str) -> None:
     }
     names |= {finding["id"] for finding in listed["findings"]}
     assert names - {entry.id for entry in entries(load(protocol))} == set()
+
+
+def test_where_there_are_other_designs_the_list_points_to_their_claims() -> None:
+    assert "`carnet explain VARIANT` names them" in carnet("list", TOY).out
+    assert "`carnet explain VARIANT`" not in carnet("list", f"{CONTROLS}:sound").out
