@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
-from carnet_check.conformance.checks import undemanded
 from carnet_check.conformance.clocks import Clock
+from carnet_check.conformance.demands import silent_defences, undemanded
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
 from carnet_spec.language import Action
@@ -31,7 +31,7 @@ Roles record the steps that they take in the vocabulary of the specification, on
 line is a header:
 
 ```json
-{"carnet_trace": 2, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
+{"carnet_trace": 3, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
  "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}, "checked": true}
 ```
 
