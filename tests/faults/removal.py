@@ -5,9 +5,9 @@ verified. Each that an honest run goes through is removed from its module in mem
 things may notice: a role, if the honest run fails; ``carnet conform``, if its trace is no longer one of the spec; or a
 test that plays a peer or a platform that does not do what it should.
 
-A call of `Checks` is removed in two ways. If the whole call goes, so does its event, and ``carnet conform`` may miss it.
-If the call stays and its condition is always true, the trace is that of a run with the check, so ``carnet conform``
-cannot notice: only tests are asked.
+A call of `Checks` is removed in two ways. If the whole call goes, so does its event, and ``carnet conform`` notices
+that where the spec demands one. If the call stays and its condition is always true, the trace is that of a run with the
+check: ``carnet conform`` cannot notice, and only tests are asked.
 
 ``python -m tests.faults.trying --out docs/results/removed-checks.csv`` tries all of them and writes the table.
 """

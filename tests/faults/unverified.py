@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 from unittest.mock import patch
 
-from carnet_ref.crypto.primitives import AesGcm
+from carnet_ref.crypto.primitives import AesGcm, Buffer
 
 TAG: Final = 16
 _Result = TypeVar("_Result")
@@ -20,7 +20,7 @@ class _Unverified(AesGcm):
         del associated
         return self.encrypt(nonce, ciphertext[:-TAG])[:-TAG]
 
-    def decrypt_into(self, nonce: bytes, ciphertext: bytes, out: bytearray | memoryview) -> int:
+    def decrypt_into(self, nonce: bytes, ciphertext: Buffer, out: bytearray | memoryview) -> int:
         """Write the plaintext, and return its size."""
         plaintext = self.decrypt(nonce, bytes(ciphertext))
         out[: len(plaintext)] = plaintext
