@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
-from carnet_check.conformance.checks import undemanded
 from carnet_check.conformance.clocks import Clock
+from carnet_check.conformance.demands import silent_defences, undemanded
+from carnet_ref.citations import citations, places
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
 from carnet_spec.language import Action
@@ -31,7 +32,7 @@ Roles record the steps that they take in the vocabulary of the specification, on
 line is a header:
 
 ```json
-{"carnet_trace": 2, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
+{"carnet_trace": 3, "protocol": "gpu-travelling", "variant": "engine-per-holder", "without": [],
  "threat": "hypervisor", "sizes": {"holders": 3, "corrupt": 0, "chunks": 3}, "checked": true}
 ```
 
@@ -45,19 +46,25 @@ role cannot see are missing.
  "saw": "84768dde...", "sender": "gpu", "holds": true, "party": "orchestrator", "number": 10, "before": "c99370b3..."}
 ```
 
-`party`, `number` and `before` say where in its party's log an event is, and chain it to the one before; the last line
-of the trace says where each log ends. So no event can be dropped, repeated, moved or changed in a log that its party
-kept. A step lists the digests of the messages that it sends. A check says which defence and requirement it is about,
-for which step it was made, the digest of what was seen, and whether it holds.
+`party`, `number` and `before` say where in its party's log an event is, and chain it to the one before. The first event
+of each log names the digest of the design: protocol, variant, removed defences, and that checks are recorded. The last
+line of the trace says where each log ends, and has the digest of the header. So no event can be dropped, repeated,
+moved or changed in a log that its party kept, and the header cannot be edited by itself. Nothing is signed: whoever
+makes all digests anew makes another trace. A step lists the digests of the messages that it sends. A check says which
+defence and requirement it is about, for which step it was made, the digest of what was seen, and whether it holds.
 
 What the checks have to be follows from the specification. A step demands an event for each guard of its action that
 carries a defence, in the design of the trace and in the layers over it: made by the same party, for this step, and
-holding. A guard that reads what only other roles write saw a message: its event names the sender, and the sender's log
-has the same digest among what it sent before. Steps that the specification deduces for honest roles, such as the
+holding. The requirement that the event names is one that the specification links to the defence. A guard that reads
+what only other roles write saw a message: its event names the sender, and the sender's log has the same digest among
+what it sent before. A message that a step was taken on is used up for the party that took it: a check of an old message
+is refused, unless the design lacks one of the defences against replay. These, too, are read off the specification: a
+guard that refuses what its own action records. Steps that the specification deduces for honest roles, such as the
 report, the attestation of the orchestrator and the admission of a holder, have to be recorded too. `carnet conform`
 says how many checks were required and how many were recorded. What a role compares with values of its own is as good
-as its word: no other log can contradict its digest. A trace whose header does not say `checked` has steps alone, and
-the command says so.
+as its word: no other log can contradict its digest. An event says that a check was made and what came of it; whether
+its condition was the right one, only tests tell. A trace whose header does not say `checked` has steps only. The
+command says so in its first line, and `--require-checked` refuses such a trace.
 
 A step that reads the orchestrator's clock says under `at` what the clock showed (`now`) and until when evidence or
 lease are good (`end`), in seconds. What the layer with a clock says of instants alone is followed on these numbers, so
@@ -95,6 +102,13 @@ has to come before. But no event says that the receiver looked at it, and if the
 run would be the same. These guards look at what other roles write. Tests hold their checks in the code, and the table
 of removed checks says which.
 """
+_SILENT = """
+These defences demand no event, since no guard of an honest role is about them: they draw, install, erase or leave out
+something, or keep somebody from a step. The table says which steps of honest roles carry them out, and where the code
+names them. If the code also checks, the check is logged, but the checker does not miss it when it is gone; tests hold
+it.
+"""
+UNSEEN = ("condition true", "taken unverified")
 _NOTICED = ("conform", "a role", "a test", "")
 _REPLAYS = """
 Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. The
@@ -160,6 +174,9 @@ def traces() -> str:
         "## What a trace does not show",
         _BELIEVED.strip(),
         table(("step", "by", "guard"), _believed()),
+        "## Defences that no event stands for",
+        _SILENT.strip(),
+        table(("defence", "carried out in", "named in the code"), _silent()),
         "## Removed checks",
         removed(),
         "## Steps",
@@ -200,6 +217,13 @@ def _believed() -> Iterator[Sequence[str]]:
         yield code(action.name), action.by.name, guard.name
 
 
+def _silent() -> Iterator[Sequence[str]]:
+    """Yield the defences that demand no event, the steps that carry them out, and the code that names them."""
+    found = places(citations(FAMILY.id))
+    for defence, actions in silent_defences(_layers()).items():
+        yield code(defence), ", ".join(map(code, actions)), ", ".join(map(code, found.get(defence, ())))
+
+
 def removed() -> Iterator[str]:
     """Yield how many checks were removed, part by part, and what noticed it."""
     with REMOVED.open(encoding="utf-8", newline="") as file:
@@ -208,11 +232,14 @@ def removed() -> Iterator[str]:
     parts = sorted({part for part, _ in counts})
     total = Counter(row["noticed by"] for row in rows)
     yield from (
-        f"{len(rows)} checks that an honest run goes through were removed from the reference implementation, one at a "
-        f"time, {sum(bool(row['defence or requirement']) for row in rows)} of them checks that name a defence. "
+        f"{len({(row['check'], row['place']) for row in rows})} checks that an honest run goes through were removed "
+        f"from the reference implementation, one at a time and in {len(rows)} ways: "
+        f"{sum(bool(row['defence or requirement']) for row in rows)} of these are about checks that name a defence. "
         f"`carnet conform` noticed {total['conform']}, a role {total['a role']}, and a test {total['a test']}. "
         + (f"Nothing noticed {total['']}, and each of these is argued." if total[""] else "None went unnoticed."),
         "",
+        f"In {sum(row['removed how'] in UNSEEN for row in rows)} of these ways the check is still logged, and passes "
+        "whatever it sees. Then the trace is as it was, so `carnet conform` cannot notice, and only tests are asked. "
         "{doc}`/assurance/trusted-base` has the table.",
         "",
     )

@@ -44,6 +44,7 @@ def step(action: str, by: str, **args: object) -> TraceStep:
 class Recorder:
     """One process's events, with its logical clock; ``ends`` says where the log of each party in it stands.
 
+    ``design`` is the digest of the design that is run, which every log begins with.
     ``sink`` gets a line for each step at once, so that a killed process leaves what it did; without one they are kept.
     """
 
@@ -51,6 +52,7 @@ class Recorder:
     clock: int = 0
     ends: dict[str, tuple[int, str]] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    design: str = ""
 
     def check(self, clock: int) -> None:
         """Insist that a clock is one that its sender can have, here where every message comes through.
@@ -79,7 +81,7 @@ class Recorder:
             TraceFileError: it could not be written.
         """
         self.clock += 1
-        number, before = self.ends.get(party, (0, ""))
+        number, before = self.ends.get(party, (0, self.design))
         event = TraceEvent(self.clock, taken, Place(party, number, before), sent, at)
         self.ends[party] = number + 1, event.digest
         self._keep(json.dumps(event.to_json()))
@@ -138,6 +140,6 @@ def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
                 if header.checked:
                     kept.append(TraceEvent.from_json(json.loads(line)))
             if header.checked:
-                file.write(json.dumps(TraceEnd(ends(kept)).to_json()) + "\n")
+                file.write(json.dumps(TraceEnd(ends(kept), header.digest).to_json()) + "\n")
     except OSError as error:
         raise TraceFileError(f"cannot write the trace to {path}: {error.strerror}") from error

@@ -7,7 +7,8 @@ values for one.
 A trace that roles record while they run has a form of its own, a line for each event, so that it can be written and
 judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`TraceEvent` after another.
 In a *checked* trace events are steps and the checks that were made for them (:class:`TraceCheck`), each has its
-:class:`Place` in the log of its party, and a :class:`TraceEnd` says where each log ends.
+:class:`Place` in the log of its party, and a :class:`TraceEnd` says where each log ends. Each log begins with the
+digest of the design, and the end has that of the whole header, so that a header does not change by itself.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Trace:
         )
 
 
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 """The version of recorded traces that this package writes and reads."""
 
 
@@ -124,6 +125,19 @@ class Header:
     threat: str
     sizes: tuple[tuple[str, int], ...] = ()
     checked: bool = False
+
+    @property
+    def design(self) -> str:
+        """The digest of the design that was run: what the first event of every party's log names.
+
+        Sizes are no part of it, since some of them are known at the end alone.
+        """
+        return _digest([self.protocol, self.variant, sorted(self.without), self.checked])
+
+    @property
+    def digest(self) -> str:
+        """The digest of the whole header, which the end of a trace names."""
+        return _digest(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -219,7 +233,10 @@ class TraceCheck:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in its party's log an event is: its number, from 0, and the digest of the event before it."""
+    """Where in its party's log an event is: its number, from 0, and the digest of the event before it.
+
+    Before the first event of a log stands the digest of the design.
+    """
 
     party: str
     number: int
@@ -267,8 +284,7 @@ class TraceEvent:
     @property
     def digest(self) -> str:
         """The first half of the SHA-256 of the event, in hexadecimal: what the next event of its log names."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return _digest(self.to_json())
 
     @staticmethod
     def from_json(value: object) -> TraceEvent:
@@ -290,13 +306,18 @@ class TraceEvent:
 
 @dataclass(frozen=True, slots=True)
 class TraceEnd:
-    """The last line of a checked trace: how many events the log of each party has, and the digest of the last."""
+    """The last line of a checked trace: how many events the log of each party has, and the digest of the last.
+
+    ``header`` is the digest of the first line.
+    """
 
     logs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    header: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"end": {party: {"events": count, "last": last} for party, (count, last) in self.logs.items()}}
+        logs = {party: {"events": count, "last": last} for party, (count, last) in self.logs.items()}
+        return {"end": logs, "header": self.header}
 
     @staticmethod
     def from_json(value: object) -> TraceEnd:
@@ -305,12 +326,20 @@ class TraceEnd:
         Raises:
             TraceError: it is not the end of a trace.
         """
-        logs = _object(_object(value, "the end of a trace").get("end"), "'end'")
+        fields = _object(value, "the end of a trace")
+        logs = _object(fields.get("end"), "'end'")
         found = {party: _object(log, f"the end of the log of '{party}'") for party, log in logs.items()}
-        return TraceEnd({party: (_count(log, "events"), _text(log, "last")) for party, log in found.items()})
+        ends = {party: (_count(log, "events"), _text(log, "last")) for party, log in found.items()}
+        return TraceEnd(ends, _text(fields, "header"))
 
     def __str__(self) -> str:
         return "the end of the trace"
+
+
+def _digest(value: object) -> str:
+    """Return the first half of the SHA-256 of a JSON value, in hexadecimal."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:

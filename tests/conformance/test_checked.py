@@ -7,16 +7,18 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_check.conformance.checks import Asked, CheckJudge, demands
+from carnet_check.conformance.checks import Asked, CheckJudge
+from carnet_check.conformance.demands import against_replay, demands, requirements, silent_defences
 from carnet_check.conformance.logs import Logs
 from carnet_check.errors import UsageError
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_spec.language import Protocol
-from carnet_spec.trace import TraceCheck, TraceEnd, TraceEvent
+from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
 from tests.fixtures.checked import Event, end, events, logged_again, with_deductions, write_checked
 from tests.fixtures.rounds import header, honest
 from tests.fixtures.travelling import FAMILY, SOURCE
@@ -32,7 +34,7 @@ def _layered(variant: str) -> list[Protocol]:
 
 
 LAYERED = _layered(VARIANT)
-ASKED = Asked.of(LAYERED)
+ASKED = Asked.of(LAYERED, [FAMILY.draft(each.variant).whole() for each in LAYERED])
 RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
 OTHER = "0" * 64
@@ -102,13 +104,13 @@ def _another(value: object) -> object:
     raise TypeError(value)
 
 
-def _logs_refuse(run: Sequence[Event], last: Event) -> bool:
-    logs = Logs()
+def _logs_refuse(run: Sequence[Event], last: Event, first: Header = FIRST) -> bool:
+    logs = Logs(replace(first, checked=True))
     return any(logs.take(TraceEvent.from_json(event)) for event in run) or bool(logs.close(TraceEnd.from_json(last)))
 
 
 def test_every_edit_of_every_event_is_refused() -> None:
-    last = end(RUN)
+    last = end(RUN, FIRST)
     assert not _logs_refuse(RUN, last)
     assert not [what for what, run in _tampered(RUN) if not _logs_refuse(run, last)]
 
@@ -127,7 +129,7 @@ def test_conform_refuses_an_edited_trace(tmp_path: Path, at: int, change: str) -
         "number": lambda event: [event | {"number": event["number"] + 1}],
     }
     changed = [*run[:at], *edits[change](run[at]), *run[at + 1 :]]
-    assert not _conforms(tmp_path, changed, end(RUN))
+    assert not _conforms(tmp_path, changed, end(RUN, FIRST))
 
 
 def test_events_of_two_parties_keep_the_order_of_their_clocks(tmp_path: Path) -> None:
@@ -161,12 +163,12 @@ def test_checks_are_not_read_where_the_header_does_not_promise_them(tmp_path: Pa
 # -- as if roles had done so: what the spec demands of checks ------------------------------------------------------
 
 
-def _refused(run: Sequence[Event]) -> str:
+def _refused(run: Sequence[Event], asked: Asked = ASKED) -> str:
     """Return why the checks of these events do not fit, whatever their logs say; steps are another test's business."""
     parties: dict[str, str] = {}
     for event in run:
         parties.setdefault(event["party"], event["by"])
-    judge = CheckJudge(ASKED, parties)
+    judge = CheckJudge(asked, parties)
     said = (judge.take(TraceEvent.from_json(event)) for event in run)
     return next((why for why in said if why), "") or judge.left()
 
@@ -223,18 +225,108 @@ def test_a_digest_that_its_sender_never_sent_is_noticed_at_either_end() -> None:
             assert _refused([*RUN[:at], event | {"sent": [OTHER]}, *RUN[at + 1 :]]), event
 
 
+def _of_earlier_messages(run: Sequence[Event]) -> Iterator[list[Event]]:
+    """Yield the events with one step's checks about what an earlier step of the same party was taken on."""
+    used = dict[tuple[str, str], tuple[str, str]]()
+    for at, event in enumerate(run):
+        before = used.get((event["party"], event.get("sender", "")))
+        if before and before != (event["for"], event["saw"]):
+            yield [*run[:at], event | {"saw": before[1]}, *run[at + 1 :]]
+        elif event.get("sender"):
+            used[event["party"], event["sender"]] = event["for"], event["saw"]
+
+
+def test_a_check_of_an_old_message_is_noticed(recorded: list[Event]) -> None:
+    """What a step was taken on is used up; if the design lacks a defence against replay, it is not."""
+    for run in (RUN, recorded):
+        old = list(_of_earlier_messages(run))
+        assert len(old) > 10
+        assert all("took an earlier step on the message of" in _refused(each) for each in old)
+    weaker = [SOURCE.protocol(name, ("session-sequence",)) for name in FAMILY.with_layers([VARIANT])]
+    asked = Asked.of(weaker, LAYERED)
+    assert not asked.once
+    assert not _refused(next(_of_earlier_messages(RUN)), asked)
+
+
+def test_what_keeps_messages_from_being_taken_twice_is_read_off_the_spec() -> None:
+    found = {"session-sequence", "gpu-implicit-iv", "grant-once", "wrapped-key-once", "epochs-increase"}
+    assert against_replay(LAYERED) == found
+    rotating = [each.defence for each in demands(PROTOCOL)["gpu_rotate_in"]]
+    assert rotating == ["wrapped-key-once", "epochs-increase"]
+    weaker = demands(SOURCE.protocol(VARIANT, ("wrapped-key-once",)))
+    assert [each.defence for each in weaker["gpu_rotate_in"]] == ["epochs-increase"]
+
+
+def test_a_requirement_is_one_that_checks_of_the_defence_are_about() -> None:
+    """Read off the spec: what actions enforce that carry it, or that share a message with what it takes away."""
+    found = requirements(FAMILY.draft(VARIANT).whole())
+    assert found["scrub-workspace"] == {"REQ-SCRUB-01", "REQ-SCRUB-02"}
+    assert "REQ-SESSION-01" in found["session-orders"]
+    assert {"REQ-GRANT-03"} < found["launch-key-kept"]
+    for at, event in enumerate(RUN):
+        if "check" in event:
+            other = next(id for ids in found.values() for id in sorted(ids) if id not in found[event["check"]])
+            told = _refused([*RUN[:at], event | {"requirement": other}, *RUN[at + 1 :]])
+            assert told.startswith(f"no check of '{event['check']}' is about {other}")
+
+
+def test_defences_that_no_event_is_about_are_those_that_code_carries_out() -> None:
+    """They erase, install, draw or leave something out; no guard of an honest role is about them."""
+    found = silent_defences(LAYERED)
+    assert found["scrub-workspace"] == ("exec_scrub",)
+    assert found["h2d-half-only"] == found["session-acknowledgements"] == ()
+    asked = {each.defence for design in LAYERED for every in demands(design).values() for each in every}
+    assert not asked & set(found)
+    assert asked | set(found) == {defence.id for defence in PROTOCOL.defences}
+
+
+# -- the header: each log is bound to the design, and the end to all of it ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"variant": "retired-engine-leaks"},
+        {"variant": "sealed-under-master"},
+        {"without": ("revocation-check",)},
+        {"without": ("lease", "fence")},
+        {"threat": "outsider"},
+        {"sizes": (*FIRST.sizes[:-1], (FIRST.sizes[-1][0], FIRST.sizes[-1][1] + 1))},
+    ],
+    ids=str,
+)
+def test_a_header_that_is_edited_by_itself_is_noticed(tmp_path: Path, edit: dict[str, Any]) -> None:
+    found = conform(write_checked(tmp_path / "trace", replace(FIRST, **edit), RUN, end(RUN, FIRST))).divergence
+    assert found is not None
+    design = "began its log in another design than the one that the header names"
+    assert (design if edit.keys() & {"variant", "without"} else "the header is another than") in found.why
+
+
+def test_a_trace_of_steps_only_says_so_first_and_is_refused_where_checks_are_required(tmp_path: Path) -> None:
+    """Whoever strips a trace of its checks and edits the header has a trace of steps, and no more."""
+    steps = [event for event in RUN if "action" in event]
+    bare = [{name: each[name] for name in ("clock", "action", "by", "args")} for each in steps]
+    trace = tmp_path / "trace"
+    trace.write_text("".join(json.dumps(each) + "\n" for each in (FIRST.to_json(), *bare)))
+    assert carnet("conform", str(trace)).out.startswith("STEPS ONLY: this trace does not show that any check was made")
+    ran = carnet("conform", str(trace), "--require-checked")
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert "expected a trace with checks, found one with steps only" in ran.err
+    assert carnet("conform", str(write_checked(trace, FIRST, RUN)), "--require-checked").code == 0
+
+
 @pytest.mark.parametrize("action", ["give_report", "attest_orchestrator", "prove_enrolment", "admit"])
 def test_steps_that_the_spec_deduces_have_to_be_recorded(tmp_path: Path, action: str) -> None:
     """With the quote's or the enrolment's check left out, nothing else of a trace changes: the step is missed."""
     skipped = [event for event in RUN if action not in (event.get("action"), event.get("for"))]
-    assert not _conforms(tmp_path, logged_again(skipped))
+    assert not _conforms(tmp_path, logged_again(skipped, FIRST))
 
 
 def test_a_trace_without_a_removed_defence_needs_no_check_of_it(tmp_path: Path) -> None:
-    without = logged_again([event for event in RUN if event.get("check") != "model-read-back"])
+    without = [event for event in RUN if event.get("check") != "model-read-back"]
     removed = replace(FIRST, without=("model-read-back",))
-    assert not _conforms(tmp_path, without)
-    assert conform(write_checked(tmp_path / "trace", removed, without)).conforms
+    assert not _conforms(tmp_path, logged_again(without, FIRST))
+    assert conform(write_checked(tmp_path / "trace", removed, logged_again(without, removed))).conforms
 
 
 def test_checks_are_events_that_can_be_read_back() -> None:
@@ -246,27 +338,30 @@ def test_checks_are_events_that_can_be_read_back() -> None:
 # -- a run that was recorded ---------------------------------------------------------------------------------------
 
 
+RECORDED = Deployment(holder_names(2), 2, chunk_bytes=64)
+
+
 @pytest.fixture(scope="module")
 def recorded() -> list[Event]:
     """Return the events of a run of the reference implementation: real keys, real evidence, one process."""
-    world, _ = world_of(Deployment(holder_names(2), 2, chunk_bytes=64))
+    world, _ = world_of(RECORDED)
     world.run(20_000)
     assert not world.failure
     return [json.loads(line) for line in world.recorder.lines]
 
 
 def test_a_recorded_run_conforms_with_all_its_checks(tmp_path: Path, recorded: list[Event]) -> None:
-    deployment = Deployment(holder_names(2), 2, chunk_bytes=64)
-    first = deployment.header(map(json.dumps, recorded))
+    first = RECORDED.header(map(json.dumps, recorded))
     result = conform(write_checked(tmp_path / "trace", first, recorded))
     assert result.conforms, result.divergence
     assert result.seen > result.required > 80
 
 
 def test_every_edit_of_every_recorded_event_is_refused(recorded: list[Event]) -> None:
-    last = end(recorded)
-    assert not _logs_refuse(recorded, last)
-    assert not [what for what, run in _tampered(recorded) if not _logs_refuse(run, last)]
+    first = RECORDED.header(map(json.dumps, recorded))
+    last = end(recorded, first)
+    assert not _logs_refuse(recorded, last, first)
+    assert not [what for what, run in _tampered(recorded) if not _logs_refuse(run, last, first)]
 
 
 def test_a_recorded_check_that_is_not_missed_is_one_that_no_guard_demands(recorded: list[Event]) -> None:

@@ -27,7 +27,7 @@ LATE = 2_000_000
 
 def _why(path: Path, run: Sequence[Event]) -> str:
     """Return why a trace of these events, recorded so, does not conform, or nothing."""
-    found = conform(write_checked(path / "trace", FIRST, logged_again(run))).divergence
+    found = conform(write_checked(path / "trace", FIRST, logged_again(run, FIRST))).divergence
     return "" if found is None else found.why
 
 
@@ -113,7 +113,7 @@ def test_an_instant_is_a_number(tmp_path: Path, instant: object) -> None:
     at = _last("grant")
     odd = [*RUN[:at], RUN[at] | {"at": {"now": instant, "end": 1}}, *RUN[at + 1 :]]
     with pytest.raises(UsageError, match="expected 'now' to be a number of seconds"):
-        conform(write_checked(tmp_path / "trace", FIRST, odd, {"end": {}}))
+        conform(write_checked(tmp_path / "trace", FIRST, odd, {"end": {}, "header": ""}))
 
 
 def test_a_recorded_run_says_when_it_was(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_recorded_run_says_when_it_was(tmp_path: Path) -> None:
     assert conform(write_checked(tmp_path / "trace", first, run)).conforms
     ends = next(event["at"]["end"] for event in run if event.get("action") == "grant")
     at = next(number for number, event in enumerate(run) if event.get("action") == "take_back")
-    late = logged_again([*run[:at], run[at] | {"at": {"now": ends + 0.001}}, *run[at + 1 :]])
+    late = logged_again([*run[:at], run[at] | {"at": {"now": ends + 0.001}}, *run[at + 1 :]], first)
     found = conform(write_checked(tmp_path / "late", first, late)).divergence
     assert found is not None
     assert "'within the lease'" in found.why

@@ -147,7 +147,7 @@ def test_a_recorded_run_leaves_most_of_its_allowance() -> None:
 
 def test_a_repeated_defence_is_refused(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
-    first = {"carnet_trace": 2, "protocol": "gpu-travelling", "variant": "", "threat": COLLUSION}
+    first = {"carnet_trace": 3, "protocol": "gpu-travelling", "variant": "", "threat": COLLUSION}
     trace.write_text(json.dumps(first | {"without": ["fence", "fence"]}) + "\n")
     ran = carnet("conform", str(trace))
     assert (ran.code, ran.err) == (2, "carnet: line 1: 'without' names 'fence' twice\n")

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.conformance.checks import undemanded
+from carnet_check.conformance.demands import silent_defences, undemanded
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
+from tests.faults.removal import UNSEEN
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
@@ -62,10 +63,23 @@ def test_the_page_says_which_guards_no_event_stands_for() -> None:
     assert "| `evict` | `now` | time passes | lease over |" in shown
 
 
+def test_the_page_says_which_defences_no_event_stands_for() -> None:
+    shown = pages.traces()
+    found = silent_defences([FAMILY.protocol(name) for name in FAMILY.with_layers(FAMILY.main[:1])])
+    assert {"scrub-workspace", "h2d-half-only", "launch-key-kept", "session-acknowledgements"} <= set(found)
+    assert all(f"| `{defence}` | " in shown for defence in found)
+    assert "| `engine-retirement` | `gpu_rotate_out`, `gpu_rotate_in` | `" in shown
+
+
+def test_the_page_names_the_ways_of_removal_that_conformance_cannot_notice() -> None:
+    assert pages.UNSEEN == UNSEEN
+
+
 def test_the_page_counts_the_checks_that_were_removed() -> None:
     with pages.REMOVED.open(encoding="utf-8", newline="") as file:
         found = [row["noticed by"] for row in csv.DictReader(file)]
     told = " ".join(pages.removed())
-    assert f"{len(found)} checks that an honest run goes through were removed" in told
+    assert "checks that an honest run goes through were removed" in told
+    assert f"one at a time and in {len(found)} ways" in told
     assert f"`carnet conform` noticed {found.count('conform')}, a role {found.count('a role')}" in told
     assert ("None went unnoticed." in told) is ("" not in found)

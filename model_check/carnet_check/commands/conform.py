@@ -29,21 +29,24 @@ if TYPE_CHECKING:
     metavar="PROTOCOL",
     help="Its protocol, if that is not registered.",
 )
+@click.option("--require-checked", is_flag=True, help="Refuse a trace of steps only, with exit code 1.")
 @json_option
 @click.pass_context
-def conform(context: click.Context, trace: Path, asked: str, as_json: bool) -> int:
+def conform(context: click.Context, trace: Path, asked: str, require_checked: bool, as_json: bool) -> int:
     """Check TRACE against the spec, and name the first event that the spec does not allow there.
 
     TRACE is a file of JSON values, one a line: a header that names protocol, variant and sizes, then the events.
     The header names a registered protocol; name any other with --protocol, since loading it runs its code. If the
-    header names no threat model, the protocol says which one fits the events.
-    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named. 3: undecided,
-    because the trace leaves out too many arguments, or its sizes are too large.
+    header names no threat model, the protocol says which one fits the events. A trace of steps only does not show that
+    anybody checked anything.
+    Exit code 0: every event is a step of the spec. 1: one is not, and its failing guard is named; or the trace has
+    steps only, and --require-checked is given. 3: undecided, because the trace leaves out too many arguments, or its
+    sizes are too large.
     """
     from carnet_check.conformance import conform as follow
 
     began = time.monotonic()
-    result = follow(trace, asked)
+    result = follow(trace, asked, require_checked=require_checked)
     seconds = time.monotonic() - began
     lines = [] if as_json else [printable(line) for line in _lines(result)]
     finish(as_json, result.to_json(), lines, _closing(context, result, seconds))
@@ -54,6 +57,8 @@ def _lines(result: Conformance) -> Iterator[str]:
     from carnet_command.text import counted, wrapped
     from carnet_spec.trace import TraceEnd
 
+    if not result.header.checked:
+        yield from wrapped("STEPS ONLY:", "this trace does not show that any check was made", 12)
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""
     found = result.divergence

@@ -5,15 +5,26 @@ tables that are changed in place (tables, formulas, choices, effects), symbols t
 (reduction), deductions are looked at again only where a row changed (rules), a machine takes steps (machine), and a
 follower chooses the arguments that a trace leaves out (following), among elements that make a difference (candidates).
 A step that cannot be taken is explained (refusals). A recorded trace is read (trace_file), its sizes are bounded
-(extent), its work is counted (work), and it is checked against the spec (recorded). The judge of all of it is the
-interpreter: tests compare the verdicts of the two.
+(extent), its work is counted (work), and it is checked against the spec (recorded). Of a checked trace the checks that
+steps demand (demands) are looked for (checks), logs have to be whole (logs), and instants are compared again (clocks).
+The judge of all of it is the interpreter: tests compare the verdicts of the two.
 """
 
 from __future__ import annotations
 
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.machine import Machine
-from carnet_check.conformance.recorded import Conformance, conform, verdict
+from carnet_check.conformance.recorded import Conformance, UncheckedTraceError, conform, verdict
 from carnet_check.conformance.work import AmbiguousTraceError, Work
 
-__all__ = ["AmbiguousTraceError", "Conformance", "Divergence", "Follower", "Machine", "Work", "conform", "verdict"]
+__all__ = [
+    "AmbiguousTraceError",
+    "Conformance",
+    "Divergence",
+    "Follower",
+    "Machine",
+    "UncheckedTraceError",
+    "Work",
+    "conform",
+    "verdict",
+]

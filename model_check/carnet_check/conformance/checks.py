@@ -1,11 +1,14 @@
-"""Checks: which of them each step of a checked trace has to come with, by the spec, and whether they are there.
+"""Checks: whether those that the steps of a checked trace demand are there, made for them, and about what was sent.
 
-A guard that carries a defence is a check that whoever acts makes. So a step of a role that follows the protocol demands
-an event for each such guard of its action: made by the same party, for this step, about this defence, and holding. A
-guard that reads what only other roles write is a check of a message: its event names the sender, and the sender's log
-has the digest of that message among what it sent before. A guard that draws a value is no check. What the trace's
-design lacks, defences that were removed, is in none of its guards, and so is demanded by none. The layers over a
-design, such as one with a clock, add demands to the same steps, whether or not the trace is followed in them.
+An event is made by the same party, for this step, about the demanded defence, and holds. It names a requirement that
+the spec knows a check of this defence to be about. If it is of a message, its event names the sender, and the sender's
+log has the digest of that message among what it sent before. What the trace's design lacks, defences that were removed,
+is in none of its guards, and so is demanded by none. The layers over a design, such as one with a clock, add demands to
+the same steps, whether or not the trace is followed in them.
+
+A message that a step was taken on is used up for its receiver, unless the design lacks a defence against replay. That
+holds for acknowledgements as well, though no guard says so: in the spec an epoch is acknowledged, in a trace a message
+is, and the session numbers them.
 """
 
 from __future__ import annotations
@@ -13,88 +16,36 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carnet_spec.language import Action, Guard, GuardKind, Protocol, Symbol
-from carnet_spec.language.terms import symbols_of
+from carnet_check.conformance.demands import Demand, against_replay, demands, requirements
+from carnet_spec.language import Protocol
 from carnet_spec.trace import TraceCheck, TraceEvent, TraceStep
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """A check that a step demands, and the roles whose message it is of, if it is of one."""
-
-    guard: str
-    defence: str
-    senders: frozenset[str]
-
-
-def demands(protocol: Protocol) -> dict[str, tuple[Demand, ...]]:
-    """Return what each action of a role that follows the protocol demands."""
-    writers = _writers(protocol)
-    return {action.name: _demanded(action, writers) for action in protocol.actions if action.by.honest}
-
-
-def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
-    """Return the guards that look at what only other roles write, and that no check stands for: they have no defence.
-
-    That the others did write it is checked, with every step. That whoever acts looked at it is not.
-    """
-    writers = _writers(protocol)
-    return tuple(
-        (action, guard)
-        for action in protocol.actions
-        for guard in action.guards
-        if action.by.honest and guard.defence is None and guard.kind is GuardKind.REQUIRE
-        if _senders(guard, action.by.name, writers)
-    )
-
-
-def _writers(protocol: Protocol) -> dict[Symbol, set[str]]:
-    """Return the roles that follow the protocol and write each symbol."""
-    found: dict[Symbol, set[str]] = {}
-    for action in protocol.actions:
-        if action.by.honest:
-            for update in action.updates:
-                found.setdefault(update.symbol, set()).add(action.by.name)
-    return found
-
-
-def _demanded(action: Action, writers: Mapping[Symbol, set[str]]) -> tuple[Demand, ...]:
-    return tuple(
-        Demand(guard.name, guard.defence, _senders(guard, action.by.name, writers))
-        for guard in action.guards
-        if guard.defence is not None and guard.kind is not GuardKind.FRESH
-    )
-
-
-def _senders(guard: Guard, reader: str, writers: Mapping[Symbol, set[str]]) -> frozenset[str]:
-    """Return the roles that alone write some symbol that the guard reads."""
-    others = [writers[symbol] for symbol in symbols_of(guard.formula) if symbol in writers]
-    return frozenset(role for roles in others if reader not in roles for role in roles)
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of checks: what each action demands, and which words events may use."""
+    """What is asked of checks: what each action demands, what events may be about, and whether messages are used up."""
 
     demands: Mapping[str, tuple[Demand, ...]]
-    defences: frozenset[str]
-    requirements: frozenset[str]
+    requirements: Mapping[str, frozenset[str]]
+    """Those that a check of each defence may be about."""
     roles: frozenset[str]
     """The roles that follow the protocol."""
+    once: bool
 
     @staticmethod
     def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> Asked:
         """Return what a design and the layers over it ask.
 
-        A role may check more than its design demands: what ``family`` has, any design of it.
+        A role may check more than its design demands: what ``family`` has, any design of it. The defences against
+        replay are those of the family's.
         """
         every = (*protocols, *family)
-        actions = [action for protocol in every for action in protocol.actions]
+        found = [requirements(protocol) for protocol in every]
         return Asked(
-            {name: found for protocol in protocols for name, found in demands(protocol).items()},
-            frozenset(defence.id for protocol in every for defence in protocol.defences),
-            frozenset(id for action in actions for id in action.enforces),
-            frozenset(action.by.name for action in actions if action.by.honest),
+            {name: each for protocol in protocols for name, each in demands(protocol).items()},
+            {id: frozenset().union(*(each.get(id, ()) for each in found)) for each in found for id in each},
+            frozenset(action.by.name for protocol in every for action in protocol.actions if action.by.honest),
+            against_replay(every) <= against_replay(protocols),
         )
 
 
@@ -111,6 +62,7 @@ class CheckJudge:
     seen: int = 0
     _pending: dict[str, list[TraceCheck]] = field(default_factory=dict)
     _sent: dict[str, set[str]] = field(default_factory=dict)
+    _used: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
 
     def take(self, event: TraceEvent) -> str:
         """Take an event that has its place in a log; return why the checks do not fit, or nothing."""
@@ -132,10 +84,11 @@ class CheckJudge:
 
     def _unfit(self, made: TraceCheck) -> str:
         """Say why no such check can be made, or be relied on."""
-        if made.defence not in self.asked.defences:
+        known = self.asked.requirements.get(made.defence)
+        if known is None:
             return f"'{made.defence}' is no defence of the protocol"
-        if made.requirement not in self.asked.requirements:
-            return f"no step of the protocol enforces '{made.requirement}'"
+        if made.requirement not in known:
+            return f"no check of '{made.defence}' is about {made.requirement}; known: {', '.join(sorted(known))}"
         if made.action and not made.holds:
             return f"{made.action} was taken although the check '{made.defence}' fails"
         if made.holds and made.sender and made.saw not in self._sent.get(made.sender, ()):
@@ -150,11 +103,20 @@ class CheckJudge:
         self._sent.setdefault(party, set()).update(sent)
         if made and made[-1].action != step.action:
             return f"checks were made for {made[-1].action}, and '{party}' went on without it"
-        missing = ""
+        missing = self._again(step, party, made)
         for demand in self.asked.demands.get(step.action, ()):
             self.required += 1
             missing = missing or self._missing(step, demand, made)
         return missing
+
+    def _again(self, step: TraceStep, party: str, made: Sequence[TraceCheck]) -> str:
+        """Use up the messages that were looked at for a step; say which of them an earlier step was taken on."""
+        used = self._used.setdefault(party, set())
+        new = {(check.sender, check.saw) for check in made if check.sender}
+        again = next(iter(sorted(new & used)), None) if self.asked.once else None
+        used |= new
+        told = f"{step.action}: '{party}' took an earlier step on the message of"
+        return f"{told} '{again[0]}' with the digest {again[1]}" if again else ""
 
     def _missing(self, step: TraceStep, demand: Demand, made: list[TraceCheck]) -> str:
         """Take the check that a demand is met by off those that were made; say what is missing if none is."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from carnet_spec.trace import TraceEnd, TraceEvent
+from carnet_spec.trace import Header, TraceEnd, TraceEvent
 
 
 @dataclass(slots=True)
 class Logs:
-    """Goes along a checked trace and remembers where the log of each party stands."""
+    """Goes along a checked trace and remembers where the log of each party stands; each begins with the design."""
 
+    header: Header
     ends: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def take(self, event: TraceEvent) -> str:
@@ -18,9 +19,11 @@ class Logs:
         place = event.place
         if place is None:
             return "the event has no place in a log, as every event of a checked trace has"
-        number, last = self.ends.get(place.party, (0, ""))
+        number, last = self.ends.get(place.party, (0, self.header.design))
         if place.number != number:
             return f"expected event {number} of the log of '{place.party}', found event {place.number}"
+        if place.before != last and not number:
+            return f"'{place.party}' began its log in another design than the one that the header names"
         if place.before != last:
             return f"the event before it in the log of '{place.party}' is another than the one that was recorded"
         self.ends[place.party] = number + 1, event.digest
@@ -34,4 +37,4 @@ class Logs:
                 return f"expected {said[0]:,} events in the log of '{party}', found {found[0]:,}"
             if found != said:
                 return f"the last event in the log of '{party}' is another than the one that was recorded"
-        return ""
+        return "" if end.header == self.header.digest else "the header is another than the one that was recorded"

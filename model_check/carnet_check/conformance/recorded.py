@@ -19,8 +19,17 @@ from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import blamed_on_the_specification
+from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
+
+
+class UncheckedTraceError(CarnetError):
+    """A trace has no checks though they were asked for: it says nothing of what roles looked at."""
+
+    kind = "unchecked"
+    exit_code = ExitCode.VIOLATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ class Conformance:
         }
 
 
-def conform(file: Path, asked: str = "") -> Conformance:
+def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Conformance:
     """Check the trace in ``file`` against the spec; the file is read twice, since elements are collected first.
 
     ``events`` counts those up to the divergence, or all. ``asked`` is the protocol whose trace it is, by any reference:
@@ -75,11 +84,14 @@ def conform(file: Path, asked: str = "") -> Conformance:
         UsageError: the file cannot be read, is not a trace, or asks for a design or an instance that does not exist, or
             for one that is too large.
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
+        UncheckedTraceError: ``require_checked``, and the trace has steps alone.
     """
     trace_file.refuse_pipe(file)
     lines = trace_file.lines(file)
     first = next(lines, None)
     header = trace_file.header(first)
+    if require_checked and not header.checked:
+        raise UncheckedTraceError(f"expected a trace with checks, found one with steps only: '{file}'")
     _check_removed(header)
     source = _source(header, asked)
     check_extent(header, source.family.fresh_sizes)
@@ -95,7 +107,7 @@ def conform(file: Path, asked: str = "") -> Conformance:
     layers = _layers(source, protocol, header)
     checks = _checks(source, layers, mentioned.parties)
     clocks = ClockJudge(Clock.of(protocol, layers), mentioned.instants)
-    judge = _Judge(judged, machine, checks, clocks, ignore=not header.threat)
+    judge = _Judge(judged, machine, checks, clocks, logged=header)
     return judge.conformance(trace_file.events(lines, header))
 
 
@@ -108,7 +120,8 @@ def _layers(source: Source, protocol: Protocol, header: Header) -> list[Protocol
 def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, str]) -> CheckJudge:
     """Return what judges the checks of a trace, if it is a checked one: by its design and the layers over that."""
     family = source.family
-    others = [source.protocol(name) for name in family.with_layers(family.main[:1])] if layers else []
+    names = {*family.with_layers(family.main[:1]), *(layer.variant for layer in layers)} if layers else ()
+    others = [source.family.draft(name).whole() for name in sorted(names)]
     return CheckJudge(Asked.of(layers, others), parties)
 
 
@@ -124,19 +137,20 @@ def verdict(file: Path) -> dict[str, Any]:
 class _Judge:
     """Goes along a trace: the machine takes its steps and, if it is checked, logs and checks are looked at.
 
-    With ``ignore``, what corrupt parties report of themselves is passed over.
+    ``logged`` is the header as it was recorded, to which logs are bound; ``header`` names the threat model that was
+    chosen. If the recorded one names none, what corrupt parties report of themselves is passed over.
     """
 
     def __init__(
-        self, header: Header, machine: Machine, checks: CheckJudge, clocks: ClockJudge, *, ignore: bool
+        self, header: Header, machine: Machine, checks: CheckJudge, clocks: ClockJudge, *, logged: Header
     ) -> None:
         self._header = header
         self._protocol = machine.protocol
-        self._unheard = machine.actions_of_corrupt_parties() if ignore else frozenset()
+        self._unheard = frozenset() if logged.threat else machine.actions_of_corrupt_parties()
         self._follower = Follower(machine, self._unheard)
         self._checks = checks
         self._clocks = clocks
-        self._logs = Logs()
+        self._logs = Logs(logged)
         self._steps = array("Q")
         """At which event each step is."""
         self._ignored = 0

@@ -88,7 +88,7 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
     token = bytes.fromhex(assignment.token)
     clock, ends = resumed(_trace(folder, PLATFORM))
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
-        recorder = Recorder(sink, max(clock, tally.clock), ends)
+        recorder = Recorder(sink, max(clock, tally.clock), ends, design=roles.design)
         platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
         crossed = platform.crossings.stretches
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock, crossed)
@@ -109,7 +109,7 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
     way = Way(assignment.port, bytes.fromhex(assignment.token), random, roles.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
         party = roles.party(name, journal, random)
-        node = Node(name, party, Recorder(sink, clock, ends), journal, _remark)
+        node = Node(name, party, Recorder(sink, clock, ends, design=roles.design), journal, _remark)
         ended = await take_part(node, node.perform(party.begin(time.monotonic())), way)
     return {**party.outcome(), "failure": ended.failure}
 

@@ -51,6 +51,10 @@ class RoleFactory(Protocol):
         """The name of the device."""
 
     @property
+    def design(self) -> str:
+        """The digest of the design, which every party's log begins with."""
+
+    @property
     def parties(self) -> tuple[str, ...]:
         """The names of all parties, the leader's first."""
 

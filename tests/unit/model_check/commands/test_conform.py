@@ -60,7 +60,7 @@ EVENT = {"clock": 3, "action": "fenced", "by": "orchestrator", "args": {}}
     [
         ([], "the trace is empty"),
         ([EVENT], "line 1: the first line is the header"),
-        ([GOOD | {"carnet_trace": 3}], "line 1: version 3 of traces is not known"),
+        ([GOOD | {"carnet_trace": 4}], "line 1: version 4 of traces is not known"),
         ([GOOD | {"protocol": "gpu-traveling"}], "did you mean 'gpu-travelling'"),
         ([GOOD | {"variant": "engines"}], "no variant 'engines'"),
         ([GOOD | {"without": ["fences"]}], "no defence 'fences'"),

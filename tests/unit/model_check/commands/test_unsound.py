@@ -52,7 +52,7 @@ def test_no_other_command_judges_it_either(command: list[str]) -> None:
 
 def test_no_trace_is_held_to_it(tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
-    header = {"carnet_trace": 2, "protocol": "leaking", "variant": "main", "without": [], "threat": "somebody"}
+    header = {"carnet_trace": 3, "protocol": "leaking", "variant": "main", "without": [], "threat": "somebody"}
     trace.write_text(json.dumps({**header, "sizes": {}}) + "\n", encoding="utf-8")
     ran = carnet("conform", str(trace), "--protocol", unsound_draft("a_claim_ahead_of_a_rule"))
     assert ran.code == 2

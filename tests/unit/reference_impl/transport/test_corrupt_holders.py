@@ -47,7 +47,7 @@ class Corrupt(Node):
 def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[Ended, str, list[str], list[str]]:
     """Run it over a relay, with alice sending frames of her own; return the end, the model, the steps and remarks."""
     names, told = (ORCHESTRATOR, *deployment.holders), list[str]()
-    recorders = {name: Recorder() for name in (PLATFORM, *names)}
+    recorders = {name: Recorder(design=deployment.design) for name in (PLATFORM, *names)}
     roles = {name: deployment.holder(name, draws(name)) for name in deployment.holders}
     orchestrator = deployment.orchestrator(draws(ORCHESTRATOR))
 

@@ -293,7 +293,7 @@ def _lines(path: Path) -> Iterable[str]:
 
 
 def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
-    recorder, random, path = Recorder(), secrets.token_bytes, _journal_of(plan, folder)
+    recorder, random, path = Recorder(design=deployment.design), secrets.token_bytes, _journal_of(plan, folder)
     world = World(deployment.platform(), recorder)
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:

@@ -316,6 +316,11 @@ class Deployment:
             return self.orchestrator_from(journal, random)
         return self.holder_from(journal, name, random)
 
+    @property
+    def design(self) -> str:
+        """The digest of the design, which every party's log begins with."""
+        return self.header().design
+
     def header(self, lines: Iterable[str] = ()) -> Header:
         """Return the first line of the trace that has these lines; the judge chooses the threat model."""
         sessions, counted = extent(lines)

@@ -164,10 +164,14 @@ class Lending(ABC):
         Raises:
             ProtocolError: the lease outlasts the evidence.
         """
-        ends, too_old = min(job.now + job.terms.lease, job.evidence_end), job.evidence_end
+        ends, too_old = self.cut_short(job), job.evidence_end
         told = f"the lease ends {ends - too_old:.0f} seconds after the GPU's evidence is too old"
         self.checks.require("attestation-age", "REQ-SETUP-13", ends <= too_old, saw=(ends, too_old), otherwise=told)
         return ends
+
+    def cut_short(self, job: Job) -> float:
+        """Return when a lease of the usual length ends, or the GPU's evidence is too old."""
+        return min(job.now + job.terms.lease, job.evidence_end)
 
     @enforces("REQ-GRANT-01", "grant-addressee")
     def addressee(self, job: Job) -> str:
