@@ -196,7 +196,7 @@ class GpuVerifier:
         )
         key = key_bytes(chain[0].public_key())  # type: ignore[arg-type]  # the appraisal refuses other curves
         shown = self._shown(appraisal.claims)
-        known = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
+        known: dict[str, object] = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
         if appraisal.accepted:
             known["seconds_left"] = (nvidia.counts_until(chain, rims, replies) - at).total_seconds()
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})

@@ -82,10 +82,10 @@ class Job:
     """What the orchestrator knows while it runs.
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
-    its key, or would have. ``used`` is how much the keys of earlier sessions protected. ``furthest`` is the round that was
-    ever reached, and ``opened`` the sessions that were.
-    ``appraisal`` is the last one of a GPU. ``evidence_begin`` is when its session was opened, in which the nonce is
-    drawn that the evidence answers, and ``evidence_end`` when that is too old, or something that it rests on runs out.
+    its key, or would have. ``used`` is how much the keys of earlier sessions protected. ``furthest`` is the round that
+    was ever reached, and ``opened`` the sessions that were. ``appraisal`` is the last one of a GPU. ``evidence_begin``
+    is when its session was opened, in which the nonce is drawn that the evidence answers, and ``evidence_end`` when
+    that is too old, or something that it rests on runs out.
     """
 
     terms: Terms
