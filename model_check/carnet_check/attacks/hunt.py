@@ -217,9 +217,7 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 
 
 def _stages(target: AttackTarget) -> tuple[Profile, ...]:
-    family = target.source.family
-    variant = family.variants[target.protocol.variant]
-    return variant.hunts or family.hunts or tuple(family.profiles.values())
+    return target.source.family.sizes_to_hunt(target.protocol.variant)
 
 
 def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Coverage:

@@ -40,6 +40,8 @@ class Search:
     directed: bool = False
     """Honest parties only, towards goals that need more rounds than the profile has."""
     stop_at_first: bool = False
+    sought: bool = False
+    """For claims that are expected to fall, and did not in the profile: it ends when all of them fell."""
     caps: Caps = Caps()
     reduction: bool = True
     digest: str = ""

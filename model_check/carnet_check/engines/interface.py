@@ -187,6 +187,7 @@ class Explores(Engine):
         goals: Sequence[Goal] = (),
         caps: Caps = Caps(),  # noqa: B008 # it is immutable
         stop_at_first: bool = False,
+        stop_when_fallen: bool = False,
         reduction: bool = True,
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,
@@ -200,6 +201,7 @@ class Explores(Engine):
             goals: formulas that some state reached should satisfy.
             caps: where to stop although the search is not complete.
             stop_at_first: end the search at the first violation of any invariant.
+            stop_when_fallen: end it when every invariant is violated.
             reduction: leave out what provably cannot matter, if the engine knows how.
             threat: the threat model to name in traces.
             watch: called now and then with the states seen and the depth reached.

@@ -48,7 +48,8 @@ def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
     """
     campaign = outcome.campaign
     protocol, source = campaign.task.plan(row.variant).protocol, campaign.request.source
-    judge = Interpreter(protocol, outcome.instance_of(row))
+    violation = outcome.violation_of(row)
+    judge = Interpreter(protocol, violation.instance_of(row.claim))
     claim = protocol.claim(row.claim)
     found = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps)
     trace = minimise(judge, claim.checked, found)
@@ -63,7 +64,7 @@ def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
         threat=threat_of(protocol, row.threat),
         trace=trace,
         states=judge.replay(trace),
-        profile=campaign.profile,
+        profile=violation.search.profile,
         expected=row.as_expected,
         rerun=f"carnet attack {source.shown} --variant {row.variant} --threat {row.threat} --claim {row.claim}",
         finding=next(findings, None),

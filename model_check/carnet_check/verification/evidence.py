@@ -25,8 +25,8 @@ class Evidence:
 
     @property
     def broad(self) -> tuple[Coverage, ...]:
-        """The searches that were not directed at goals."""
-        return tuple(found for found in self.searches if not found.search.directed)
+        """The searches that were neither directed at goals nor for claims that fall elsewhere."""
+        return tuple(found for found in self.searches if not found.search.directed and not found.search.sought)
 
     @property
     def exhaustive(self) -> bool:

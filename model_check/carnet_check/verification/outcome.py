@@ -54,8 +54,12 @@ class CampaignOutcome:
 
     def instance_of(self, row: Result) -> Instance:
         """Return the instance in which the violation was found that a row reports."""
+        return self.violation_of(row).instance_of(row.claim)
+
+    def violation_of(self, row: Result) -> Coverage:
+        """Return the search that found the violation that a row reports."""
         return next(
-            found.instance_of(row.claim)
+            found
             for answer in self.answers
             for found in answer.searches
             if (answer.engine, found.search.variant, found.search.threat) == (row.engine, row.variant, row.threat)

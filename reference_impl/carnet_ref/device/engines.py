@@ -55,6 +55,11 @@ class CopyEngines:
         self.send_under(schedule.keys)
 
     @property
+    def ledger(self) -> KeyLedger:
+        """How much each key protected, by what came in or went out."""
+        return self._ledger
+
+    @property
     def live(self) -> int:
         """How many engines take traffic."""
         return len(self._receiving)

@@ -6,7 +6,8 @@ be lost at the end. What cannot be told is an older journal put back whole, with
 continues a session, a key or a counter. A role that starts from its journal opens new ones.
 
 A journal does not grow without end. Once there are enough entries, those that still count are written once more as one
-checkpoint, in the same transaction that removes the others.
+checkpoint, in the same transaction that removes the others. Enough are as many as the last checkpoint has, so that all
+that is ever written grows no faster than what is appended.
 
 Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a repeated nonce costs little).
 """
@@ -51,7 +52,7 @@ KEPT_WHOLE: Final = frozenset({"accepted", "returned", "ledger", "lost"})
 CHECKPOINT: Final = "checkpoint"
 """The kind of the entry that stands for all before it."""
 MOST_ENTRIES: Final = 64
-"""How many entries are kept one by one before they are written as a checkpoint."""
+"""How many entries are kept one by one before they are written as a checkpoint; more, where the last one has more."""
 MOST_GROWTH: Final = 4 << 20
 """How many bytes may follow a checkpoint, beside three times as many as it has, before the next is written."""
 
@@ -81,7 +82,7 @@ class Journal:
         self._head = HeadFile(path, self._cipher, owner, random)
         self._entries: list[tuple[str, bytes]] = []
         self._mark = self._before = Mark()
-        self._rows, self._room = 0, MOST_GROWTH
+        self._rows, self._most, self._room = 0, MOST_ENTRIES, MOST_GROWTH
         self._headed: Mark | None = None
         try:
             _make_private(path)
@@ -110,7 +111,7 @@ class Journal:
             raise ValueError(f"{CHECKPOINT!r} is no kind of entry for others")
         with self._writing():
             self._write_head()
-            if self._rows >= MOST_ENTRIES or self._room < 0:
+            if self._rows >= self._most or self._room < 0:
                 self._compact()
             place = self._mark.count
             nonce, sealed = self._sealed(place, kind, self._mark.chain, payload)
@@ -195,8 +196,9 @@ class Journal:
         self._room -= size
 
     def _begin_anew(self, kept: list[tuple[str, bytes]], after: Mark, before: Mark, size: int) -> None:
-        """Go on from a checkpoint of ``size`` bytes, which leaves room for three times as many more."""
+        """Go on from a checkpoint of ``size`` bytes: room for as many entries, and for three times as many bytes."""
         self._entries, self._rows, self._room = kept, 0, MOST_GROWTH + 4 * size
+        self._most = max(MOST_ENTRIES, len(kept))
         self._follow(after, before, size)
 
     def _checked_head(self) -> Mark | None:

@@ -12,7 +12,7 @@ from carnet_ref.keys.errors import (
 )
 from carnet_ref.keys.h100 import Direction, H100KeySchedule, OneTimeSecret, engine_label, ratchet
 from carnet_ref.keys.iv import EngineChannel, Iv, IvCounter
-from carnet_ref.keys.ledger import KeyLedger
+from carnet_ref.keys.ledger import KeyLedger, KeyUse
 from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
 from carnet_ref.keys.schedule import KeySchedule, LinkKeys
 from carnet_ref.keys.usage import Budget, KeyUsage, UsageLimits, UsageState
@@ -31,6 +31,7 @@ __all__ = [
     "KeyLedger",
     "KeySchedule",
     "KeyUsage",
+    "KeyUse",
     "KeysError",
     "LinkDeadError",
     "LinkKeys",

@@ -9,28 +9,66 @@ cleared when the key changes).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from carnet_ref.crypto.primitives import hkdf_expand_sha256
 from carnet_ref.keys.h100 import Direction
 from carnet_ref.keys.schedule import LinkKeys
-from carnet_ref.keys.usage import KeyUsage, UsageLimits
+from carnet_ref.keys.usage import UNLIMITED, KeyUsage, Standing, UsageLimits
 
 _NAME_BYTES = 16
 
 
-class KeyLedger:
-    """How much the keys of one end of a session have protected, by all who used them."""
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """How much one AES key protected, as one end counts it; a key of no copy engine has no ``engine``."""
 
-    __slots__ = ("_accounts", "_limits")
+    engine: int | None
+    way: str
+    standing: Standing
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON values; what has no limit has none."""
+        messages, most_messages, units, most_units = self.standing
+        return {
+            "engine": self.engine,
+            "direction": self.way,
+            "messages": messages,
+            "most_messages": None if most_messages == UNLIMITED else most_messages,
+            "units": units,
+            "most_units": most_units,
+            "within": self.standing.within,
+        }
+
+
+class KeyLedger:
+    """How much the keys of one end of a session have protected, by all who used them.
+
+    ``own`` are the counts of the session's own keys, which belong to no copy engine.
+    """
+
+    __slots__ = ("_accounts", "_limits", "_replaced", "own")
 
     def __init__(self, limits: UsageLimits) -> None:
         self._limits = limits
         self._accounts: dict[tuple[int, Direction], tuple[bytes, KeyUsage]] = {}
+        self.own: dict[str, KeyUsage] = {}
+        self._replaced: list[tuple[int, Direction, KeyUsage]] = []
+
+    @property
+    def uses(self) -> list[KeyUse]:
+        """How much each key protected so far, those that were replaced first."""
+        live = [(*place, usage) for place, (_, usage) in self._accounts.items()]
+        links = [KeyUse(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
+        return [*links, *(KeyUse(None, what, usage.standing) for what, usage in self.own.items())]
 
     def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
         """Return the count of the key of one direction; it begins with the key, and not with an epoch."""
         place, name = (keys.engine, way), key_name(keys.half(way))
         known, usage = self._accounts.get(place, (b"", None))
         if usage is None or known != name:
+            if usage is not None:
+                self._replaced.append((*place, usage))
             usage = KeyUsage(self._limits)
             self._accounts[place] = name, usage
         return usage

@@ -6,14 +6,14 @@ the device, or to route it to another machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from carnet_ref.transport.frames import Frame, FrameKind
 
-_ENGINES: Final = frozenset({FrameKind.H2D, FrameKind.D2H, FrameKind.WORK, FrameKind.HOST_MEMORY})
+_ENGINES: Final = frozenset({FrameKind.H2D, FrameKind.D2H, FrameKind.WORK, FrameKind.HOST_MEMORY, FrameKind.SEMAPHORE})
 """What crosses beside a session's own messages."""
 _SESSION: Final = frozenset({FrameKind.SESSION, FrameKind.REPORT, FrameKind.FAULT})
 
@@ -35,12 +35,14 @@ class Stretch:
         link: through copy engines, both ways.
         session: in the session, both ways: its set-up, orders and reports.
         last_home: the last message that a copy engine sent.
+        journey: which journey it belongs to, by the clock of the grant that sent the device on it; 0 before the first.
     """
 
     where: Where
     link: int = 0
     session: int = 0
     last_home: int = 0
+    journey: int = 0
 
     @property
     def total(self) -> int:
@@ -53,6 +55,7 @@ class Crossings:
     """The stretches of a run so far, the present one last."""
 
     owner: str
+    device: str
     stretches: list[Stretch] = field(default_factory=lambda: [Stretch(Where.SETUP)])
 
     def note(self, frame: Frame) -> None:
@@ -62,7 +65,9 @@ class Crossings:
         if frame.kind is FrameKind.RESET:
             self.stretches.append(Stretch(Where.SETUP))
         elif frame.kind is FrameKind.ROUTE:
-            self._routed(frame.body.decode("utf-8", "replace"))
+            self._routed(frame.body.decode("utf-8", "replace"), frame.clock)
+        elif frame.kind is FrameKind.SEMAPHORE and frame.source != self.device:
+            return  # a word that somebody else on the bus wrote
         elif frame.kind in _ENGINES:
             present.link += size
         elif frame.kind in _SESSION:
@@ -70,21 +75,25 @@ class Crossings:
         if frame.kind is FrameKind.D2H:
             present.last_home = size
 
-    def _routed(self, agent: str) -> None:
-        away = self.stretches[-1].where is Where.AWAY
-        if agent != self.owner and not away:
-            self.stretches.append(Stretch(Where.AWAY))
-        elif agent == self.owner and away:
-            self.stretches.append(Stretch(Where.HOME))
+    def _routed(self, agent: str, clock: int) -> None:
+        """Begin a journey, or end one; whoever grants asks for the route at the same tick of its clock."""
+        if agent != self.owner:
+            self.stretches.append(Stretch(Where.AWAY, journey=clock))
+        elif self.stretches[-1].where is Where.AWAY:
+            self.stretches.append(Stretch(Where.HOME, journey=self.stretches[-1].journey))
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a platform carried: messages and bytes between all parties, and what of it crossed to the device."""
+    """What a platform carried: messages and bytes between all parties, and what of it crossed to the device.
+
+    ``told`` is what the device said in the end, if anything.
+    """
 
     messages: int
     octets: int
     stretches: tuple[Stretch, ...]
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +103,9 @@ class BytesMoved:
     Attributes:
         setup: sessions set up: handshake, evidence, and the first upload of code and model.
         save: the model on its way home.
-        per_handoff: what each hand-off moved beside that, from the device's leaving until it leaves again: the data,
-            the code, losses, orders and reports.
+        per_handoff: what each journey of the device moved beside that, from its leaving until it leaves again: the
+            data, the code, losses, orders and reports. A grant that was recorded, and that the platform never heard of
+            since somebody died, led to no journey.
         session: what of all this is orders, reports and the set-up of sessions, and no copy.
     """
 
@@ -116,7 +126,7 @@ class BytesMoved:
 
 
 def bytes_moved(stretches: Iterable[Stretch], saved: frozenset[int]) -> BytesMoved:
-    """Sum up what crossed; ``saved`` are the hand-offs, counted from 0, after which the model came home.
+    """Sum up what crossed; ``saved`` are the journeys after which the model came home, by the clocks of their grants.
 
     The platform cannot tell a model from a loss. The model is what the device sent last in such a hand-off.
     """
@@ -129,7 +139,7 @@ def bytes_moved(stretches: Iterable[Stretch], saved: frozenset[int]) -> BytesMov
             continue
         if stretch.where is Where.AWAY:
             handoffs.append(0)
-        model = stretch.last_home if stretch.where is Where.HOME and len(handoffs) - 1 in saved else 0
+        model = stretch.last_home if stretch.where is Where.HOME and stretch.journey in saved else 0
         save += model
         handoffs[-1] += stretch.total - model
     return BytesMoved(setup, save, tuple(handoffs), session)

@@ -50,7 +50,7 @@ class Platform:
 
     def __post_init__(self) -> None:
         self.mux = self.mux or self.owner
-        self.crossings = Crossings(self.owner)
+        self.crossings = Crossings(self.owner, self.device)
 
     def carry(self, frame: Frame) -> Carried:
         """Return what is delivered when ``frame`` arrives at the platform: nothing, from whom it cannot come."""

@@ -1,11 +1,13 @@
 """One process of a run: reads what it is to be on standard input, is it until it is done, and says what came of it.
 
-The parent keeps standard input open; when it closes, the process ends.
+The parent keeps standard input open; when it closes, the process ends. The platform first writes down what the device
+says in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import pkgutil
@@ -13,10 +15,10 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
@@ -28,8 +30,11 @@ from carnet_ref.transport.node import Node
 from carnet_ref.transport.party import Way, take_part
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.relay import Relay, listen
-from carnet_ref.transport.roles import RoleFactory
+from carnet_ref.transport.roles import RoleFactory, Telling
 from carnet_ref.transport.tally import Tally
+
+TOLD: Final = "told.json"
+"""The file in which the device's last words are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,10 @@ class Assignment:
 def main() -> None:
     """Be what standard input says, and exit with 0, 2 (it cannot) or 3 (it gave up)."""
     assignment = Assignment(**json.loads(sys.stdin.readline()))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(last := list[Callable[[], None]](),), daemon=True).start()
     try:
-        run = _platform if assignment.name == PLATFORM else _party
-        outcome = asyncio.run(run(assignment))
+        platform = assignment.name == PLATFORM
+        outcome = asyncio.run(_platform(assignment, last) if platform else _party(assignment))
     except CarnetError as error:
         _refuse(error)
     _say(outcome)
@@ -82,7 +87,7 @@ def _failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     loop.default_exception_handler(context)
 
 
-async def _platform(assignment: Assignment) -> dict[str, Any]:
+async def _platform(assignment: Assignment, last: list[Callable[[], None]]) -> dict[str, Any]:
     asyncio.get_running_loop().set_exception_handler(_failed)
     roles, folder = assignment.roles(), Path(assignment.folder)
     token = bytes.fromhex(assignment.token)
@@ -93,6 +98,8 @@ async def _platform(assignment: Assignment) -> dict[str, Any]:
         crossed = platform.crossings.stretches
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock, crossed)
         device = Node(roles.device, roles.device_role(secrets.token_bytes), recorder, remark=_remark)
+        if isinstance(device.role, Telling):
+            last.append(functools.partial(_write_down, folder / TOLD, device.role))
         keys = {name: key_of_party(token, name) for name in roles.parties}
         relay = Relay(platform, device, recorder, keys, secrets.token_bytes, _remark, roles.largest_frame)
         with listen(assignment.port) as listening:
@@ -128,9 +135,17 @@ def _remark(text: str) -> None:
     sys.stderr.flush()
 
 
-def _end_with_parent() -> None:
+def _write_down(path: Path, device: Telling) -> None:
+    path.write_text(json.dumps(device.outcome()), "utf-8")
+
+
+def _end_with_parent(last: Iterable[Callable[[], None]]) -> None:
     sys.stdin.read()
-    os._exit(0)
+    try:
+        for words in last:
+            words()
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

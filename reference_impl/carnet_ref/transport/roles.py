@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.journal.store import Journal
@@ -25,6 +25,14 @@ class Party(Role, Protocol):
 
     def outcome(self) -> Mapping[str, Any]:
         """Return what the role says when it is done, as JSON values."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A device that has something to say in the end."""
+
+    def outcome(self) -> Mapping[str, Any]:
+        """Return what it says, as JSON values."""
 
 
 class RoleFactory(Protocol):

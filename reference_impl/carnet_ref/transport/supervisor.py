@@ -21,11 +21,12 @@ from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.transport.crossings import Traffic
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
-from carnet_ref.transport.process import Assignment
+from carnet_ref.transport.process import TOLD, Assignment
 from carnet_ref.transport.roles import RoleFactory
 from carnet_ref.transport.tally import Tally
 
 _POLL_SECONDS = 0.05
+_DISMISSAL_SECONDS = 5.0
 _DONE, _REFUSED, _GAVE_UP = 0, 2, 3
 """The exit codes of a process that says what came of it; with any other, it died."""
 _PROGRAM = (*interpreter(), "-m", "carnet_ref.transport.process")
@@ -101,7 +102,15 @@ class Supervisor:
     def carried(self) -> Traffic:
         """Return what the platform carried."""
         with Tally(self.folder) as tally:
-            return Traffic(tally.messages, tally.octets, tuple(tally.stretches))
+            return Traffic(tally.messages, tally.octets, tuple(tally.stretches), self._told())
+
+    def _told(self) -> dict[str, Any]:
+        """Return what the device said in the end: nothing, if it was not asked in time."""
+        try:
+            told: dict[str, Any] = json.loads((self.folder / TOLD).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return told
 
     def begin(self) -> None:
         """Start everybody, the platform first: nobody else before it listens."""
@@ -138,13 +147,22 @@ class Supervisor:
         return None
 
     def end(self) -> None:
-        """End every process that is left."""
+        """End every process that is left, the platform's once it wrote down what the device says."""
+        self._dismiss(PLATFORM)
         for child in self.children.values():
             if child.process.poll() is None:
                 child.process.kill()
             child.process.wait()
             child.close()
         self.children.clear()
+
+    def _dismiss(self, name: str) -> None:
+        """Let a process end by itself, for some seconds at most."""
+        child = self.children.get(name)
+        if child is not None and child.process.poll() is None and child.process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
+                child.process.stdin.close()
+                child.process.wait(_DISMISSAL_SECONDS)
 
     def _start(self, name: str) -> None:
         self.started[name] = self.started.get(name, 0) + 1

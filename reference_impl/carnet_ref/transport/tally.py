@@ -15,7 +15,7 @@ from carnet_ref.transport.crossings import Stretch, Where
 _NAME: Final = "carried"
 _NUMBERS: Final = struct.Struct("<QQQ")
 _STRETCHES: Final = "crossed"
-_STRETCH: Final = struct.Struct("<QQQQ")
+_STRETCH: Final = struct.Struct("<QQQQQ")
 
 
 class Tally:
@@ -60,7 +60,7 @@ class Tally:
 
 
 def _packed(stretch: Stretch) -> bytes:
-    return _STRETCH.pack(stretch.where, stretch.link, stretch.session, stretch.last_home)
+    return _STRETCH.pack(stretch.where, stretch.link, stretch.session, stretch.last_home, stretch.journey)
 
 
 def _stretches(kept: bytes) -> list[Stretch]:

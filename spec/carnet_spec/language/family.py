@@ -35,7 +35,10 @@ class Variant:
     over: str = ""
     """The variant that this one adds a layer to; the layer's claims are checked together with that variant's."""
     hunts: tuple[Profile, ...] = ()
-    """The sizes that a search for an attack on this variant goes through, where those of the family lack its parts."""
+    """The sizes that a search for an attack on this variant goes through, where those of the family lack its parts.
+
+    ``carnet verify`` goes through them, too, for what is expected to fall and stands in the instances of its profile.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,10 @@ class Family:
         if name not in self.profiles:
             raise SpecificationError(f"no profile '{name}' in {self.id}; known: {', '.join(self.profiles)}")
         return self.profiles[name]
+
+    def sizes_to_hunt(self, variant: str) -> tuple[Profile, ...]:
+        """Return the sizes that a search for an attack on a variant goes through, small to large."""
+        return self.variants[variant].hunts or self.hunts or tuple(self.profiles.values())
 
     def is_within(self, goal: Goal, profile: Profile) -> bool:
         """Whether the instances of ``profile`` have the rounds that ``goal`` needs."""

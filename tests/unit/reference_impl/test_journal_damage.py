@@ -244,7 +244,9 @@ def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None)
     assert world.orchestrator.job.progress.rounds == 200
     for name, journal in journals.items():
         assert len(journal) >= 500
-        assert journal._database.execute("SELECT count(*) FROM entries").fetchone()[0] <= MOST_ENTRIES
+        assert journal._database.execute("SELECT count(*) FROM entries").fetchone()[0] <= max(
+            MOST_ENTRIES, len(journal._entries)
+        )
         journal.close()
         assert (tmp_path / name).stat().st_size < 100_000
         again = Journal(tmp_path / name, KEY, deployment.journal_owner(name), draws("again"))
@@ -252,6 +254,26 @@ def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None)
         again.close()
     again = Journal(tmp_path / ORCHESTRATOR, KEY, deployment.journal_owner(ORCHESTRATOR), draws("and again"))
     assert deployment.orchestrator_from(again, draws("x")).job.progress.rounds == 200
+
+
+@pytest.mark.parametrize("rounds", [200, 800, 3200])
+def test_all_that_is_ever_written_grows_no_faster_than_what_is_appended(
+    rounds: int, tmp_path: Path, unsynced: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What counts for good is written again in each checkpoint, so there are the fewer of them, the more it is."""
+    written, sealed = list[int](), Journal._sealed
+
+    def counted(self: Journal, place: int, kind: str, before: bytes, payload: bytes) -> tuple[bytes, bytes]:
+        written.append(len(payload))
+        return sealed(self, place, kind, before, payload)
+
+    monkeypatch.setattr(Journal, "_sealed", counted)
+    journal, entries = opened(tmp_path), [("returned", bytes(40)), ("ledger", bytes(300)), ("trained", bytes(600))]
+    for kind, payload in entries * rounds:
+        journal.append(kind, payload)
+    journal.close()
+    assert sum(written) < 3 * rounds * sum(len(payload) for _, payload in entries)
+    assert len(opened(tmp_path, "again").all("ledger")) == rounds
 
 
 @pytest.mark.mends("L7")

@@ -35,6 +35,7 @@ def explore(
     max_memory: int | None = None,
     workers: int = 1,
     stop_at_first: bool = True,
+    stop_when_fallen: bool = False,
     engine: str = "compiled",
     reduction: bool = True,
     progress: Report | None = None,
@@ -53,6 +54,7 @@ def explore(
         workers: how many sibling processes, this one among them, share ``max_memory``.
         stop_at_first: end the search at the first violation of any invariant; otherwise go on, also beyond the
             states that violate one, and find a shortest trace for each.
+        stop_when_fallen: end it when every invariant is violated.
         engine: "compiled" or "interpreter".
         reduction: leave out what provably cannot matter; counts of states and transitions are then those of the
             smaller system. The interpreter never reduces.
@@ -69,11 +71,12 @@ def explore(
         raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
     watch = Watch(max_states=max_states, max_memory=max_memory, progress=progress, workers=workers)
     interpreter = Interpreter(protocol, instance)
+    enough = 1 if stop_at_first else len(invariants) if stop_when_fallen else 0
     if engine == "interpreter":
-        found = reference.search(interpreter, invariants, goals, watch, stop_at_first=stop_at_first)
+        found = reference.search(interpreter, invariants, goals, watch, enough=enough)
     else:
         model = build(interpreter, invariants, goals, reduce=reduction)
-        found = search(protocol, model, watch, stop_at_first=stop_at_first, dominance=reduction)
+        found = search(protocol, model, watch, enough=enough, dominance=reduction)
     return _confirmed(interpreter, found, invariants, goals, threat)
 
 

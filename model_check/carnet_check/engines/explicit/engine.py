@@ -28,6 +28,7 @@ class Explicit(Explorer):
         goals: Sequence[Goal] = (),
         caps: Caps = Caps(),  # noqa: B008 # it is immutable
         stop_at_first: bool = False,
+        stop_when_fallen: bool = False,
         reduction: bool = True,
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,
@@ -42,6 +43,7 @@ class Explicit(Explorer):
             max_memory=caps.memory,
             workers=caps.workers,
             stop_at_first=stop_at_first,
+            stop_when_fallen=stop_when_fallen,
             reduction=reduction,
             progress=watch,
             threat=threat,

@@ -17,11 +17,14 @@ def search(
     goals: Sequence[Goal],
     watch: Watch,
     *,
-    stop_at_first: bool,
+    enough: int,
 ) -> Exploration:
-    """Reach every state within the bounds, one after another in the order found."""
+    """Reach every state within the bounds, one after another in the order found.
+
+    Where ``enough`` is not 0, that many violations end the search.
+    """
     run = _Run(interpreter, invariants, goals)
-    stopped_by = run.until(watch, stop_at_first=stop_at_first)
+    stopped_by = run.until(watch, enough=enough)
     return Exploration(
         states=len(run.found),
         transitions=run.transitions,
@@ -50,13 +53,14 @@ class _Run:
         self.violations: dict[str, Trace] = {}
         self.reached: dict[str, Trace] = {}
 
-    def until(self, watch: Watch, *, stop_at_first: bool) -> str | None:
+    def until(self, watch: Watch, *, enough: int) -> str | None:
         """Search; return what stopped the search before everything was found."""
         try:
             self.visit(self.interpreter.initial(), None)
             while self.waiting:
                 watch.report(len(self.found), self.levels[self.found[-1]])
-                stopped_by = "violation" if stop_at_first and self.violations else watch.exceeded(len(self.found))
+                fallen = 0 < enough <= len(self.violations)
+                stopped_by = "violation" if fallen else watch.exceeded(len(self.found))
                 if stopped_by is not None:
                     return stopped_by
                 self.expand()

@@ -102,10 +102,10 @@ def all_sightings(parts: list[Sighting]) -> Sighting:
 class PackedSearch:
     """One search, from the first state on."""
 
-    def __init__(self, model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool) -> None:
+    def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool) -> None:
         self.model = model
         self.watch = watch
-        self.stop_at_first = stop_at_first
+        self.enough = enough
         self.found: list[int] = []
         self.parents = array("L")
         self.seen: set[int] = set()
@@ -147,7 +147,7 @@ class PackedSearch:
         self._look()
         level_ends = 1
         while self.expanded < len(self.found):
-            if self.stop_at_first and any(not self.model.monitors[number].is_goal for number in self.sightings):
+            if 0 < self.enough <= sum(not self.model.monitors[number].is_goal for number in self.sightings):
                 return "violation"
             reason = self.watch.exceeded(len(self.found))
             if reason is not None:
@@ -265,9 +265,9 @@ def _nothing() -> None:
     """Forget nothing: nothing was remembered."""
 
 
-def search(protocol: Protocol, model: Model, watch: Watch, *, stop_at_first: bool, dominance: bool) -> Exploration:
-    """Reach every state within the bounds; traces leave the deductions out."""
-    run = PackedSearch(model, watch, stop_at_first=stop_at_first, dominance=dominance)
+def search(protocol: Protocol, model: Model, watch: Watch, *, enough: int, dominance: bool) -> Exploration:
+    """Reach every state within the bounds, or ``enough`` violations, if that is not 0; traces leave deductions out."""
+    run = PackedSearch(model, watch, enough=enough, dominance=dominance)
     stopped_by = run.run()
     seconds = watch.seconds
     violations: dict[str, trace.Trace] = {}

@@ -5,13 +5,14 @@ A subclass says how one instance is explored; everything else that makes an engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.engines.exploration import Caps, Coverage, Search, fixed
 from carnet_check.engines.exploring import pools
-from carnet_check.engines.exploring.caps import DIRECTED_CAPS, caps_of, within_memory
+from carnet_check.engines.exploring.caps import DIRECTED_CAPS, SOUGHT_CAPS, caps_of, within_memory
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.interface import Explores, Listener, Outcome, Plan, Task
 from carnet_check.errors import InvalidSpecificationError
@@ -49,9 +50,10 @@ class Explorer(Explores):
 
     def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
         """Name the instances that were explored, and what they fix."""
-        sizes = dict.fromkeys(found.describes for found in outcome.searches if found.describes)
+        searches = [found for found in outcome.searches if not found.search.sought]
+        sizes = dict.fromkeys(found.describes for found in searches if found.describes)
         instances = "; ".join(sizes) or "the instances of the profile"
-        fixes = fixed(outcome.searches)
+        fixes = fixed(searches)
         explored = f"{self.name}: {instances}, {adversary(task.profile)}"
         return (explored, f"these instances fix {fixes}") if fixes else (explored,)
 
@@ -73,13 +75,37 @@ class Explorer(Explores):
 
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Explore every variant under every threat model, the searches shared among the workers."""
-        found = tuple(sorted(self._explored(task, listener), key=lambda each: _order(task, each)))
-        rows = tuple(row for each in found for row in self._judged(task, each))
-        return Outcome(self.name, rows, found)
-
-    def _explored(self, task: Task, listener: Listener) -> Iterator[Coverage]:
         searches = [search for plan in task.plans for search in self._searches(task, plan)]
         searches.sort(key=lambda search: not search.directed)  # the longest first: no worker waits at the end
+        found = sorted(self._explored(task, searches, listener), key=lambda each: _order(task, each))
+        sought = self._sought(task, found, listener)
+        rows = tuple(row for each in found for row in self._judged(task, each, sought))
+        return Outcome(self.name, rows, (*found, *sought))
+
+    def _sought(self, task: Task, found: Sequence[Coverage], listener: Listener) -> list[Coverage]:
+        """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
+        sought: list[Coverage] = []
+        for place in itertools.count():
+            searches = [
+                more for each in found if (more := self._more(task, each, [each, *_beside(each, sought)], place))
+            ]
+            if not searches:
+                return sought
+            sought += self._explored(task, searches, listener)
+
+    def _more(self, task: Task, found: Coverage, seen: Sequence[Coverage], place: int) -> Search | None:
+        """Return the search for what still stands of it, in the next of the sizes that an attack is looked for in."""
+        search, plan = found.search, task.plan(found.search.variant)
+        fallen = {name for each in seen for name in each.violations}
+        falling = (name for name in search.claims if plan.falls(name, search.threat))
+        standing = tuple(name for name in falling if name not in fallen)
+        sizes = task.source.family.sizes_to_hunt(search.variant)
+        if search.directed or found.problems or not standing or place >= len(sizes):
+            return None
+        caps = self._limited(within_memory(SOUGHT_CAPS, task.jobs, task.memory))
+        return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps)
+
+    def _explored(self, task: Task, searches: Sequence[Search], listener: Listener) -> Iterator[Coverage]:
 
         def progress(running: Sequence[tuple[Search, int, int]]) -> None:
             parts = [f"{s.variant} · {s.threat}: {states:,} states, depth {depth}" for s, states, depth in running]
@@ -89,6 +115,7 @@ class Explorer(Explores):
         listener.status(counted(len(searches), "exploration"))
         for search, found in self.searched(searches, task.jobs, progress):
             where = "directed run" if search.directed else search.threat
+            where += f" in {search.profile.name}" if search.sought else ""
             fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
             listener.line(f"{search.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
             yield found
@@ -132,32 +159,48 @@ class Explorer(Explores):
     def _limited(self, caps: Caps) -> Caps:
         return caps if self.most_states is None else replace(caps, states=self.most_states)
 
-    def _judged(self, task: Task, found: Coverage) -> Iterator[Result]:
+    def _judged(self, task: Task, found: Coverage, sought: Sequence[Coverage]) -> Iterator[Result]:
         """Yield a row for each claim; a directed search, which judges none, has rows only if it failed."""
-        search = found.search
-        if search.directed and not found.problems:
+        if found.search.directed and not found.problems:
             return
-        plan = task.plan(search.variant)
+        beside = [] if found.search.directed else _beside(found, sought)
+        elsewhere = {name: more for more in beside for name in _told(more)}
+        plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
-        for claim in search.claims or search.goals:
-            verdict, bound = verdict_of(found, claim)
-            trace = found.violations.get(claim)
-            falls = plan.falls(claim, search.threat)
-            yield Result(
-                protocol=task.source.family.id,
-                variant=search.variant,
-                claim=claim,
-                threat=search.threat,
-                engine=self.name,
-                verdict=verdict,
-                expected=Verdict.VIOLATED if falls else self.expected(task.profile),
-                bound=bound,
-                detail=_detail(task, plan, found, claim),
-                seconds=found.seconds,
-                assumptions=assumptions,
-                kind=Kind.GOAL if search.directed else Kind.CLAIM,
-                steps=trace.steps if trace else (),
-            )
+        for claim in found.search.claims or found.search.goals:
+            row = self._row(task, plan, elsewhere.get(claim, found), claim)
+            yield replace(row, assumptions=assumptions)
+
+    def _row(self, task: Task, plan: Plan, found: Coverage, claim: str) -> Result:
+        """Return what a search says of a claim."""
+        search, trace = found.search, found.violations.get(claim)
+        verdict, bound = verdict_of(found, claim)
+        falls = plan.falls(claim, search.threat)
+        return Result(
+            protocol=task.source.family.id,
+            variant=search.variant,
+            claim=claim,
+            threat=search.threat,
+            engine=self.name,
+            verdict=verdict,
+            expected=Verdict.VIOLATED if falls else self.expected(task.profile),
+            bound=bound,
+            detail=_detail(plan, found, claim),
+            seconds=found.seconds,
+            kind=Kind.GOAL if search.directed else Kind.CLAIM,
+            steps=trace.steps if trace else (),
+        )
+
+
+def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
+    """Return the searches for what fell neither in a search nor in those before."""
+    where = (found.search.variant, found.search.threat)
+    return [more for more in sought if (more.search.variant, more.search.threat) == where]
+
+
+def _told(sought: Coverage) -> Iterable[str]:
+    """Return the claims of which a search for what falls has anything to say: that they fell, or that it failed."""
+    return sought.search.claims if sought.problems else sought.violations
 
 
 def adversary(profile: Profile) -> str:
@@ -180,12 +223,12 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
     return Verdict.EXHAUSTED, states
 
 
-def _detail(task: Task, plan: Plan, found: Coverage, claim: str) -> str:
+def _detail(plan: Plan, found: Coverage, claim: str) -> str:
     if found.problems:
         return "; ".join(found.problems)
     trace = found.violations.get(claim)
     steps = f"{counted(moves(plan.protocol, trace), 'step')} to the violation; " if trace else ""
-    name = task.profile.name
+    name = found.search.profile.name
     size = f"{name}: {found.describes}" if found.describes else name
     extra = found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""

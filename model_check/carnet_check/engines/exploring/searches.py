@@ -92,7 +92,8 @@ def search_in(
     if task.directed:
         return _directed(explorer, task, protocol, instance, goals, watch)
     invariants = [protocol.claim(name).checked for name in task.claims]
-    wanted = [*goals, *(premise for invariant in invariants for premise in premises_of(invariant))]
+    premises = [] if task.sought else [premise for each in invariants for premise in premises_of(each)]
+    wanted = [*goals, *premises]
     found = explorer.explore(
         protocol,
         instance,
@@ -100,6 +101,7 @@ def search_in(
         goals=wanted,
         caps=task.caps,
         stop_at_first=task.stop_at_first,
+        stop_when_fallen=task.sought,
         reduction=task.reduction,
         threat=task.threat,
         watch=watch,

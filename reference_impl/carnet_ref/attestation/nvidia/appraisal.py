@@ -95,6 +95,18 @@ def appraise_gpu(
     return steps.concluded(_claims(evidence))
 
 
+def counts_until(chain: Sequence[x509.Certificate], rims: Sequence[bytes], ocsp: Sequence[bytes]) -> datetime:
+    """Return until when accepted evidence counts: until the first certificate or OCSP reply runs out that it needs.
+
+    Raises:
+        MalformedError: a RIM or a reply is none.
+    """
+    replies = [parse_ocsp(reply) for reply in ocsp]
+    certificates = [*chain, *(each for rim in rims for each in parse_rim(rim).certificates)]
+    ends = [reply.next_update for reply in replies if reply.next_update is not None]
+    return min([validity(certificates)[1], *ends])
+
+
 def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes], ocsp: Sequence[bytes]) -> _Evidence:
     try:
         parsed = parse_report(report)

@@ -182,19 +182,22 @@ class GpuVerifier:
         chain = parse_pem_chain(evidence.chain)
         firmware, answers = self.firmware(), self.answers(chain)
         rims = () if firmware is None else self.services.reference_values(firmware)
+        replies, at = (*(answers or ()), *self._about_signers(rims)), self.clock()
         appraisal = nvidia.appraise_gpu(
             evidence.report,
             evidence.chain,
-            at=self.clock(),
+            at=at,
             policy=self._policy(firmware, answers),
             anchors=self.roots(chain),
             nonce=self.expected(nonce),
             rims=rims,
-            ocsp=(*(answers or ()), *self._about_signers(rims)),
+            ocsp=replies,
         )
         key = key_bytes(chain[0].public_key())  # type: ignore[arg-type]  # the appraisal refuses other curves
         shown = self._shown(appraisal.claims)
-        known = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
+        known: dict[str, object] = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
+        if appraisal.accepted:
+            known["seconds_left"] = (nvidia.counts_until(chain, rims, replies) - at).total_seconds()
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
     def _policy(self, firmware: Firmware | None, answers: tuple[bytes, ...] | None) -> GpuPolicy:

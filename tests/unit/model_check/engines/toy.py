@@ -49,6 +49,7 @@ class Toy(Explorer):
         goals: Sequence[Goal] = (),
         caps: Caps = Caps(),  # noqa: B008 # it is immutable
         stop_at_first: bool = False,
+        stop_when_fallen: bool = False,
         reduction: bool = True,
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,
@@ -59,7 +60,7 @@ class Toy(Explorer):
         stopped_by = None
         for state, _ in iter(walk.next, None):
             walk.look(state, invariants, goals)
-            if stop_at_first and walk.violated:
+            if walk.violated and (stop_at_first or (stop_when_fallen and len(walk.violated) == len(invariants))):
                 stopped_by = "violation"
             elif caps.states is not None and len(walk.origins) >= caps.states:
                 stopped_by = "states"

@@ -20,7 +20,7 @@ SIZES = (4, 32, 256)
 """Units of the hidden layer: models of 11, 87 and 692 KB."""
 CHUNKS, CHUNK_BYTES = 3, 2048
 MOST = 1.1 * CHUNKS * CHUNK_BYTES + (64 << 10)
-ELSEWHERE = {FrameKind.CHANNEL, FrameKind.ROUTE, FrameKind.RESET, FrameKind.SEMAPHORE}
+ELSEWHERE = {FrameKind.CHANNEL, FrameKind.ROUTE, FrameKind.RESET}
 
 
 def told(*args: object) -> dict[str, Any]:
@@ -102,3 +102,12 @@ def test_a_hand_off_that_moves_the_model_is_seen() -> None:
 def test_a_run_is_repeated_with_the_same_size() -> None:
     words = RunRequest(2, 2, "reset", hidden=8).rerun.split()
     assert words[words.index("--hidden") + 1] == "8"
+
+
+def test_every_grant_of_a_run_is_found_again_by_its_journey() -> None:
+    world, moved, _ = run_of(Deployment(holder_names(2), 3, save_every=1))
+    events = [json.loads(line) for line in world.recorder.lines]
+    grants = {event["clock"] for event in events if event.get("action") == "grant"}
+    assert _saved(world.recorder.lines) == grants
+    assert {each.journey for each in world.platform.crossings.stretches} - {0} == grants
+    assert len(moved.per_handoff) == len(grants)

@@ -111,6 +111,12 @@ def test_a_limit_is_part_of_the_command_that_does_it_again() -> None:
     assert "--key-limit 50" in lines[-1]
 
 
+def test_what_cannot_be_is_refused_before_anything_is_said() -> None:
+    ran = carnet("--holders", "8")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines() == ["carnet: engine-per-holder has engines for 7 holders, not for 8"]
+
+
 def test_one_round_is_counted_as_one_and_large_numbers_are_grouped() -> None:
     lines = carnet("--holders", "1", "--rounds", "1").stdout.splitlines()
     assert lines[0].startswith("1 round among 1 holder, ")

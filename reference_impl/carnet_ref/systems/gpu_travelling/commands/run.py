@@ -6,13 +6,16 @@ import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 from carnet_command.text import counted
+
+if TYPE_CHECKING:
+    from carnet_ref.systems.gpu_travelling.commands.running import RunRequest
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
 """The key schedules that can be run.
@@ -72,12 +75,11 @@ def run(
     kept = (journal, journal_key, trace)
     plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, key_limit, save_every or 0, hidden)
     say = functools.partial(_say, on_standard_error=as_json)
-    say(plan.announcement)
     fields = carried_out(plan, say).to_json()
     if as_json:
         click.echo(json.dumps(fields))
     else:
-        _report(fields, plan.rerun, say)
+        _report(fields, plan, say)
     return ExitCode.VIOLATED if fields["conforms"] is False else ExitCode.EXPECTED
 
 
@@ -86,7 +88,7 @@ def _say(text: str, on_standard_error: bool) -> None:
     click.echo(printable(text), err=on_standard_error)
 
 
-def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> None:
+def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]) -> None:
     loss = fields["loss"]
     where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
     say(f"hand-offs    {fields['handoffs']:,} in {where}")
@@ -95,6 +97,13 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
     most = max(moved["per_handoff"], default=0)
     parts = f"set-up {moved['setup']:,}, models home {moved['save']:,}, a hand-off at most {most:,}"
     say(f"moved        {moved['total']:,} bytes over the link; {parts}")
+    if plan.schedule == "reset":
+        say("             each hand-off needs a session of its own, whose set-up is not counted in it")
+    if used := fields["key_usage"]:
+        most_used = max(used, key=lambda use: use["units"])
+        which = f"{most_used['units']:,} work units of {most_used['most_units']:,}"
+        past = sum(not use["within"] for use in used)
+        say(f"used         {counted(len(used), 'count')} of AES keys, the largest {which}; past their limit: {past}")
     if cost := fields["cost_of_a_handoff"]:
         say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
@@ -103,7 +112,7 @@ def _report(fields: dict[str, Any], rerun: str, say: Callable[[str], None]) -> N
         say(f"lost         {counted(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
     say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
     say(f"conforms     {_verdict(fields)}")
-    say(f"rerun        {rerun}")
+    say(f"rerun        {plan.rerun}")
 
 
 def _verdict(fields: dict[str, Any]) -> str:

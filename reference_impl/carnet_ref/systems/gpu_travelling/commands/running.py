@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import secrets
 import shlex
@@ -31,6 +30,7 @@ from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.roles import Telling
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
 
 CONFORM = "carnet.conform"
@@ -122,6 +122,7 @@ class Result:
     carried: Traffic
     seconds: float
     appraisal: Mapping[str, Any] | None
+    usage: Sequence[Mapping[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -141,6 +142,7 @@ class Result:
             "ledger": list(self.ledger),
             "lost": list(self.lost),
             "appraisal": self.appraisal,
+            "key_usage": list(self.usage),
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -166,20 +168,25 @@ _COUNTED = (
 
 
 def _saved(lines: Iterable[str]) -> frozenset[int]:
-    """Return the hand-offs, counted from 0, after which the model came home."""
-    actions = [json.loads(line).get("action") for line in lines]
-    handoffs = itertools.accumulate(action == "grant" for action in actions)
-    return frozenset(count - 1 for action, count in zip(actions, handoffs, strict=True) if action == "exec_save")
+    """Return the journeys after which the model came home, by the clocks of their grants."""
+    saved, granted = set(), 0
+    for event in map(json.loads, lines):
+        if event.get("action") == "grant":
+            granted = event["clock"]
+        elif event.get("action") == "exec_save":
+            saved.add(granted)
+    return frozenset(saved)
 
 
 def carried_out(plan: RunRequest, say: Say) -> Result:
-    """Carry out a plan.
+    """Say what a plan is, once it is known that it can be carried out, and carry it out.
 
     Raises:
         CarnetError: it cannot be carried out, and why.
     """
     deployment = plan.deployment
     _check_files(plan, deployment)
+    say(plan.announcement)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
         deployment = _founded(deployment, _journal_of(plan, folder)(ORCHESTRATOR), key)
@@ -192,7 +199,9 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
         losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
-        done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"])
+        ends = {ORCHESTRATOR: outcome, GPU: carried.told}
+        usage = [{"end": end, **use} for end, told in ends.items() for use in told.get("key_usage", ())]
+        done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"], usage)
         return Result(plan, judged, lines, losses, *done)
 
 
@@ -309,5 +318,6 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     if ended is not None and ended.failure:
         raise ProcessError(ended.failure)
     platform = world.platform
-    traffic = Traffic(platform.messages, platform.octets, tuple(platform.crossings.stretches))
+    stretches, gpu = tuple(platform.crossings.stretches), world.nodes[GPU].role
+    traffic = Traffic(platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, Telling) else {})
     return orchestrator.outcome(), recorder.lines, traffic

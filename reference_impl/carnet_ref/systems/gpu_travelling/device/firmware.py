@@ -34,6 +34,7 @@ class Firmware:
         self._orders = Sealed(session.key(ORDERS_LABEL))
         self._reports = Sealed(session.key(REPORTS_LABEL))
         self.engines = engines
+        engines.ledger.own.update(orders=self._orders.usage, reports=self._reports.usage)
         self.checks = checks
         self.heard: dict[int, int] = {}
 

@@ -66,7 +66,7 @@ class Lending(ABC):
             return self.renew(job, for_journey=True)
         job = replace(job, holder=job.next_holder)
         ageing = job.evidence_is_old or (job.evidence_is_due and not job.books.unsecured)
-        saw = job.evidence_age, job.terms.evidence_lasts
+        saw = job.evidence_age, job.evidence_lasts
         if not self.checks.passes("attestation-age", "REQ-SETUP-13", not ageing, saw=saw):
             return self.renewed(job, job.age_of_evidence)
         if short := shortage(job, job.holder):
@@ -119,7 +119,7 @@ class Lending(ABC):
         Raises:
             ProtocolError: it is.
         """
-        saw, told = (job.evidence_age, job.terms.evidence_lasts), job.age_of_evidence
+        saw, told = (job.evidence_age, job.evidence_lasts), job.age_of_evidence
         self.checks.require("attestation-age", "REQ-SETUP-13", not job.evidence_is_old, saw=saw, otherwise=told)
 
     def rotated_out(self, state: AwaitsRotationOut, event: Reported) -> Transition:

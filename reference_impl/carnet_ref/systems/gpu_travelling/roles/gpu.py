@@ -5,14 +5,14 @@ Anything that does not verify is its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, sha384, verify_hmac_sha384
 from carnet_ref.device.engines import CopyEngines, Opened, Sealed
 from carnet_ref.device.mode import Mode, mode_asked
 from carnet_ref.device.programs import Verb
-from carnet_ref.keys import H100KeySchedule, KeySchedule, KeysError, LinkKeys, UsageLimits
+from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.device.commands import (
@@ -150,6 +150,7 @@ class InSession(GpuState):
         self.submitted = 0
         self.engines = self._engines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, gpu.hardware.checks))
         self.firmware = gpu.hardware.firmware(keys, self.engines, gpu.hardware.checks)
+        gpu.ledgers.append(self.engines.ledger)
 
     @enforces("REQ-SETUP-02")
     def on_session(self, orders: bool, message: bytes) -> Transition:
@@ -311,6 +312,7 @@ class Gpu:
         self.limits = limits or UsageLimits.for_advantage()
         self._trainer = trainer
         self._attempt = 0
+        self.ledgers: list[KeyLedger] = []
         self._written_out: list[bytes] = []
         self.device = self._boot(mode)
         self.state: GpuState = AwaitsSession(self)
@@ -358,6 +360,10 @@ class Gpu:
             case FrameKind.HOST_MEMORY:
                 return self.state.on_host_memory(frame.body)
         return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
+
+    def outcome(self) -> Mapping[str, object]:
+        """Return how much each key protected."""
+        return {"key_usage": [use.to_json() for ledger in self.ledgers for use in ledger.uses]}
 
     @enforces("REQ-STOP-02")
     def _reset(self, body: bytes) -> Transition:

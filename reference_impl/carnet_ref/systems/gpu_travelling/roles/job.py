@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device.programs import TRAINING_CODE
-from carnet_ref.keys import Budget, LinkKeys, UsageLimits
+from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.device.commands import Command
 from carnet_ref.systems.gpu_travelling.device.orders import Order, Place
 from carnet_ref.systems.gpu_travelling.names import GPU
@@ -82,9 +82,10 @@ class Job:
     """What the orchestrator knows while it runs.
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
-    its key, or would have. ``furthest`` is the round that was ever reached, and ``opened`` the sessions that were.
-    ``appraisal`` is the last one of a GPU. ``evidence_end`` is when its evidence is too old to be used: evidence is as
-    old as its session, in which the nonce is drawn that it answers.
+    its key, or would have. ``used`` is how much the keys of earlier sessions protected. ``furthest`` is the round that
+    was ever reached, and ``opened`` the sessions that were. ``appraisal`` is the last one of a GPU. ``evidence_begin``
+    is when its session was opened, in which the nonce is drawn that the evidence answers, and ``evidence_end`` when
+    that is too old, or something that it rests on runs out.
     """
 
     terms: Terms
@@ -96,11 +97,13 @@ class Job:
     books: Books = field(default_factory=Books)
     needs: Mapping[str, Budget] = field(default_factory=dict)
     opened: frozenset[str] = frozenset()
+    used: list[KeyUse] = field(default_factory=list)
     session: Requester | None = None
     link: Link | None = None
     attested: GpuAttested | None = None
     evidence: GpuEvidence | None = None
     appraisal: Appraisal | None = None
+    evidence_begin: float = 0.0
     evidence_end: float = 0.0
     attempt: int = 0
     custody: Custody = Custody.NONE
@@ -129,12 +132,12 @@ class Job:
     @property
     def evidence_age(self) -> float:
         """Seconds since the session was opened in which the GPU's evidence was asked for."""
-        return self.terms.evidence_lasts - self.evidence_left
+        return self.now - self.evidence_begin
 
     @property
-    def evidence_left(self) -> float:
-        """Seconds until that evidence is too old to be used."""
-        return self.evidence_end - self.now
+    def evidence_lasts(self) -> float:
+        """Seconds for which that evidence is used: by its age, or by what it rests on if that ends before."""
+        return self.evidence_end - self.evidence_begin
 
     @property
     def evidence_is_old(self) -> bool:
@@ -144,12 +147,12 @@ class Job:
     @property
     def evidence_is_due(self) -> bool:
         """Whether the GPU's evidence has half of its time behind it: the model comes home then, and a session after."""
-        return 2 * self.evidence_age > self.terms.evidence_lasts
+        return 2 * self.evidence_age > self.evidence_lasts
 
     @property
     def age_of_evidence(self) -> str:
         """How old the GPU's evidence is, in words."""
-        age, lasts = self.evidence_age, self.terms.evidence_lasts
+        age, lasts = self.evidence_age, self.evidence_lasts
         return f"the GPU's evidence is {age:.0f} seconds old, and lasts {lasts:.0f}"
 
     def load(self, command: Command) -> tuple[int, Send]:
@@ -172,6 +175,8 @@ class Job:
 
     def without_session(self) -> Job:
         """Return the job, with everything forgotten that belongs to a session with a GPU."""
+        if self.link is not None:
+            self.used.extend(self.link.uses)
         return replace(self, session=None, link=None, attested=None, evidence=None, lent=None)
 
     @property

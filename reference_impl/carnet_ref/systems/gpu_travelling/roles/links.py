@@ -17,6 +17,7 @@ from carnet_ref.keys import (
     KeyLedger,
     KeySchedule,
     KeyUsage,
+    KeyUse,
     LinkKeys,
     Opener,
     Sealer,
@@ -102,6 +103,7 @@ class Link:
         self._home = schedule.keys.owner
         self._schedule = schedule
         self._ledger = KeyLedger(limits)
+        self._ledger.own.update(orders=self._orders.usage, reports=self._reports.usage)
         self._lent_out = Budget()
         self._pending: Incoming | None = None
         self._incoming = self._receiving(schedule.keys)
@@ -207,7 +209,12 @@ class Link:
     @property
     def own_usage(self) -> Mapping[str, KeyUsage]:
         """The counts of the session's own keys, which belong to no epoch."""
-        return {"orders": self._orders.usage, "reports": self._reports.usage}
+        return self._ledger.own
+
+    @property
+    def uses(self) -> list[KeyUse]:
+        """How much each key protected, of the link and of the session itself."""
+        return self._ledger.uses
 
     # -- rotation ----------------------------------------------------------------------------------
 

@@ -95,14 +95,16 @@ class Orchestrator:
         return effects + opened
 
     def outcome(self) -> dict[str, Any]:
-        """Return what was trained: losses, bytes provided, and the version that is kept; and what the books say."""
+        """Return what was trained: losses, bytes, and the version that is kept; what the books say, and keys."""
         kept, books, appraisal = self.job.kept, self.job.books, self.job.appraisal
+        live = [] if self.job.link is None else self.job.link.uses
         return {
             "losses": kept.progress.losses,
             "provisioned": kept.progress.provisioned,
             "model": sha384(kept.model).hex(),
             "ledger": [entry.to_json() for entry in books.ledger],
             "lost": list(books.lost),
+            "key_usage": [use.to_json() for use in (*self.job.used, *live)],
             "appraisal": None if appraisal is None else summary(appraisal),
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, enforces, noted
@@ -98,6 +99,7 @@ class Setup(Returning):
         job, nonce = young_enough(state.job), state.nonce
         attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks, saw)
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
+        job = replace(job, evidence_end=self.evidence_end(job, appraisal))
         claims = appraisal.claims
         answered = session.label if claims["nonce"] == nonce.hex() else "another session"
         taken = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"])
@@ -105,6 +107,11 @@ class Setup(Returning):
         shown = show_all(job)
         after, effects = self.begin_at_home(job)
         return after, [accepted, *shown, *effects]
+
+    def evidence_end(self, job: Job, appraisal: Appraisal) -> float:
+        """Return until when evidence is used: not beyond a certificate or an OCSP reply that its appraisal rests on."""
+        left = appraisal.claims.get("seconds_left")
+        return job.evidence_end if not isinstance(left, float) else min(job.evidence_end, job.now + left)
 
     # -- fail-stop ---------------------------------------------------------------------------------
 
@@ -154,7 +161,9 @@ def shake_hands(
     job, told = state.job, f"session {label} was open before, and its channels are used"
     checks.require("channel-counter", "REQ-IV-04", label not in job.opened, saw=label, otherwise=told)
     opened = noted(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0), **at)
-    job = replace(job, opened=job.opened | {label}, evidence_end=at.get("end", job.evidence_end))
+    job = replace(job, opened=job.opened | {label})
+    if "end" in at:
+        job = replace(job, evidence_begin=at["now"], evidence_end=at["end"])
     return replace(state, job=job, noted=True), [opened, route_back(), *effects]
 
 

@@ -12,7 +12,7 @@ from carnet_check.engines.exploring import pools
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance
 from carnet_spec.trace import Trace
-from tests.unit.model_check.command import TOY, carnet
+from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 VIOLATION = {"secrecy": Trace("toy", "main", (), "none", ())}
 EXPECTED: dict[str, tuple[dict[str, Any], str]] = {
@@ -46,3 +46,24 @@ def test_a_verdict_is_no_stronger_than_the_search(name: str, monkeypatch: pytest
     ran = carnet("verify", TOY, "--engine", "explicit", "--claim", "secrecy", "--json")
     rows = [row for row in ran.json["results"] if row["kind"] == "claim"]
     assert {row["verdict"] for row in rows} == {verdict}
+
+
+def _falling(family: str) -> tuple[dict[str, Any], int]:
+    """Return the row of the claim that is expected to fall, and the exit code."""
+    reference = f"{FIXTURES / 'needs_more.py'}:{family}"
+    words = ("--variant", "forgetful", "--claim", "secrecy", "--threat", "collusion", "--engine", "explicit")
+    ran = carnet("verify", reference, *words, "--json")
+    (row,) = [row for row in ran.json["results"] if row["kind"] == "claim"]
+    return row, ran.code
+
+
+def test_what_is_expected_to_fall_is_looked_for_where_an_attack_would_be() -> None:
+    row, code = _falling("FOUND")
+    assert (row["verdict"], code) == ("VIOLATED", 0)
+    assert "pair: toy: 2 borrowers" in row["detail"]
+
+
+def test_what_falls_in_none_of_the_sizes_is_not_as_expected() -> None:
+    row, code = _falling("MISSED")
+    assert (row["verdict"], code) == ("EXHAUSTED", 3)
+    assert row["detail"].startswith("tiny")

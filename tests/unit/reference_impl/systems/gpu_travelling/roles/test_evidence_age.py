@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsRotationOut, AwaitsScrub, AwaitsTraining
+from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.states import (
+    AwaitsReport,
+    AwaitsReturn,
+    AwaitsRotationOut,
+    AwaitsScrub,
+    AwaitsTraining,
+)
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, world_of
 
@@ -27,6 +36,26 @@ def _world(defences: Defences = ALL, rounds: int = 1) -> tuple[TestWorld, list[s
     terms = replace(job.terms, evidence_lasts=LASTS)
     world.orchestrator.state = replace(world.orchestrator.state, job=replace(job, terms=terms))
     return world, told
+
+
+class Short:
+    """An appraiser whose authorities vouch for a few seconds only."""
+
+    def __init__(self, appraiser: GpuAppraiser, seconds: float) -> None:
+        self._appraiser, self._seconds = appraiser, seconds
+
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        found = self._appraiser.appraise(evidence, nonce)
+        return Appraisal(found.steps, {**found.claims, "seconds_left": self._seconds})
+
+
+def _vouched(seconds: float) -> TestWorld:
+    """Return a world in which what the appraisal rests on runs out after so many seconds."""
+    world, _ = _world()
+    job = world.orchestrator.job
+    tools = replace(job.tools, appraiser=Short(job.tools.appraiser, seconds))
+    world.orchestrator.state = replace(world.orchestrator.state, job=replace(job, tools=tools))
+    return world
 
 
 def _delayed(world: TestWorld, reached: Callable[[], bool], seconds: float) -> None:
@@ -103,3 +132,23 @@ def test_evidence_that_is_old_before_the_gpu_sets_out_renews_the_session_without
     _delayed(world, lambda: _scrubs_after_a_round(world), LASTS + 1)
     assert (world.failure, world.orchestrator.job.failures) == ("", 0)
     assert _sessions(world) == 2
+
+
+@pytest.mark.parametrize(("vouched", "ends"), [(4.0, 4.0), (LASTS, LASTS), (100.0, LASTS)])
+def test_no_lease_outlasts_what_the_evidence_rests_on(vouched: float, ends: float) -> None:
+    world = _vouched(vouched)
+    while not isinstance(world.orchestrator.state, AwaitsReturn):
+        world.step()
+    job = world.orchestrator.job
+    assert (job.evidence_end, job.deadline) == (ends, ends)
+    (granted,) = [event for event in map(json.loads, world.recorder.lines) if event.get("action") == "grant"]
+    assert granted["at"]["end"] == ends
+
+
+def test_evidence_is_due_after_half_of_the_time_that_it_counts_for() -> None:
+    world = _vouched(4.0)
+    while not isinstance(world.orchestrator.state, AwaitsReturn):
+        world.step()
+    job = world.orchestrator.job
+    assert [replace(job, now=now).evidence_is_due for now in (2.0, 2.1)] == [False, True]
+    assert [replace(job, now=now).evidence_is_old for now in (4.0, 4.1)] == [False, True]
