@@ -119,7 +119,7 @@ def _fence_too_early(draft: Draft) -> None:
     def rely_on_early_fence(step: Step) -> None:
         """After the rotation, no second fence."""
         step.require("phase", phase == Phase.ROTATED_IN)
-        step.require("fenced before", custody != Custody.NONE)
+        step.require("fenced before", acknowledged(lent_key, Order.FENCE))
         step.set(phase, Phase.FENCED)
 
 

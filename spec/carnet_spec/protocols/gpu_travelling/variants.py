@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language.family import Variant
+from carnet_spec.language.family import Profile, Variant
 from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, RetiredEngineLeaks
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
 from carnet_spec.protocols.gpu_travelling.other_adversaries import KINDS, SCOPES, WITH_MORE
@@ -35,6 +35,7 @@ VARIANTS = {
             "fence-before-rotate",
             "fence, then rotate, and ask for no contexts; with the whole bundle lent",
             without=("rotation-before-fence", "no-context-left", "h2d-half-only"),
+            hunts=(Profile("two rounds", {"rounds": 2, "corrupt_chunks": 1}, budget=1),),
         ),
         Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
         Variant(
