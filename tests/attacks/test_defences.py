@@ -66,7 +66,7 @@ ATTACKS = {
     "return-authenticated": "handoff-agreement",
     "fail-stop-on-reset": DATA,
     "attestation-age": "fresh-attestation",
-    "lease": "bounded-custody",
+    "lease": "fresh-attestation",
     "key-usage-limit": "key-lifetime",
     "whole-hand-over": "participation",
     "retire-before-open": "single-custody",
