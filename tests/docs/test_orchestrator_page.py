@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 from carnet_ref.systems.gpu_travelling.roles.procedures import COLUMNS, TABLE, Taken, cell
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "docs" / "_ext"))
-page = importlib.import_module("carnet_pages.orchestrator")
+from docs._ext.carnet_pages import orchestrator as page
 
 
 def test_the_page_has_a_row_for_every_state_and_a_column_for_every_input() -> None:

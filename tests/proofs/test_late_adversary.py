@@ -151,7 +151,7 @@ def test_what_survives_is_proved(variant: str) -> None:
 
 
 def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> None:
-    (mark,) = (each for each in test_what_survives_is_proved.pytestmark if each.name == "verifies")
+    (mark,) = (each for each in vars(test_what_survives_is_proved)["pytestmark"] if each.name == "verifies")
     usual = {claim.name for claim in SOURCE.protocol().claims}
     made = {
         f"{FAMILY.id}-{claim.requirement}"
