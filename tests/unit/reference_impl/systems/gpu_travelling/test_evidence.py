@@ -17,14 +17,17 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.attestation.simulated.vendor import OUTDATED, SimulatedVendor, answer
 from carnet_ref.device.mode import Mode
 from carnet_ref.spdm.errors import SpdmError
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
 from carnet_ref.systems.gpu_travelling.parties.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator
+from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.systems.gpu_travelling.weakened.design import gpu_verifier
 from carnet_ref.systems.gpu_travelling.weakened.evidence import GPU
 from carnet_ref.transport.frames import ProtocolError
+from tests.fixtures.fast_parties import FastRequester
+from tests.fixtures.worlds import draws
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))
@@ -140,6 +143,26 @@ def test_each_flaw_is_refused_by_its_own_check(what: str, record_property: Calla
     assert weaker.appraise(evidence, NONCE).accepted
 
 
+NAMED = {
+    "report-nonce": "REQ-SETUP-04",
+    "mode-check": "REQ-SETUP-05",
+    "debug-check": "REQ-SETUP-14",
+    "reference-values": "REQ-SETUP-15",
+}
+OWN_STEPS = {"nonce", "mode", "debug", "measurements"}
+"""Steps of an appraisal, each of which one check of the role alone is about."""
+
+
+@pytest.mark.parametrize("what", [what for what, (*_, step, _) in BAD.items() if step in OWN_STEPS])
+def test_the_role_that_refuses_a_report_names_the_requirement_of_its_own_check(what: str) -> None:
+    """The appraisal as a whole would be refused as well, but not under the requirement that is broken."""
+    gpu, asked, services, _, defence = BAD[what]
+    report = gpu.report(gpu_request(asked))
+    appraiser, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
+    with pytest.raises(ProtocolError, match=NAMED[defence]):
+        attested(session, GpuEvidence(report, gpu.chain_pem), NONCE, appraiser, Checks(), Came("gpu", report))
+
+
 @pytest.mark.parametrize("what", BAD)
 def test_no_other_check_makes_up_for_it(what: str) -> None:
     gpu, asked, services, _, defence = BAD[what]
@@ -191,6 +214,20 @@ def test_a_quote_is_accepted_of_the_orchestrator_in_this_channel_for_this_job_on
     appraisal = HOLDERS_VERIFIER.appraise(evidence, EXPORTER, NONCE, MANIFEST)
     assert [step.id for step in appraisal.steps if step.ok is False] == refused
     assert appraisal.accepted is (not refused)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "named"),
+    [
+        (quoted(measured=bytes(48)), "REQ-SETUP-08"),
+        (quoted(exporter=bytes(32)), "REQ-SETUP-09"),
+        (quoted(manifest=b"the manifest of another job"), "REQ-SETUP-10"),
+    ],
+    ids=["another measurement", "another channel", "another manifest"],
+)
+def test_a_holder_that_refuses_a_quote_names_the_requirement_of_its_own_check(evidence: bytes, named: str) -> None:
+    with pytest.raises(ProtocolError, match=named):
+        accept_orchestrator(evidence, EXPORTER, NONCE, Agreed(MANIFEST, INSTANCE), HOLDERS_VERIFIER, Checks())
 
 
 @pytest.mark.parametrize(
