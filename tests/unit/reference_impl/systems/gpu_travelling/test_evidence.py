@@ -222,6 +222,20 @@ def test_a_quote_is_accepted_of_the_orchestrator_in_this_channel_for_this_job_on
 
 
 @pytest.mark.parametrize(
+    ("evidence", "named"),
+    [
+        (quoted(measured=bytes(48)), "REQ-SETUP-08"),
+        (quoted(exporter=bytes(32)), "REQ-SETUP-09"),
+        (quoted(manifest=b"the manifest of another job"), "REQ-SETUP-10"),
+    ],
+    ids=["another measurement", "another channel", "another manifest"],
+)
+def test_a_holder_that_refuses_a_quote_names_the_requirement_of_its_own_check(evidence: bytes, named: str) -> None:
+    with pytest.raises(ProtocolError, match=named):
+        accept_orchestrator(evidence, EXPORTER, NONCE, Agreed(MANIFEST, INSTANCE), HOLDERS_VERIFIER, Checks())
+
+
+@pytest.mark.parametrize(
     ("instance", "waived", "refused"),
     [(INSTANCE, (), False), (bytes(32), (), True), (bytes(32), ("one-instance",), False)],
     ids=["the one agreed on", "another one", "another one, unchecked"],
