@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language.family import Variant
+from carnet_spec.language.family import Profile, Variant
 from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, RetiredEngineLeaks
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
 from carnet_spec.protocols.gpu_travelling.other_adversaries import KINDS, SCOPES, WITH_MORE
@@ -85,6 +85,10 @@ VARIANTS = {
             "hidden-address",
             "hide the model's address instead of comparing its digest",
             without=("model-read-back",),
+            hunts=(
+                Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
+                Profile("two short rounds", {"rounds": 2, "corrupt_chunks": 1}, budget=1),
+            ),
         ),
         Variant(
             "engine-per-holder-timed",
