@@ -14,7 +14,7 @@ CAPS = {
 }
 """Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
 DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
-SOUGHT_CAPS = Caps(states=150_000, memory=4 * GIBIBYTE)
+SOUGHT_CAPS = Caps(states=250_000, memory=4 * GIBIBYTE)
 """Where a search for what is expected to fall stops, and the next size is taken."""
 
 

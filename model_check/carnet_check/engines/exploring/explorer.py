@@ -5,7 +5,6 @@ A subclass says how one instance is explored; everything else that makes an engi
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -85,13 +84,13 @@ class Explorer(Explores):
     def _sought(self, task: Task, found: Sequence[Coverage], listener: Listener) -> list[Coverage]:
         """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
         sought: list[Coverage] = []
-        for place in itertools.count():
-            searches = [
-                more for each in found if (more := self._more(task, each, [each, *_beside(each, sought)], place))
-            ]
-            if not searches:
-                return sought
+        place = 0
+        while searches := [
+            more for each in found if (more := self._more(task, each, [each, *_beside(each, sought)], place))
+        ]:
             sought += self._explored(task, searches, listener)
+            place += 1
+        return sought
 
     def _more(self, task: Task, found: Coverage, seen: Sequence[Coverage], place: int) -> Search | None:
         """Return the search for what still stands of it, in the next of the sizes that an attack is looked for in."""

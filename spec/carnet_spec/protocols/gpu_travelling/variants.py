@@ -86,6 +86,10 @@ VARIANTS = {
             "hidden-address",
             "hide the model's address instead of comparing its digest",
             without=("model-read-back",),
+            hunts=(
+                Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
+                Profile("two short rounds", {"rounds": 2, "corrupt_chunks": 1}, budget=1),
+            ),
         ),
         Variant(
             "engine-per-holder-timed",
