@@ -101,7 +101,7 @@ def of_another_design(variant: str) -> Draft:
 
 MORE = NormativeText(f"{TEXT.text}\n\n**REQ-TOY-7** Who holds a key MUST know it. (Source: none)\n")
 WITH_MORE = replace(toy.FAMILY, text=MORE, draft=of_another_design)
-SLOW = {"toy-REQ-TOY-7": ("tests/test_toy.py::test_long",)}
+SLOW: dict[str, tuple[str, ...]] = {"toy-REQ-TOY-7": ("tests/test_toy.py::test_long",)}
 
 
 def with_more(slow: dict[str, tuple[str, ...]]) -> dict[str, Case]:
