@@ -116,7 +116,9 @@ class ClockJudge:
         self._followers = {number: clock.following(self.instants) for number, clock in enumerate(self.clocks)}
 
     def take(self, event: TraceEvent) -> str:
-        """Take an event; return why its instants do not fit, or nothing."""
+        """Take an event; return why its instants do not fit, or nothing; without a clock nothing is asked of them."""
+        if not self.clocks:
+            return ""
         step, due = event.step, dict.fromkeys(self._due(event))
         if tuple(sorted(name for name, _ in event.at)) != tuple(sorted(due)):
             told = ", ".join(due) or "none"
