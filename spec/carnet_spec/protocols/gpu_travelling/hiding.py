@@ -40,9 +40,10 @@ GIVEN_UP = ("trains-verified", "model-integrity", "provenance", "participation")
 
 
 def give_up_the_model(draft: Draft) -> None:
-    """Say which claims fall to a corrupt holder, who overwrites what it cannot find."""
+    """Say which claims fall to a corrupt holder, who overwrites what it cannot find, and with them what led to them."""
     for name in GIVEN_UP:
         draft.expect(name, under=(), fails_under=("holder", "collusion", "past-keys"))
+    draft.withdraw("latest_is_in_memory", "what_training_made", "secured_is_kept")
 
 
 def _find_out(draft: Draft, hardware: Hardware) -> None:
