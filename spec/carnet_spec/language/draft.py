@@ -267,14 +267,9 @@ class Draft:
         return state
 
     def withdraw(self, *lemmas: str) -> None:
-        """Take back lemmas that are stated already and do not hold in this design.
-
-        Raises:
-            SpecificationError: one of them was never stated.
-        """
-        unknown = [name for name in lemmas if all(lemma.name != name for lemma in self._lemmas)]
-        if unknown:
-            raise SpecificationError(f"no lemma '{unknown[0]}' to take back")
+        """Take back lemmas that were stated and do not hold in this design; raise an error if one never was."""
+        for name in set(lemmas) - {lemma.name for lemma in self._lemmas}:
+            raise SpecificationError(f"no lemma '{name}' to take back")
         self._lemmas = [lemma for lemma in self._lemmas if lemma.name not in lemmas]
 
     def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
