@@ -59,12 +59,13 @@ holding. The requirement that the event names is one that the specification link
 what only other roles write saw a message: its event names the sender, and the sender's log has the same digest among
 what it sent before. A message that a step was taken on is used up for the party that took it: a check of an old message
 is refused, unless the design lacks one of the defences against replay. These, too, are read off the specification: a
-guard that refuses what its own action records. Steps that the specification deduces for honest roles, such as the
-report, the attestation of the orchestrator and the admission of a holder, have to be recorded too. `carnet conform`
-says how many checks were required and how many were recorded. What a role compares with values of its own is as good
-as its word: no other log can contradict its digest. An event says that a check was made and what came of it; whether
-its condition was the right one, only tests tell. A trace whose header does not say `checked` has steps only. The
-command says so in its first line, and `--require-checked` refuses such a trace.
+guard that refuses what its own action records, and a defence without which a role has a step that takes what was meant
+for another one. Steps that the specification deduces for honest roles, such as the report, the attestation of the
+orchestrator and the admission of a holder, have to be recorded too. `carnet conform` says how many checks were required
+and how many were recorded. What a role compares with values of its own is as good as its word: no other log can
+contradict its digest. An event says that a check was made and what came of it; whether its condition was the right one,
+only tests tell. A trace whose header does not say `checked` has steps only. The command says so in its first line, and
+`--require-checked` refuses such a trace.
 
 A step that reads the orchestrator's clock says under `at` what the clock showed (`now`) and until when evidence or
 lease are good (`end`), in seconds. What the layer with a clock says of instants alone is followed on these numbers, so

@@ -13,7 +13,7 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_check.conformance.checks import Asked, CheckJudge
-from carnet_check.conformance.demands import against_replay, demands, requirements, silent_defences
+from carnet_check.conformance.demands import against_replay, demands, requirements, silent_defences, takes_again
 from carnet_check.conformance.logs import Logs
 from carnet_check.errors import UsageError
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
@@ -255,6 +255,19 @@ def test_what_keeps_messages_from_being_taken_twice_is_read_off_the_spec() -> No
     assert rotating == ["wrapped-key-once", "epochs-increase"]
     weaker = demands(SOURCE.protocol(VARIANT, ("wrapped-key-once",)))
     assert [each.defence for each in weaker["gpu_rotate_in"]] == ["epochs-increase"]
+
+
+def test_a_design_whose_epochs_share_ivs_takes_messages_twice() -> None:
+    """Without a counter of the channel the GPU takes an earlier epoch's chunk, and equal messages are equal bytes."""
+    assert not takes_again(LAYERED)
+    weaker = [SOURCE.protocol(name, ("channel-counter",)) for name in FAMILY.with_layers([VARIANT])]
+    asked = Asked.of(weaker, [FAMILY.draft(each.variant).whole() for each in LAYERED])
+    assert takes_again(weaker)
+    assert against_replay(weaker) == against_replay(LAYERED), "no guard says so"
+    assert (ASKED.once, asked.once) == (True, False)
+    assert not _refused(next(_of_earlier_messages(RUN)), asked)
+    early = [SOURCE.protocol(name, ("rotation-before-fence",)) for name in FAMILY.with_layers([VARIANT])]
+    assert not takes_again(early), "it sends an order early, and takes no message of another step"
 
 
 def test_a_requirement_is_one_that_checks_of_the_defence_are_about() -> None:

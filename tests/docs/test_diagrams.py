@@ -57,7 +57,7 @@ def test_every_message_is_listed_with_who_sends_it() -> None:
     ("variant", "rules"),
     {
         "sealed-under-master": [],
-        "engine-per-holder": ["same_engine_h2d", "same_engine_d2h"],
+        "engine-per-holder": ["same_engine_h2d", "same_engine_d2h", "same_engine_forges_h2d", "same_engine_forges_d2h"],
         "ratchet": ["ratchet_h2d", "ratchet_d2h"],
         "wrapped-under-old": ["unwrap"],
     }.items(),

@@ -115,6 +115,8 @@ class _Finder:
                 return "guard dropped", node, "pass"
             case ast.Expr(value=ast.Call() as call) if _of_checks(call, "require"):
                 return "call dropped", node, "pass"
+            case ast.Lambda(body=ast.Call() as call) if _of_checks(call, "require"):
+                return "call dropped", call, "None"
             case ast.Expr(value=ast.Call() as call) if not _of_checks(call) and _only_raises(call):
                 return "call dropped", node, "pass"
             case ast.Call() if _of_checks(node, "expect"):
@@ -131,7 +133,7 @@ class _Finder:
     def _made(self, node: ast.AST, where: ast.AST, scope: tuple[str, ...], how: str, instead: str) -> Removable:
         assert isinstance(where, ast.stmt | ast.expr)
         assert isinstance(node, ast.stmt | ast.expr)
-        test = node.test if isinstance(node, ast.If) else node
+        test = node.test if isinstance(node, ast.If) else _called(node)
         last = where.end_lineno or where.lineno
         return Removable(
             self._file,
@@ -180,8 +182,16 @@ def _only_raises(call: ast.Call) -> bool:
     return name.lstrip("_").partition("_")[0] in CALLS
 
 
+def _called(node: ast.AST) -> ast.AST:
+    """Return the call that a statement or a function without a name consists of."""
+    match node:
+        case ast.Expr(value=call) | ast.Lambda(body=call):
+            return call
+    return node
+
+
 def _cited(node: ast.AST) -> Iterator[str]:
-    call = node.value if isinstance(node, ast.Expr) else node
+    call = _called(node)
     if isinstance(call, ast.Call) and _of_checks(call):
         yield from (arg.value for arg in call.args[:2] if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
 

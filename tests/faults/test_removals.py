@@ -32,6 +32,7 @@ class Role:
         if not self.checks.passes("lease", "REQ-RETURN-04", self.now <= self.end, saw=self.now):
             return None
         text = self.checks.verify("session-orders", "REQ-SESSION-01", lambda: self.open(message), saw=message)
+        in_turn(lambda at: checks.require("mode-check", "REQ-SETUP-05", self.has(at), saw=message, otherwise="no"))
         verify_p384(self.key, message.signature, b"text", "proof")
         return self._cipher.decrypt(nonce, message.sealed, b"")
 '''
@@ -56,6 +57,8 @@ def test_every_kind_of_check_is_found_and_named(found: list[Removable]) -> None:
         ("condition true", ("lease", "REQ-RETURN-04")),
         ("opened, not looked at", ("session-orders", "REQ-SESSION-01")),
         ("taken unverified", ("session-orders", "REQ-SESSION-01")),
+        ("call dropped", ("mode-check", "REQ-SETUP-05")),
+        ("condition true", ("mode-check", "REQ-SETUP-05")),
         ("call dropped", ()),
         ("tag not verified", ()),
     ]
@@ -72,6 +75,7 @@ def test_a_check_is_removed_and_nothing_else(found: list[Removable]) -> None:
     assert "found = self.open(message)" in removed["any kind taken", ("scrub-ack",)]
     assert "text = (lambda: self.open(message))()" in removed["opened, not looked at", ("session-orders",)]
     assert "if not True:" in removed["always passes", ("lease",)]
+    assert "in_turn(lambda at: None)" in removed["call dropped", ("mode-check",)]
 
 
 def test_a_check_may_stay_and_pass_whatever_it_sees(found: list[Removable]) -> None:

@@ -340,9 +340,10 @@ def row(check: Removable, found: Outcome) -> list[str]:
 
 
 def shown(table: Path) -> dict[Name, list[str]]:
-    """Return the rows of a table that was begun, by the checks that they are about and how these are removed."""
+    """Return the rows of a table that was begun, by the checks that are still there and how these are removed."""
+    there = {named(check) for check in removables()}
     with table.open(encoding="utf-8", newline="") as file:
-        return {_name_in(row): row for row in list(csv.reader(file))[1:]}
+        return {_name_in(row): row for row in list(csv.reader(file))[1:] if _name_in(row) in there}
 
 
 def rows(checks: Iterable[Removable], say: Callable[[str], None]) -> Iterator[list[str]]:

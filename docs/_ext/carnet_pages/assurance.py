@@ -112,12 +112,14 @@ def cases(
     """
     found, missing = [], []
     for family in families:
-        main = [family.draft(name).whole() for name in family.with_layers(family.main)]
-        known, asked = family.text.requirements(), dict.fromkeys(id for draft in main for id in cited(draft))
-        others = _others(family, {*known} - {*asked})
+        mains = family.with_layers(family.main)
+        main = [family.draft(name).whole() for name in mains]
+        beside = [family.draft(name).whole() for name in family.variants if name not in mains]
+        known, asked = family.text.requirements(), dict.fromkeys(id for draft in main for id in _used(draft))
+        others = _first_to_use(beside, {*known} - {*asked})
         missing += [
             f"{id}: cited by {family.id}, and no sentence has this id"
-            for id in (asked | dict.fromkeys(id for draft in others for id in cited(draft)))
+            for id in (asked | dict.fromkeys(id for draft in beside for id in _used(draft)))
             if id not in known and (known or family.id in code)
         ]
         places = code.get(family.id)
@@ -136,17 +138,22 @@ def cases(
     return found
 
 
-def _others(family: Family, wanted: set[str]) -> list[Protocol]:
-    """Return variants beside the main ones that cite what is ``wanted``: the first for each, as the family has them."""
+def _first_to_use(protocols: Iterable[Protocol], wanted: set[str]) -> list[Protocol]:
+    """Return those that use what is ``wanted``: for each the first."""
     found: list[Protocol] = []
-    for name in family.variants:
-        if not wanted:
-            break
-        protocol = family.draft(name).whole()
-        if wanted & {*cited(protocol)}:
+    for protocol in protocols:
+        used = {*_used(protocol)}
+        if wanted & used:
             found.append(protocol)
-            wanted = wanted - {*cited(protocol)}
+            wanted = wanted - used
     return found
+
+
+def _used(protocol: Protocol) -> list[str]:
+    """Return the ids that a protocol cites, without the assumptions that it lists and does not make."""
+    made = {axiom.assumption for axiom in protocol.axioms} | {each.id for each in protocol.assumptions if each.built_in}
+    listed = {each.id for each in protocol.assumptions}
+    return [id for id in cited(protocol) if id in made or id not in listed]
 
 
 def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran: TestRun, code: Places | None) -> Case:

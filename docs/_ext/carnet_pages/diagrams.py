@@ -238,4 +238,4 @@ def _schedule(head: str, found: Sequence[Flow]) -> Iterator[str]:
         if from_key:
             yield _line(one + 44, 110, other - 45, 110, head)
     if from_key:
-        yield _text(400, 145, ", ".join(from_key), "middle")
+        yield _text(320, 145, ", ".join(from_key), "middle")

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.conformance.demands import Demand, against_replay, demands, requirements
+from carnet_check.conformance.demands import Demand, against_replay, demands, requirements, takes_again
 from carnet_spec.language import Protocol
 from carnet_spec.trace import TraceCheck, TraceEvent, TraceStep
 
@@ -37,7 +37,7 @@ class Asked:
         """Return what a design and the layers over it ask.
 
         A role may check more than its design demands: what ``family`` has, any design of it. The defences against
-        replay are those of the family's.
+        replay are those of the family's; what a design has for want of one may take a message again, too.
         """
         every = (*protocols, *family)
         found = [requirements(protocol) for protocol in every]
@@ -45,7 +45,7 @@ class Asked:
             {name: each for protocol in protocols for name, each in demands(protocol).items()},
             {id: frozenset().union(*(each.get(id, ()) for each in found)) for each in found for id in each},
             frozenset(action.by.name for protocol in every for action in protocol.actions if action.by.honest),
-            against_replay(every) <= against_replay(protocols),
+            against_replay(every) <= against_replay(protocols) and not takes_again(protocols),
         )
 
 

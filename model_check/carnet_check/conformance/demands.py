@@ -6,6 +6,9 @@ guard that draws a value is no check.
 
 A guard may refuse what its own action records, such as a number that was heard. Then the defence may stand at the
 update that records it, and the event is about that one. An action with such a guard takes a message once.
+
+A step that an honest role has only without some defence may take a message once as well: one that was meant for another
+step, which the role may have taken it for already. A design with such a step takes messages twice, whatever its guards.
 """
 
 from __future__ import annotations
@@ -72,6 +75,12 @@ def against_replay(protocols: Iterable[Protocol]) -> frozenset[str]:
     return frozenset(each.defence for each in found if each.once)
 
 
+def takes_again(protocols: Iterable[Protocol]) -> bool:
+    """Say whether a role has a step, for want of a defence, that takes once what was meant for another step."""
+    shortcuts = (each for protocol in protocols for each in _honest(protocol) if each.shortcut_of is not None)
+    return any(_receives(action) and _recorded(action, guard) for action in shortcuts for guard in action.guards)
+
+
 def requirements(protocol: Protocol) -> dict[str, frozenset[str]]:
     """Return the requirements that a check of each defence may be about: of a whole protocol, shortcuts included.
 
@@ -128,8 +137,13 @@ def _writers(protocol: Protocol) -> dict[Symbol, set[str]]:
     return found
 
 
+def _receives(action: Action) -> bool:
+    """Say whether an action takes a message."""
+    return bool(_messages(*(symbols_of(guard.formula) for guard in action.guards)))
+
+
 def _demanded(action: Action, writers: Mapping[Symbol, set[str]]) -> Iterator[Demand]:
-    receives = bool(_messages(*(symbols_of(guard.formula) for guard in action.guards)))
+    receives = _receives(action)
     for guard in action.guards:
         if guard.kind is GuardKind.FRESH:
             continue

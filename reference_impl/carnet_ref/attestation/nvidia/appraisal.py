@@ -95,16 +95,24 @@ def appraise_gpu(
     return steps.concluded(_claims(evidence))
 
 
-def counts_until(chain: Sequence[x509.Certificate], rims: Sequence[bytes], ocsp: Sequence[bytes]) -> datetime:
-    """Return until when accepted evidence counts: until the first certificate or OCSP reply runs out that it needs.
+def counts_until(
+    chain: Sequence[x509.Certificate], rims: Sequence[bytes], ocsp: Sequence[bytes], anchors: Anchors
+) -> datetime:
+    """Return until when accepted evidence counts: until the first thing runs out that its appraisal looked at.
+
+    That is a certificate of the device, of a signer of reference values or of a responder, a root, or an OCSP reply.
 
     Raises:
         MalformedError: a RIM or a reply is none.
+        PathError: certificates lead to no root.
     """
     replies = [parse_ocsp(reply) for reply in ocsp]
-    certificates = [*chain, *(each for rim in rims for each in parse_rim(rim).certificates)]
+    paths = [(chain, AnchorRole.NVIDIA_DEVICE)]
+    paths += [(parse_rim(rim).certificates, AnchorRole.NVIDIA_RIM) for rim in rims]
+    certificates = [each for path, role in paths for each in (*path, check_path(path, anchors.of(role)))]
+    responders = [each for reply in replies for each in reply.responders]
     ends = [reply.next_update for reply in replies if reply.next_update is not None]
-    return min([validity(certificates)[1], *ends])
+    return min([validity([*certificates, *responders])[1], *ends])
 
 
 def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes], ocsp: Sequence[bytes]) -> _Evidence:

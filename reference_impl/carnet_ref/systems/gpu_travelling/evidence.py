@@ -183,12 +183,13 @@ class GpuVerifier:
         firmware, answers = self.firmware(), self.answers(chain)
         rims = () if firmware is None else self.services.reference_values(firmware)
         replies, at = (*(answers or ()), *self._about_signers(rims)), self.clock()
+        roots = self.roots(chain)
         appraisal = nvidia.appraise_gpu(
             evidence.report,
             evidence.chain,
             at=at,
             policy=self._policy(firmware, answers),
-            anchors=self.roots(chain),
+            anchors=roots,
             nonce=self.expected(nonce),
             rims=rims,
             ocsp=replies,
@@ -197,7 +198,7 @@ class GpuVerifier:
         shown = self._shown(appraisal.claims)
         known: dict[str, object] = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
         if appraisal.accepted:
-            known["seconds_left"] = (nvidia.counts_until(chain, rims, replies) - at).total_seconds()
+            known["seconds_left"] = (nvidia.counts_until(chain, rims, replies, roots) - at).total_seconds()
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
     def _policy(self, firmware: Firmware | None, answers: tuple[bytes, ...] | None) -> GpuPolicy:

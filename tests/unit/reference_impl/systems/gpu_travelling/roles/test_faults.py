@@ -313,7 +313,7 @@ CAUGHT = {
     "the code is not uploaded again": (SELF, "code in GPU memory is not the orchestrator's"),
     "nothing is read back": (SELF, "nothing is done at home before fence and check"),
     "an acknowledgement of a rotation is not awaited": (SELF, "while the orchestrator awaits return"),
-    "the report answers another nonce": (SELF, "a step that it needs was not taken (REQ-SETUP-04)"),
+    "the report answers another nonce": (SELF, "the GPU's report is refused: not taken: nonce (REQ-SETUP-04)"),
     "a chunk is recorded as another": (TRACE, "provision: the check 'in order'"),
     "a chunk is counted and not sent": (SELF, "the GPU received 2 messages, the holder sent 3"),
     "what an evicted holder left is trained on": (TRACE, "send_train: the check 'returned'"),
