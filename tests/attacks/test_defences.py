@@ -55,7 +55,7 @@ ATTACKS = {
     "session-orders": "trains-verified",
     "session-acknowledgements": DATA,
     "session-sequence": "trains-verified",
-    "channel-counter": "iv-unique",
+    "channel-counter": "key-isolation",
     "received-count": "data-agreement",
     "gpu-implicit-iv": "no-replay",
     "sender-iv-monotonic": "iv-unique",
