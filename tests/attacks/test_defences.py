@@ -58,7 +58,7 @@ ATTACKS = {
     "channel-counter": "key-isolation",
     "received-count": "data-agreement",
     "gpu-implicit-iv": "no-replay",
-    "sender-iv-monotonic": "iv-unique",
+    "sender-iv-monotonic": DATA,
     "launch-key-kept": "trains-verified",
     "grant-addressee": "key-isolation",
     "address-in-grant": "handoff-agreement",
