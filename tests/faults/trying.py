@@ -40,8 +40,8 @@ SECONDS: Final = 150
 SHOWN: Final = ROOT / "docs" / "results" / "removed-checks.csv"
 UNIT: Final = "tests/unit/reference_impl"
 SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
-FIRST: Final = ("roles/test_facts", "roles/test_second_looks", "roles/test_returns", "roles/test_refusals")
-NEAR: Final = tuple(f"{SYSTEM}/{name}.py" for name in (*FIRST, "test_evidence", "roles/test_limits", "roles/test_faults"))
+FIRST: Final = ("facts", "second_looks", "returns", "refusals", "limits", "faults")
+NEAR: Final = (*(f"{SYSTEM}/roles/test_{name}.py" for name in FIRST), f"{SYSTEM}/test_evidence.py")
 TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
     ("systems/gpu_travelling/keys", (f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
