@@ -5,6 +5,7 @@ Nothing here goes wrong in a run: each row has one part of the implementation sa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -66,3 +67,17 @@ def test_a_session_that_has_the_name_of_an_earlier_one_is_given_up(monkeypatch: 
     world.run(10_000)
     assert any("session s1 was open before, and its channels are used (REQ-IV-04)" in line for line in told)
     assert world.taken("open_session") == 1
+
+
+def test_a_report_that_was_changed_on_its_way_in_the_session_is_not_taken() -> None:
+    """Whatever it says: what does not verify is not from the GPU at the other end."""
+    world, told = world_of(FastDeployment(holder_names(1), 1, chunks=1, chunk_bytes=16, trainer=ChainTrainer()))
+    while not world.taken("give_report"):
+        assert world.step()
+    (at,) = [place for place, frame in enumerate(world.queue) if frame.source == GPU]
+    frame = world.queue[at]
+    world.queue[at] = replace(frame, body=frame.body[:-1] + bytes([frame.body[-1] ^ 1]))
+    while not any("given up" in line for line in told):
+        assert world.step()
+        assert not world.taken("accept_gpu")
+    assert any("AES-GCM tag does not verify" in line for line in told)
