@@ -26,6 +26,9 @@ EXPLORED = (
 )
 """Profiles and threat models whose baselines are explored, together, for every step of the adversary's."""
 
+HANDED_OVER = {"corrupt": 0, "chunks": 0}
+"""Honest holders alone, and no data: what the orchestrator uploads and the GPU sends home is all that crosses."""
+
 WEAKENED: dict[str, tuple[tuple[str, ...], int, dict[str, int]]] = {
     "code_diverts": (("rotation-in",), 2, {"rounds": 2}),
     "offer_known_key": (("orchestrator-quote",), 1, {}),
@@ -35,8 +38,16 @@ WEAKENED: dict[str, tuple[tuple[str, ...], int, dict[str, int]]] = {
     "reply_pad": (("atomic-rotation",), 1, {}),
     "reply_opened": (("atomic-rotation",), 1, {}),
     "model_opened": (("atomic-rotation",), 1, {}),
-    "engine_pad": (("channel-counter",), 0, {"rounds": 2}),
-    "engine_reply_pad": (("channel-counter",), 0, {"rounds": 2}),
+    "model_pad": (("rotation-out", "count-handover"), 0, {}),
+    "upload_pad": (("rotation-out", "rotation-in", "sender-iv-monotonic"), 0, HANDED_OVER),
+    "upload_opened": (("rotation-out", "rotation-in", "sender-iv-monotonic"), 0, HANDED_OVER),
+    "engine_pad": (("sender-iv-monotonic",), 0, {"chunks": 2}),
+    "engine_plaintext_pad": (("rotation-in", "count-handover"), 0, {}),
+    "engine_upload_pad": (("channel-counter",), 0, HANDED_OVER),
+    "engine_upload_opened": (("channel-counter",), 0, HANDED_OVER),
+    "engine_reply_pad": (("channel-counter",), 0, {**HANDED_OVER, "rounds": 2}),
+    "same_engine_forges_h2d": (("channel-counter",), 0, HANDED_OVER),
+    "same_engine_forges_d2h": (("channel-counter",), 0, {**HANDED_OVER, "rounds": 2}),
 }
 """For each step that is impossible in the main variants: without which defences, and in how many moves, it is taken."""
 

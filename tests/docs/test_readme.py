@@ -104,14 +104,16 @@ def test_the_arrows_are_messages_of_the_recorded_round_in_its_order() -> None:
 
 
 def test_a_round_is_told_in_the_order_that_security_rests_on() -> None:
-    """The GPU is routed before data arrives, given back before it is rotated, and fenced after that."""
+    """The GPU is routed before data arrives, given back before it is rotated, and fenced and read back after that."""
     order = [re.sub(r"\b[kbhs]\d\b", "KEY", text) for _, _, text in messages()]
     story = (
         "route to alice",
         "return of KEY, count 1",
         "route back",
         "FENCE, number 1, in the session",
+        "fenced, number 1, in the session",
         "READ BACK",
+        "digests",
         "TRAIN, number 3, in the session",
     )
     assert [text for text in order if text in story] == list(story)
@@ -119,6 +121,14 @@ def test_a_round_is_told_in_the_order_that_security_rests_on() -> None:
     assert order.index("route to alice") < min(data) <= max(data) < order.index("return of KEY, count 1")
     rotated = order.index("rotated to KEY, in the session", max(data))
     assert order.index("route back") < rotated < order.index("FENCE, number 1, in the session")
+
+
+def test_the_report_before_training_says_whether_a_context_is_left() -> None:
+    """The picture has room for its first word alone."""
+    sent = [event["arrow"]["text"] for event in ROUND["events"] if event["arrow"]]
+    report, train = "digests, contexts left and counter 1, number 2, in the session", "TRAIN, number 3, in the session"
+    assert [text for text in sent if text in (report, train)] == [report, train]
+    assert short(report) == "digests"
 
 
 def test_the_recorded_round_is_found_and_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,8 @@ SECONDS: Final = 150
 SHOWN: Final = ROOT / "docs" / "results" / "removed-checks.csv"
 UNIT: Final = "tests/unit/reference_impl"
 SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
-NEAR: Final = tuple(f"{SYSTEM}/{name}.py" for name in ("roles/test_facts", "test_evidence", "roles/test_faults"))
+FIRST: Final = ("facts", "second_looks", "returns", "refusals", "limits", "faults")
+NEAR: Final = (*(f"{SYSTEM}/roles/test_{name}.py" for name in FIRST), f"{SYSTEM}/test_evidence.py")
 TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
     ("systems/gpu_travelling/keys", (f"{SYSTEM}/keys", f"{SYSTEM}/roles")),

@@ -25,6 +25,7 @@ from tests.fixtures.travelling import (
     expected_to_fall,
     explored,
     stated,
+    without_condition,
     without_guard,
     without_update,
 )
@@ -151,6 +152,10 @@ def _not_done(action: str, update: str) -> Callable[[Protocol], Protocol]:
     return lambda protocol: without_update(protocol, action, update)
 
 
+def _always(action: str, update: str) -> Callable[[Protocol], Protocol]:
+    return lambda protocol: without_condition(protocol, action, update)
+
+
 MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it grants to whoever is there": ("grant", _forgotten("grant", "its channel"), "key-isolation"),
     "it skips a counter value": ("provision", _forgotten("provision", "next IV"), "data-agreement"),
@@ -163,7 +168,12 @@ MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it uses an order's number again": ("send_fence", _forgotten("send_fence", "next number"), "iv-unique"),
     "it goes on in any phase": ("rotated_out", _forgotten("rotated_out", "phase"), "no-silent-reset"),
     "it trains what was not given back": ("send_train", _forgotten("send_train", "returned"), "handoff-agreement"),
-    "it fences nothing": ("exec_fence", _not_done("exec_fence", "remove context"), "trains-verified"),
+    "it asks for no report on contexts": ("verified", _forgotten("verified", "no context"), "trains-verified"),
+    "it reports on contexts without a look": (
+        "exec_read_back",
+        _always("exec_read_back", "contexts left"),
+        "no-silent-reset",
+    ),
 }
 """For each: where the mistake is, what it is, and the claims that fall first under collusion."""
 

@@ -266,6 +266,12 @@ class Draft:
 
         return state
 
+    def withdraw(self, *lemmas: str) -> None:
+        """Take back lemmas that were stated and do not hold in this design; raise an error if one never was."""
+        for name in set(lemmas) - {lemma.name for lemma in self._lemmas}:
+            raise SpecificationError(f"no lemma '{name}' to take back")
+        self._lemmas = [lemma for lemma in self._lemmas if lemma.name not in lemmas]
+
     def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
         """State the decorated function, for some parameters, as something that must be reachable."""
 

@@ -53,6 +53,11 @@ class Threat:
         """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
         return self.id == "none"
 
+    @property
+    def only_records(self) -> bool:
+        """Whether its adversary only listens and deduces, so that deductions are all the steps it takes."""
+        return self.id == "recording"
+
 
 @dataclass(frozen=True, slots=True)
 class Defence:

@@ -75,6 +75,7 @@ CONTROLS = {
     "idle_action": ("find", "VACUOUS", 4),
     "idle_adversary": ("steal", "VACUOUS", 4),
     "no_adversary_moves": ("adversary", "VACUOUS", 4),
+    "only_overhears": ("adversary", "VACUOUS", 4),
 }
 
 
@@ -88,6 +89,11 @@ def test_a_negative_control_is_caught(name: str) -> None:
     assert found[about]["expected"] != verdict
     assert found["one-holder"]["verdict"] == "EXHAUSTED", "what is sound stays established"
     assert ran.json["summary"]["as_expected"] is False
+
+
+def test_deductions_are_the_steps_of_an_adversary_that_only_records() -> None:
+    ran = carnet_once("verify", control("only_records"), "--engine", "explicit", "--json")
+    assert "adversary" not in {row["claim"] for row in ran.json["results"]}
 
 
 @pytest.mark.mends("R8")

@@ -16,7 +16,7 @@ from carnet_spec.protocols.gpu_travelling.goals import state_goals
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
 from carnet_spec.protocols.gpu_travelling.hiding import give_up_the_model, specify_hiding
-from carnet_spec.protocols.gpu_travelling.inner_key import inner_key_lemmas, specify_inner_key
+from carnet_spec.protocols.gpu_travelling.inner_key import specify_inner_key, state_inner_key
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, state_more
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
@@ -86,13 +86,13 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
         add_time(draft, schedule, USUAL.all)
         return draft
     state_claims(draft, schedule, MADE.get(variant, USUAL))
-    if variant == "hidden-address":
-        give_up_the_model(draft)
     state_more(draft, schedule)
     state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
+    if variant == "hidden-address":
+        give_up_the_model(draft)
     state_goals(draft)
     if variant == "inner-key":
-        inner_key_lemmas(draft)
+        state_inner_key(draft)
     return draft
 
 

@@ -35,14 +35,16 @@ def specify_hiding(draft: Draft, hardware: Hardware) -> None:
     _overwrite(draft, hardware)
 
 
-GIVEN_UP = ("trains-verified", "model-integrity", "provenance", "participation")
+GIVEN_UP = ("trains-verified", "model-integrity", "provenance")
 """What is claimed of the model: with a corrupt holder it falls, and without one nothing is proved of it here."""
 
 
 def give_up_the_model(draft: Draft) -> None:
-    """Say which claims fall to a corrupt holder, who overwrites what it cannot find."""
+    """Say which claims fall to a corrupt holder, who overwrites what it cannot find, and with them what led to them."""
     for name in GIVEN_UP:
         draft.expect(name, under=(), fails_under=("holder", "collusion", "past-keys"))
+    draft.expect("participation", under=(), fails_under=("holder", "collusion"))
+    draft.withdraw("latest_is_in_memory", "what_training_made", "secured_is_kept")
 
 
 def _find_out(draft: Draft, hardware: Hardware) -> None:

@@ -91,8 +91,9 @@ def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
     _use(draft)
 
 
-def inner_key_lemmas(draft: Draft) -> None:
-    """Add who can have a private half."""
+def state_inner_key(draft: Draft) -> None:
+    """Say what falls to somebody who interferes, and add who can have a private half."""
+    draft.expect("single-custody", under=("recording",), fails_under=("collusion",))
 
     @draft.lemma
     def shares_need_interference(x: Agent, g: Gpu, s: Session, h: Share) -> Formula:
@@ -118,6 +119,7 @@ def _make(draft: Draft) -> None:
         step.require("own session", in_session(g, s))
         step.require("live key home", live_d2h(g, k))
         step.require("there is code", holds_model(g))
+        step.require("one for each key", forall(lambda other: ~share_sent(k, other), Share))
         step.fresh(h)
         step.insert(share_held(g, s, h))
         step.insert(share_sent(k, h))
@@ -206,7 +208,7 @@ def _agree(draft: Draft) -> None:
         step.require("came home", share_sent(link_d2h, h))
         step.insert(share_taken(session, h))
 
-    @draft.action(
+    @draft.rule(
         by=ORCHESTRATOR,
         says="The orchestrator names {h} to {p}, beside the grant.",
         message="orchestrator -> {p}: public half of {h}, for {a}",

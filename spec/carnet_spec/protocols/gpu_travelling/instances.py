@@ -31,6 +31,12 @@ DEFAULTS = {
 FRESH_SIZES = frozenset({"rounds", "sessions", "slots"})
 """The sizes that only say how many keys and sessions may be drawn, and how far counters go."""
 
+_OPENING_CHANNELS = (
+    *("open_session", "reattach", "take_over"),
+    *("rotate_out", "rotate_in", "rotate_late", "rotate_after_fence"),
+)
+"""The steps that open a channel: no engine has more than one at first, and one in each round."""
+
 _OF_A_CORRUPT_PLATFORM = {"fakes": 1, "instances": 1, "twins": 1}
 _BESIDE: Mapping[str, Mapping[str, int]] = {
     "outsider": {"chunks": 2},
@@ -69,6 +75,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     keys, pools = _keys(size)
     places = slots[: size["chunks"] + size["corrupt_chunks"]]
     pools |= dict.fromkeys((("write_buffer", "v"), ("code_writes", "v")), places)
+    pools |= dict.fromkeys(((action, "c") for action in _OPENING_CHANNELS), slots[: 1 + size["rounds"]])
     instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
     versions = ("version 0", *(f"version {n}" for n in range(1, 1 + size["rounds"])), "rubble")
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in parties.chunks.items() for chunk in owned}

@@ -157,6 +157,7 @@ def _erase(draft: Draft) -> None:
         step.actor(a, ~corrupt(a))
         step.given("still honest", ~turned(a))
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
+        step.require("was sent, and is done with", exists(lambda k: supplied(a, k, m) & finished(a, k), Key))
         step.insert(wiped(a, m))
 
 

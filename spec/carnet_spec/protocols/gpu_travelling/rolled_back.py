@@ -26,6 +26,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Phase,
     Slot,
     accepted,
+    before,
     corrupt,
     custody,
     data_owner,
@@ -56,7 +57,15 @@ confirmed = relation(
 UNDER = ("hypervisor", "collusion")
 """The threat models in which somebody has the power to restore a VM."""
 
-ROLLED_BACK = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=("hypervisor",), model_falls=("collusion",))
+LOOKED_AT = ("outsider", *UNDER)
+ROLLED_BACK = Scope(
+    all=LOOKED_AT,
+    everywhere=LOOKED_AT,
+    past=(),
+    keys=LOOKED_AT,
+    model=("outsider", "hypervisor"),
+    model_falls=("collusion",),
+)
 """Where the claims are looked at."""
 
 FALL = ("data-agreement", "handoff-agreement", "provenance", "participation")
@@ -163,6 +172,9 @@ def _pin(draft: Draft) -> None:
         step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("own data", dataset(m) & (data_owner(m) == a) & ~withdrawn(a, m))
+        step.require("not sent yet", ~supplied(a, k, m) & ~finished(a, k))
+        step.require("from the start", ~before(v, s) & ~spent(a, k, v))
+        step.require("next IV", forall(lambda u: implies(before(u, v) & ~before(u, s), spent(a, k, u)), Slot))
         step.insert(stated(a, k, v, m))
 
     @draft.action(

@@ -28,5 +28,5 @@ CONFINED = Scope(model=ALL, model_falls=())
 """A holder that reaches its buffer alone never sees the model."""
 LEAKING = Scope(everywhere=ALL, past=(), past_falls=("past-keys",))
 """An engine's key opens every later epoch of the engine: nothing is claimed once it leaked."""
-RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("recording",), (), ())
+RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("holder", "recording"), (), ())
 """What an inner key is for: the adversary records everything, and does nothing else."""

@@ -12,7 +12,7 @@ from carnet_spec.language.family import Profile
 from carnet_spec.protocols.gpu_travelling.claims import leaving
 from carnet_spec.protocols.gpu_travelling.lemmas.kept_back import kept_back_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
-from carnet_spec.protocols.gpu_travelling.scopes import Scope
+from carnet_spec.protocols.gpu_travelling.scopes import ALL, Scope
 from carnet_spec.protocols.gpu_travelling.text import sentence
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -104,8 +104,8 @@ class LeakedDevice(Schedule):
 UNDER = ("hypervisor", "collusion")
 """The threat models in which the platform can put another GPU into the slot."""
 
-LEAKED = Scope(all=UNDER, everywhere=UNDER, past=(), keys=UNDER, model=(), model_falls=UNDER)
-"""Where the claims are looked at; the model is lost to whoever has the fake."""
+LEAKED = Scope(all=UNDER, everywhere=ALL, past=(), keys=ALL, model=(), model_falls=UNDER)
+"""What survives is claimed with an honest platform, too; the model is lost to whoever has the fake."""
 
 HUNTS = (
     Profile("a fake", {"rounds": 1, "fakes": 1, "leaks": 1}, budget=2),
@@ -146,7 +146,7 @@ def _kept_secret(draft: Draft, schedule: Schedule) -> None:
         sentence=sentence("CLAIM-CONFIDENTIALITY-UNLESS-BETRAYED"),
         requirement="CLAIM-CONFIDENTIALITY-UNLESS-BETRAYED",
         source=_SOURCE,
-        under=UNDER,
+        under=ALL,
     )
     def confidentiality_unless_betrayed(x: Agent, m: Data) -> Formula:
         others = schedule.kept_back(m) & (x != data_owner(m)) & (x != orchestrator)
@@ -157,7 +157,7 @@ def _kept_secret(draft: Draft, schedule: Schedule) -> None:
         sentence=sentence("CLAIM-KEY-ISOLATION-UNLESS-BETRAYED"),
         requirement="CLAIM-KEY-ISOLATION-UNLESS-BETRAYED",
         source=_SOURCE,
-        under=UNDER,
+        under=ALL,
     )
     def key_isolation_unless_betrayed(x: Agent, k: Key, g: Gpu) -> Formula:
         known = issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.sound(k) & ~past_keys_leak
@@ -169,7 +169,7 @@ def _kept_secret(draft: Draft, schedule: Schedule) -> None:
         sentence=sentence("CLAIM-GPU-GENUINE-UNLESS-BETRAYED"),
         requirement="CLAIM-GPU-GENUINE-UNLESS-BETRAYED",
         source=_SOURCE,
-        under=UNDER,
+        under=ALL,
     )
     def gpu_genuine_unless_betrayed(g: Gpu, s: Session, m: Data) -> Formula:
         safe = genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s))
@@ -182,7 +182,7 @@ def _in_honest_sessions(draft: Draft, schedule: Schedule) -> None:
         sentence=sentence("CLAIM-HAND-OVER-UNLESS-BETRAYED"),
         requirement="CLAIM-HAND-OVER-UNLESS-BETRAYED",
         source=_SOURCE,
-        under=UNDER,
+        under=ALL,
     )
     def hand_over_unless_betrayed(g: Gpu, k: Key, x: Agent, m: Data) -> Formula:
         here = attested_live(g) & protected(session)
@@ -195,7 +195,7 @@ def _in_honest_sessions(draft: Draft, schedule: Schedule) -> None:
         sentence=sentence("CLAIM-TRAINING-UNLESS-BETRAYED"),
         requirement="CLAIM-TRAINING-UNLESS-BETRAYED",
         source=_SOURCE,
-        under=UNDER,
+        under=ALL,
     )
     def training_unless_betrayed(g: Gpu, v: Slot, m: Data) -> Formula:
         begun = (phase == Phase.TRAINING) & attested_live(g) & protected(session)

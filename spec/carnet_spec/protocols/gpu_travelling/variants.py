@@ -88,7 +88,7 @@ VARIANTS = {
             without=("model-read-back",),
             hunts=(
                 Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
-                Profile("two short rounds", {"rounds": 2, "corrupt_chunks": 1}, budget=1),
+                Profile("two short rounds", {"rounds": 2}, budget=1),
             ),
         ),
         Variant(

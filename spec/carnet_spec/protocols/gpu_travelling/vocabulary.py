@@ -328,9 +328,7 @@ returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the h
 
 knows_h2d = relation("knows_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the host-to-device half")
 knows_d2h = relation("knows_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the device-to-host half")
-forges_h2d = relation(
-    "forges_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge messages out, without the key"
-)
+forges_h2d = relation("forges_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge messages out, without the key")
 forges_d2h = relation("forges_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge messages home, without the key")
 knows_master = relation("knows_master", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the session's master secret")
 knows_launch = relation("knows_launch", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the launch key")

@@ -81,6 +81,14 @@ def test_a_second_grant_of_the_same_epoch_is_refused() -> None:
     assert isinstance(state.on_grant(of_epoch(2))[0], Provides)
 
 
+@pytest.mark.parametrize("region", [each for each in Region if each is not Region.BUFFER])
+def test_a_grant_to_write_anywhere_but_into_the_buffer_is_refused(region: Region) -> None:
+    with pytest.raises(ProtocolError, match=r"which is not in the buffer \(REQ-GRANT-04\)"):
+        waiting().on_grant(replace(of_epoch(1), address=BASE[region]))
+    with pytest.raises(ProtocolError, match="REQ-GRANT-04"):
+        waiting().on_grant(replace(of_epoch(1), address=BASE[Region.BUFFER] - 1))
+
+
 def test_a_holder_that_has_the_gpu_goes_on_however_late_it_is() -> None:
     state, _ = waiting().on_grant(of_epoch(1))
     state.known.now = state.known.deadline + 1
