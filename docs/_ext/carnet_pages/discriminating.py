@@ -215,6 +215,7 @@ IMPLIED: Mapping[str, Mapping[str, str]] = {
     },
     "orchestrator-genuine": {
         "handoff-agreement": "what another instance grants, the orchestrator did not",
+        "key-isolation": "another instance knows the keys that it grants, in whatever session it grants them",
         "gpu-genuine": "another instance attested no GPU",
         "iv-unique": "each instance counts by itself",
     },
