@@ -40,7 +40,7 @@ def test_a_requirement_leads_to_its_proof_its_test_and_its_place(read: Visit) ->
     page = read.open("specification/assurance.html")
     page.get_by_role("link", name="REQ-KEY-05").click()
     need = page.locator("#gpu-travelling-REQ-KEY-05")
-    assert "verifies under the new key" in need.inner_text()
+    assert "after an acknowledgement of the rotation" in need.inner_text()
     for part in ("proved by", "verified by", "enforced by"):
         assert part in need.inner_text()
     need.get_by_role("link", name="step-gpu-travelling-rotated-in").click()

@@ -47,7 +47,9 @@ def _conforms(path: Path, found: Sequence[Event], last: Event | None = None) -> 
 
 @pytest.mark.parametrize("variant", FAMILY.main)
 def test_a_run_with_all_its_checks_conforms(tmp_path: Path, variant: str) -> None:
-    run = events(with_deductions(honest(2, variant=variant)), _layered(variant))
+    run = events(
+        with_deductions(honest(2, variant=variant)), [SOURCE.protocol(name) for name in FAMILY.with_layers([variant])]
+    )
     result = conform(write_checked(tmp_path / "trace", header(variant=variant, threat=""), run))
     assert result.conforms, result.divergence
     assert result.required == result.seen == sum("check" in event for event in run) > 60
@@ -383,12 +385,9 @@ def test_a_recorded_check_that_is_not_missed_is_one_that_no_guard_demands(record
     assert not _refused(recorded)
     for at, event in enumerate(recorded):
         if "check" in event and not _refused([*recorded[:at], *recorded[at + 1 :]]):
-            beside = [e for e in recorded[max(0, at - 12) : at + 12] if _same(e, event)]
+            near = recorded[max(0, at - 12) : at + 12]
+            beside = [e for e in near if all(e.get(key) == event[key] for key in ("party", "check", "for"))]
             assert event["check"] not in found.get(event["for"], ()) or len(beside) > 1, event
-
-
-def _same(one: Event, other: Event) -> bool:
-    return all(one.get(name) == other[name] for name in ("party", "check", "for"))
 
 
 def test_every_message_that_a_recorded_check_saw_was_sent(recorded: list[Event]) -> None:

@@ -137,7 +137,7 @@ class Recipe:
         """Write the protocol down."""
         draft = Draft("random", "Random", variant)
         for name, axioms in self.threats:
-            draft.threat(name, name, **{f"axiom{n}": Formula(axiom) for n, axiom in enumerate(axioms)})
+            draft.threat(name, name, passive=False, **{f"axiom{n}": Formula(axiom) for n, axiom in enumerate(axioms)})
         if self.defence is not None:
             draft.defence(self.defence, "something that can be left out")
         if variant != "layer" or self.layer is None:

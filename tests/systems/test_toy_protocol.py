@@ -17,8 +17,9 @@ from carnet_check.loading.families import load
 from carnet_spec.language import SpecificationError
 from carnet_spec.protocols.registry import ENTRY_POINTS, OWN, registered
 from docs._ext.carnet_pages import is_implemented, registered_families, specification
-from docs._ext.carnet_pages.assurance import assurance, cases, places, refuse_gaps
+from docs._ext.carnet_pages.assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, read
+from docs._ext.carnet_pages.mended import marks
 from tests.unit.model_check import command
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +115,7 @@ def test_it_has_its_part_of_the_assurance_case(installed: Path) -> None:
     ran = read(DOCS / JUNIT)
     recorded = [json.loads((DOCS / "results" / "gpu-travelling.json").read_text("utf-8"))]
     code = {each.id: places([each], recorded) for each in families if is_implemented(each)}
-    found = cases(families, ran, code, complete=True)
+    found = cases(families, ran, code, slow=marks(DOCS.parent / "tests", VERIFIES), complete=True)
     refuse_gaps(found)
     assert list(code) == list(OWN)
     pages = "\n".join(assurance(families, found, (), ran).values())

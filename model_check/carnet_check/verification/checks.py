@@ -271,7 +271,7 @@ class _Check:
         for model in self.protocol.threats if active else ():
             if model.id not in explored or model.without_adversary:
                 continue
-            steps = hostile if model.only_records else active
+            steps = hostile if model.passive else active
             if not any(self.evidence.took(model.id, action.name) for action in steps):
                 never = not any(action in self._takeable(model) for action in steps)
                 yield self._row(Kind.THREAT, "adversary", model.id, never, "the adversary never takes a step")

@@ -293,9 +293,9 @@ class Draft:
         """Assume ``formula``, over rigid symbols only, and name the assumption it states."""
         self._axioms.append(Axiom(name, formula.term, assumption, says))
 
-    def threat(self, id: str, title: str, **axioms: Formula) -> Threat:
-        """Declare a threat model by its axioms."""
-        threat = Threat(id, title, tuple(Axiom(f"{id}: {n}", f.term) for n, f in axioms.items()))
+    def threat(self, id: str, title: str, *, passive: bool = False, **axioms: Formula) -> Threat:
+        """Declare a threat model by its axioms; ``passive`` if its adversary only listens and deduces."""
+        threat = Threat(id, title, tuple(Axiom(f"{id}: {n}", f.term) for n, f in axioms.items()), passive)
         self._threats.append(threat)
         return threat
 

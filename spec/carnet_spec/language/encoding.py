@@ -221,7 +221,13 @@ class Encoder:
 
     def threat(self, threat: Threat) -> Json:
         """Return a threat model."""
-        return {"id": threat.id, "title": threat.title, "axioms": [self.axiom(axiom) for axiom in threat.axioms]}
+        more: dict[str, Json] = {"passive": True} if threat.passive else {}
+        return {
+            "id": threat.id,
+            "title": threat.title,
+            "axioms": [self.axiom(axiom) for axiom in threat.axioms],
+            **more,
+        }
 
     def invariant(self, invariant: Invariant) -> Json:
         """Return a lemma, or what a claim states."""

@@ -47,16 +47,13 @@ class Threat:
     id: str
     title: str
     axioms: tuple[Axiom, ...]
+    passive: bool = False
+    """Whether its adversary only listens and deduces, so that deductions are all the steps it takes."""
 
     @property
     def without_adversary(self) -> bool:
         """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
         return self.id == "none"
-
-    @property
-    def only_records(self) -> bool:
-        """Whether its adversary only listens and deduces, so that deductions are all the steps it takes."""
-        return self.id == "recording"
 
 
 @dataclass(frozen=True, slots=True)

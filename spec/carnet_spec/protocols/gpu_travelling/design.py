@@ -208,6 +208,7 @@ def _threats(draft: Draft, *, recording: bool) -> None:
         draft.threat(
             "recording",
             "collusion that records and computes, but sends, resets and plants nothing",
+            passive=True,
             only_records=~interferes,
             past_keys_kept=keys_kept,
         )

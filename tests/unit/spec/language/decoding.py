@@ -160,7 +160,7 @@ class Decoder:
         return Axiom(each["name"], self.term(each["formula"]), each["assumption"], each["says"])
 
     def threat(self, each: Any) -> Threat:
-        return Threat(each["id"], each["title"], tuple(map(self.axiom, each["axioms"])))
+        return Threat(each["id"], each["title"], tuple(map(self.axiom, each["axioms"])), each.get("passive", False))
 
     def invariant(self, each: Any) -> Invariant:
         params, body = self.variables(each["parameters"]), self.term(each["body"])

@@ -380,23 +380,6 @@ def test_a_design_may_expect_another_verdict_of_a_claim() -> None:
         draft.expect("lost", under=())
 
 
-def test_a_design_may_take_back_a_lemma_that_does_not_hold_in_it() -> None:
-    draft = drafted()
-
-    @draft.lemma
-    def sent_is_known(a: Agent, k: Key) -> Formula:
-        return implies(sent(a, k), knows(a, k))
-
-    @draft.lemma
-    def known_is_sent(a: Agent, k: Key) -> Formula:
-        return implies(knows(a, k), sent(a, k))
-
-    draft.withdraw("known_is_sent")
-    assert [lemma.name for lemma in draft.protocol().lemmas] == ["sent_is_known"]
-    with pytest.raises(SpecificationError, match="no lemma 'known_is_sent' to take back"):
-        draft.withdraw("known_is_sent")
-
-
 def test_layers_follow_what_they_are_over() -> None:
     variants = {
         "main": toy.FAMILY.variants["main"],

@@ -10,6 +10,7 @@ import pytest
 
 from carnet_spec.language import (
     Draft,
+    Formula,
     Individual,
     Kind,
     MisuseError,
@@ -355,3 +356,20 @@ def test_a_member_outside_a_sort_is_refused() -> None:
 def test_a_quantifier_needs_a_formula() -> None:
     with pytest.raises(MisuseError, match="a quantifier needs a formula, not a Agent"):
         exists(anything_of, Agent)
+
+
+def test_a_design_may_take_back_a_lemma_that_does_not_hold_in_it() -> None:
+    draft = drafted()
+
+    @draft.lemma
+    def sent_is_known(a: Agent, k: Key) -> Formula:
+        return implies(sent(a, k), knows(a, k))
+
+    @draft.lemma
+    def known_is_sent(a: Agent, k: Key) -> Formula:
+        return implies(knows(a, k), sent(a, k))
+
+    draft.withdraw("known_is_sent")
+    assert [lemma.name for lemma in draft.protocol().lemmas] == ["sent_is_known"]
+    with pytest.raises(SpecificationError, match="no lemma 'known_is_sent' to take back"):
+        draft.withdraw("known_is_sent")
