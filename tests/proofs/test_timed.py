@@ -23,6 +23,8 @@ TIMED = FAMILY.with_layers(FAMILY.main)[1::2]
 CLAIMS = {"key-lifetime", "fresh-attestation", "bounded-custody"}
 THREATS = ("outsider", "holder", "hypervisor", COLLUSION)
 DEFENCES = {"attestation-age": "fresh-attestation", "lease": "bounded-custody", "key-usage-limit": "key-lifetime"}
+QUICK = ("attestation-age", "lease")
+SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in DEFENCES if each not in QUICK]
 
 timed = pytest.mark.parametrize("variant", TIMED)
 
@@ -53,7 +55,7 @@ def test_timed_claims_and_lemmas_hold_at_every_tick_of_a_small_instance(variant:
     assert found.fired["read_clock"]
 
 
-@pytest.mark.parametrize("defence", DEFENCES)
+@pytest.mark.parametrize("defence", [*QUICK, *SLOW])
 def test_without_a_timed_defence_there_is_an_attack(defence: str) -> None:
     """Its own claim falls; a lease keeps the evidence fresh as well."""
     found = hunted(without=(defence,), claim=DEFENCES[defence])

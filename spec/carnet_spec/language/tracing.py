@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import io
 import random
 import sys
@@ -88,11 +89,15 @@ def _watch(event: str, _args: tuple[Any, ...]) -> None:
 
 
 def _refuse_writing_globals(function: Callable[..., object], name: str) -> None:
-    if isinstance(function, FunctionType):
-        for code in _codes(function.__code__):
-            for instruction in dis.get_instructions(code):
-                if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                    raise MisuseError(f"{name} changes the global {instruction.argval}: say it in the state instead")
+    for changed in _written_globals(function.__code__) if isinstance(function, FunctionType) else ():
+        raise MisuseError(f"{name} changes the global {changed}: say it in the state instead")
+
+
+@functools.cache
+def _written_globals(code: CodeType) -> tuple[str, ...]:
+    """Return the globals that a function assigns or deletes; each variant traces the same functions again."""
+    instructions = (each for part in _codes(code) for each in dis.get_instructions(part))
+    return tuple(each.argval for each in instructions if each.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -106,11 +111,16 @@ def _surroundings(function: Callable[..., object]) -> dict[str, object]:
     """Return the lists, sets and dictionaries that a function finds outside, copied, and what it closes over."""
     if not isinstance(function, FunctionType):
         return {}
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
-    found = {name: function.__globals__[name] for name in sorted(names) if name in function.__globals__}
+    names = _names(function.__code__)
+    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     found |= {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
     return {name: _copied(value) for name, value in found.items()}
+
+
+@functools.cache
+def _names(code: CodeType) -> tuple[str, ...]:
+    return tuple(sorted({name for part in _codes(code) for name in part.co_names}))
 
 
 def _is_filled(cell: Any) -> bool:
