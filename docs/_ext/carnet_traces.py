@@ -110,7 +110,7 @@ names them. If the code also checks, the check is logged, but the checker does n
 it.
 """
 UNSEEN = ("condition true", "taken unverified")
-_NOTICED = ("conform", "a role", "a test", "")
+_NOTICED = ("conform", "a role", "a replay", "a test", "")
 _REPLAYS = """
 Each row is an attack that `carnet attack` found in the specification with a defence removed, or in a variant. The
 reference implementation carries out its steps. The role that takes an honest step in a run takes it here; an
@@ -236,7 +236,8 @@ def removed() -> Iterator[str]:
         f"{len({(row['check'], row['place']) for row in rows})} checks that an honest run goes through were removed "
         f"from the reference implementation, one at a time and in {len(rows)} ways: "
         f"{sum(bool(row['defence or requirement']) for row in rows)} of these are about checks that name a defence. "
-        f"`carnet conform` noticed {total['conform']}, a role {total['a role']}, and a test {total['a test']}. "
+        f"`carnet conform` noticed {total['conform']}, a role {total['a role']}, a replayed attack "
+        f"{total['a replay']}, and another test {total['a test']}. "
         + (f"Nothing noticed {total['']}, and each of these is argued." if total[""] else "None went unnoticed."),
         "",
         f"In {sum(row['removed how'] in UNSEEN for row in rows)} of these ways the check is still logged, and passes "
@@ -245,7 +246,7 @@ def removed() -> Iterator[str]:
         "",
     )
     cells = ((code(part), *(str(counts[part, by]) for by in _NOTICED)) for part in (*parts,))
-    yield from table(("part", "`carnet conform`", "a role", "a test", "nothing"), cells)
+    yield from table(("part", "`carnet conform`", "a role", "a replay", "a test", "nothing"), cells)
 
 
 def _steps(actions: Mapping[str, Action]) -> Iterator[Sequence[str]]:

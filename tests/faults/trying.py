@@ -40,7 +40,7 @@ SECONDS: Final = 150
 SHOWN: Final = ROOT / "docs" / "results" / "removed-checks.csv"
 UNIT: Final = "tests/unit/reference_impl"
 SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
-FIRST: Final = ("facts", "second_looks", "returns", "refusals", "limits", "faults")
+FIRST: Final = ("second_looks", "facts", "returns", "refusals", "limits", "faults")
 NEAR: Final = (*(f"{SYSTEM}/roles/test_{name}.py" for name in FIRST), f"{SYSTEM}/test_evidence.py")
 TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
@@ -57,11 +57,16 @@ TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("wire", (f"{UNIT}/transport", "tests/fuzz/test_parsers.py", f"{SYSTEM}/roles")),
 )
 """The tests of each part, the nearest first."""
+REPLAYS: Final = "tests/attacks/test_replays.py"
+"""Attacks with real bytes, asked before other tests about a check that names a defence or a requirement."""
+WHOLE_RECORD: Final = ("-m", "", "-k", "comes_out_again")
+"""Chooses every replay of the record, the slow ones too."""
+BY_TESTS: Final = ("a replay", "a test")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What noticed that a check is gone: the run of a role, the checker, a test, or nobody (``by`` is empty)."""
+    """What noticed that a check is gone: a role, the checker, a replay, another test, or nobody (``by`` is empty)."""
 
     by: str
     what: str = ""
@@ -216,7 +221,7 @@ def noticed_before() -> dict[tuple[str, str], str]:
     if not SHOWN.exists():
         return {}
     with SHOWN.open(encoding="utf-8", newline="") as file:
-        return {(row[0], row[1]): row[5] for row in csv.reader(file) if row[4] == "a test" and "::" in row[5]}
+        return {(row[0], row[1]): row[5] for row in csv.reader(file) if row[4] in BY_TESTS and "::" in row[5]}
 
 
 def asked_about(file: str) -> tuple[str, ...]:
@@ -248,10 +253,11 @@ def _by_tests(check: Removable) -> Outcome:
     """Return which test notices that a check is gone, if one does that passes otherwise."""
     before = noticed_before().get(named(check)[:2])
     first = (before,) if before and (ROOT / before.partition("::")[0]).exists() else ()
-    for selection in (*first, *asked_about(check.file)):
+    replays = (REPLAYS,) if check.cites else ()
+    for selection in dict.fromkeys((*replays, *first, *asked_about(check.file))):
         found = _first_noticing(check, selection)
         if found:
-            return Outcome("a test", found)
+            return Outcome("a replay" if selection == REPLAYS else "a test", found)
     return Outcome("")
 
 
@@ -261,7 +267,8 @@ def _first_noticing(check: Removable, selection: str) -> str:
 
     def run() -> list[str]:
         sys.meta_path.insert(0, _Without(check))
-        return failing("-x", selection, *(f"--deselect={test}" for test in passed_over))
+        chosen = (*WHOLE_RECORD, selection) if selection == REPLAYS else (selection,)
+        return failing("-x", *chosen, *(f"--deselect={test}" for test in passed_over))
 
     while True:
         failed = forked(run, 10 * SECONDS)

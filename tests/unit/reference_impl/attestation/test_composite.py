@@ -153,3 +153,10 @@ def test_truncated_evidence_is_refused_at_parse(length: int) -> None:
     assert appraise_composite(evidence[:length], EXPECTED, VERIFIER, at=NOW).failed_step == "parse"
     with pytest.raises(MalformedError):
         parse_evidence(evidence + b"\0")
+
+
+def test_nothing_may_follow_a_binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = Binding.encode
+    monkeypatch.setattr(Binding, "encode", lambda self: encode(self) + b"\0")
+    with pytest.raises(MalformedError, match="binding"):
+        parse_evidence(_evidence().encode())

@@ -263,3 +263,8 @@ def test_a_damaged_certificate_is_refused(place: int, put: bytes, cut: int) -> N
     except (MalformedError, PathError):
         return
     assert leaf.tbs_certificate_bytes == LEAF.certificate.tbs_certificate_bytes
+
+
+def test_certificates_in_der_are_not_larger_than_any_chain() -> None:
+    with pytest.raises(MalformedError, match=f"at most {LARGEST_CHAIN} bytes"):
+        parse_der_chain([bytes(LARGEST_CHAIN), b"\0"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -68,3 +70,34 @@ def test_an_x25519_share_of_another_size_is_refused() -> None:
         X25519Share(bytes(31))
     with pytest.raises(KeyMaterialError):
         X25519Share(counting(32)).agree(bytes(31))
+
+
+@pytest.mark.parametrize("size", [0, 8, 11, 13, 16])
+@pytest.mark.parametrize("cipher", [AesGcm(bytes(32)), AesGcmSiv(bytes(32))], ids=["GCM", "GCM-SIV"])
+def test_a_nonce_of_another_size_is_refused(cipher: AesGcm | AesGcmSiv, size: int) -> None:
+    """The library beneath takes other sizes of GCM nonces, too."""
+    with pytest.raises(KeyMaterialError, match="AEAD nonce"):
+        cipher.encrypt(bytes(size), b"chunk")
+    with pytest.raises(KeyMaterialError, match="AEAD nonce"):
+        cipher.decrypt(bytes(size), bytes(32))
+
+
+@pytest.mark.parametrize("length", [0, 256 * 48])
+def test_a_key_is_derived_in_a_length_that_the_standard_allows(length: int) -> None:
+    derivations: tuple[Callable[[], bytes], ...] = (
+        lambda: crypto.hkdf_sha256(b"secret", b"salt", b"info", length),
+        lambda: crypto.hkdf_sha384(b"secret", b"salt", b"info", length),
+        lambda: crypto.hkdf_expand_sha256(bytes(32), b"info", length),
+        lambda: crypto.hkdf_expand_sha384(bytes(48), b"info", length),
+    )
+    for derive in derivations:
+        with pytest.raises(KeyMaterialError, match="HKDF output"):
+            derive()
+
+
+def test_a_tag_by_another_key_or_over_other_data_is_refused() -> None:
+    tag = crypto.hmac_sha384(b"key", b"data")
+    crypto.verify_hmac_sha384(b"key", b"data", tag)
+    for key, data in ((b"kex", b"data"), (b"key", b"date")):
+        with pytest.raises(AuthenticationError):
+            crypto.verify_hmac_sha384(key, data, tag)

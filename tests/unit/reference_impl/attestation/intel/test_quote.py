@@ -86,3 +86,11 @@ def test_what_follows_a_quote_is_zero() -> None:
 def test_a_quote_is_not_larger_than_any_quote() -> None:
     with pytest.raises(MalformedError, match="at most"):
         parse_quote(bytes(LARGEST_QUOTE + 1))
+
+
+def test_nothing_may_follow_the_certificates_in_a_quote() -> None:
+    """One byte more, and the two sizes around it say so."""
+    size = int.from_bytes(REST[134:138], "little") + 1
+    longer = (len(REST) - 3).to_bytes(4, "little") + REST[4:134] + size.to_bytes(4, "little") + REST[138:] + b"\0"
+    with pytest.raises(MalformedError, match="QE report certification data"):
+        parse_quote(QUOTE[:632] + longer)

@@ -178,3 +178,13 @@ def test_a_damaged_report_is_a_report_or_a_typed_error(place: int, put: bytes, c
         return
     assert read.signed + read.signature == damaged
     assert (read.kind, read.mode, read.driver_version, read.vbios_version) is not None
+
+
+def test_nothing_may_follow_a_device_mode_nor_the_blocks_of_a_record() -> None:
+    with pytest.raises(MalformedError, match="device mode"):
+        parse_device_mode(NOT_DEBUGGED + b"\0")
+    behind = MODE_BLOCK + 7 + len(NOT_DEBUGGED)
+    size = (behind - RECORD + 1).to_bytes(3, "little")
+    longer = STATED[:42] + size + STATED[45:behind] + b"\0" + STATED[behind:]
+    with pytest.raises(MalformedError, match="measurement record"):
+        parse_report(longer)

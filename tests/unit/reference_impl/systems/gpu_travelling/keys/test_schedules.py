@@ -277,3 +277,9 @@ def test_an_inner_key_is_shared_by_exactly_the_two_ends_and_their_context() -> N
         other.open(sealing.seal(b"three"))
     with pytest.raises(KeyMaterialError):
         InnerKeyExchange(Draws()).agree(bytes(32), b"")
+
+
+def test_nothing_may_follow_an_order() -> None:
+    orchestrator, gpu = ends("engine-per-holder")
+    with pytest.raises(MalformedError, match="rotation order"):
+        gpu.follow(orchestrator.order("ana", Draws()) + b"\0")

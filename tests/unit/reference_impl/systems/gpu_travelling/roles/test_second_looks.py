@@ -10,14 +10,26 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys.usage import Standing
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles.appraising import (
+    BINDING_STEPS,
+    JOB_STEPS,
+    QUOTE_STEPS,
+    Agreed,
+    accept_orchestrator,
+)
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
-from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment, FastRequester
-from tests.fixtures.worlds import TestWorld, world_of
+from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
+from carnet_ref.wire.fields import join
+from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
+from tests.fixtures.worlds import TestWorld, draws, world_of
 
 PAST = Standing(2, 1, 2, 1)
 """A key that protected more than it may."""
@@ -81,3 +93,27 @@ def test_a_report_that_was_changed_on_its_way_in_the_session_is_not_taken() -> N
         assert world.step()
         assert not world.taken("accept_gpu")
     assert any("AES-GCM tag does not verify" in line for line in told)
+
+
+def test_a_quote_that_is_refused_at_any_other_step_is_refused() -> None:
+    """The demands of the requirements name the steps that they are about; others refuse as well."""
+    held = [AppraisalStep(id, True, "") for id in sorted(QUOTE_STEPS | BINDING_STEPS | JOB_STEPS)]
+    instance = bytes(16)
+
+    class Refusing:
+        def appraise(self, *_evidence: object) -> Appraisal:
+            return Appraisal((*held, AppraisalStep("gpu.chain", False, "of nobody")), {"instance": instance.hex()})
+
+    with pytest.raises(ProtocolError, match=r"gpu\.chain: of nobody"):
+        accept_orchestrator(b"", b"", b"", Agreed(b"", instance), Refusing(), Checks())
+
+
+def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
+    class Refusing:
+        def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+            found = FastAppraiser(frozenset()).appraise(evidence, nonce)
+            return replace(found, steps=(*found.steps, AppraisalStep("age", False, "of last year")))
+
+    evidence = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
+    with pytest.raises(ProtocolError, match="age: of last year"):
+        facts.attested(FastRequester(draws("requester")), evidence, b"nonce", Refusing(), Checks(), Came(GPU, b""))
