@@ -28,7 +28,7 @@ class InLine(Set[Row]):
         self._places = {element: place for place, element in enumerate(elements)}
 
     @classmethod
-    def _from_iterable(cls, rows: Iterable[Row]) -> frozenset[Row]:  # type: ignore[override]
+    def _from_iterable(cls, rows: Iterable[Row]) -> frozenset[Row]:  # type: ignore[override]  # a plain set
         return frozenset(rows)
 
     def __contains__(self, row: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -84,8 +85,8 @@ def with_more(variant: str) -> Draft:
     return draft
 
 
-def explained(draft: object = with_more, **changes: object) -> dict[str, Entry]:
-    family = replace(toy.FAMILY, draft=draft, **changes)  # type: ignore[arg-type]
+def explained(draft: Any = with_more, **changes: Any) -> dict[str, Entry]:
+    family = replace(toy.FAMILY, draft=draft, **changes)
     return {entry.id: entry for entry in entries(Source("toy", family, "toy"))}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -29,17 +30,23 @@ from carnet_ref.spdm.messages import (
 from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 
 
+def responding(other: Responder, **changes: Any) -> Responder:
+    """Return a responder that differs from another one in some of its settings."""
+    state: Any = other.state
+    return Responder(replace(state.config, **changes))
+
+
 def test_a_device_that_signs_with_another_key_than_its_certificate_s_is_refused() -> None:
     ours, theirs = requester(), responder()
-    theirs = Responder(replace(theirs.state.config, key=key(9)))  # type: ignore[attr-defined]
+    theirs = responding(theirs, key=key(9))
     effects = deliver(ours, Begin(), theirs)
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, AuthenticationError)
 
 
 def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asking(*fields: object) -> KeyExchangeRsp:
-        return replace(KeyExchangeRsp(*fields), mutual=1)  # type: ignore[arg-type]
+    def asking(*fields: Any) -> KeyExchangeRsp:
+        return replace(KeyExchangeRsp(*fields), mutual=1)
 
     monkeypatch.setattr("carnet_ref.spdm.responder.KeyExchangeRsp", asking)
     effects = deliver(requester(), Begin(), responder())
@@ -95,7 +102,7 @@ def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_device_whose_certified_key_is_of_another_curve_is_refused() -> None:
-    theirs = Responder(replace(responder().state.config, certificates=(*chain()[:2], of_p256())))  # type: ignore[attr-defined]
+    theirs = responding(responder(), certificates=(*chain()[:2], of_p256()))
     effects = deliver(requester(), Begin(), theirs)
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, UntrustedChainError)
@@ -114,7 +121,7 @@ def test_nothing_but_measurements_is_handed_out_as_a_report() -> None:
     def answering(request: bytes) -> bytes:
         return HeartbeatAck(Version.V1_1).encode()
 
-    ours, theirs = requester(), Responder(replace(responder().state.config, report=answering))  # type: ignore[attr-defined]
+    ours, theirs = requester(), responding(responder(), report=answering)
     deliver(ours, Begin(), theirs)
     (closed,) = deliver(ours, Measure(bytes(32)), theirs)
     assert isinstance(closed, Closed)
@@ -123,7 +130,7 @@ def test_nothing_but_measurements_is_handed_out_as_a_report() -> None:
 
 def test_a_chain_under_another_root_is_refused() -> None:
     ours, theirs = requester(), responder()
-    other = Responder(replace(theirs.state.config, certificates=chain()[1:]))  # type: ignore[attr-defined]
+    other = responding(theirs, certificates=chain()[1:])
     effects = deliver(ours, Begin(), other)
     assert isinstance(effects[0], Closed)
     assert isinstance(effects[0].error, UntrustedChainError)
