@@ -49,9 +49,10 @@ role cannot see are missing.
 `party`, `number` and `before` say where in its party's log an event is, and chain it to the one before. The first event
 of each log names the digest of the design: protocol, variant, removed defences, and that checks are recorded. The last
 line of the trace says where each log ends, and has the digest of the header. So no event can be dropped, repeated,
-moved or changed in a log that its party kept, and the header cannot be edited by itself. Nothing is signed: whoever
-makes all digests anew makes another trace. A step lists the digests of the messages that it sends. A check says which
-defence and requirement it is about, for which step it was made, the digest of what was seen, and whether it holds.
+moved or changed in a log that its party kept, and the header cannot be edited by itself. Nothing is signed: somebody
+who makes all digests anew has made another trace. A step lists the digests of the messages that it sends. A check says
+which defence and requirement it is about, for which step it was made, the digest of what was seen, and whether it
+holds.
 
 What the checks have to be follows from the specification. A step demands an event for each guard of its action that
 carries a defence, in the design of the trace and in the layers over it: made by the same party, for this step, and

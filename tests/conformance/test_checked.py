@@ -318,7 +318,7 @@ def test_a_header_that_is_edited_by_itself_is_noticed(tmp_path: Path, edit: dict
 
 
 def test_a_trace_of_steps_only_says_so_first_and_is_refused_where_checks_are_required(tmp_path: Path) -> None:
-    """Whoever strips a trace of its checks and edits the header has a trace of steps, and no more."""
+    """A trace that is stripped of its checks, with its header edited, is a trace of steps and no more."""
     steps = [event for event in RUN if "action" in event]
     bare = [{name: each[name] for name in ("clock", "action", "by", "args")} for each in steps]
     trace = tmp_path / "trace"

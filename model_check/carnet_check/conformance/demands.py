@@ -1,8 +1,8 @@
 """Demands: which checks each step of a checked trace has to come with, by the spec.
 
-A guard that carries a defence is a check that whoever acts makes. So a step of a role that follows the protocol demands
-an event for each such guard of its action. A guard that reads what only other roles write is a check of a message. A
-guard that draws a value is no check.
+A guard that carries a defence is a check that the acting role makes. So a step of a role that follows the protocol
+demands an event for each such guard of its action. A guard that reads what only other roles write is a check of a
+message. A guard that draws a value is no check.
 
 A guard may refuse what its own action records, such as a number that was heard. Then the defence may stand at the
 update that records it, and the event is about that one. An action with such a guard takes a message once.
@@ -42,7 +42,7 @@ def demands(protocol: Protocol) -> dict[str, tuple[Demand, ...]]:
 def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
     """Return the guards that look at what only other roles write, and that no check stands for: they have no defence.
 
-    That the others did write it is checked, with every step. That whoever acts looked at it is not.
+    That the others did write it is checked, with every step. That the acting role looked at it is not.
     """
     writers = _writers(protocol)
     return tuple(

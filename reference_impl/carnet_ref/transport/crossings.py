@@ -76,7 +76,7 @@ class Crossings:
             present.last_home = size
 
     def _routed(self, agent: str, clock: int) -> None:
-        """Begin a journey, or end one; whoever grants asks for the route at the same tick of its clock."""
+        """Begin a journey, or end one; the party that grants asks for the route at the same tick of its clock."""
         if agent != self.owner:
             self.stretches.append(Stretch(Where.AWAY, journey=clock))
         elif self.stretches[-1].where is Where.AWAY:

@@ -76,7 +76,7 @@ class Send:
 class Note:
     """Record a step in the words of the specification, after the checks made for it.
 
-    ``sent`` are digests of the messages that it sends, for whoever says that they came from here. ``at`` has the
+    ``sent`` are digests of the messages that it sends, for a party that says that they came from here. ``at`` has the
     instants that the step reads or sets, by the names that the specification's timed layer has for them.
     """
 

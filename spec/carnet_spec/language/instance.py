@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
 
+Member = TypeVar("Member")
 Row = tuple[str, ...]
 """Element names, one for each argument of a symbol."""
 
@@ -28,8 +30,9 @@ class InLine(Set[Row]):
         self._places = {element: place for place, element in enumerate(elements)}
 
     @classmethod
-    def _from_iterable(cls, rows: Iterable[Row]) -> frozenset[Row]:  # type: ignore[override]  # a plain set
-        return frozenset(rows)
+    def _from_iterable(cls, it: Iterable[Member]) -> Set[Member]:
+        """Return what the operators of `Set` answer with: a plain set, since it need not be a line."""
+        return frozenset(it)
 
     def __contains__(self, row: object) -> bool:
         match row:

@@ -7,6 +7,7 @@ from carnet_spec.language import (
     Expression,
     Formula,
     Kind,
+    Relation,
     Step,
     forall,
     function,
@@ -130,21 +131,23 @@ class EnginePerHolder(Schedule):
         self.reveal(draft)
 
     def _spread_forgery(self, draft: Draft) -> None:
-        """Add that an authentication key is the engine's, too: whoever forges in one epoch forges in all."""
-        for forges, what in ((forges_h2d, "h2d"), (forges_d2h, "d2h")):
+        """Add that an authentication key is the engine's, too: it forges in every epoch, in either direction."""
+        self._spread_forgery_one_way(draft, forges_h2d, "h2d")
+        self._spread_forgery_one_way(draft, forges_d2h, "d2h")
 
-            def same_engine(step: Step, x: Agent, j: Key, k: Key) -> None:
-                """The authentication key follows from the key bytes, and no IV enters it."""
-                step.given("forges", corrupt(x) & forges(x, j))  # noqa: B023  # traced at once
-                step.given("same engine", self._same_engine(j, k))
-                step.insert(forges(x, k))  # noqa: B023  # traced at once
+    def _spread_forgery_one_way(self, draft: Draft, forges: Relation, what: str) -> None:
+        def same_engine(step: Step, x: Agent, j: Key, k: Key) -> None:
+            """The authentication key follows from the key bytes, and no IV enters it."""
+            step.given("forges", corrupt(x) & forges(x, j))
+            step.given("same engine", self._same_engine(j, k))
+            step.insert(forges(x, k))
 
-            same_engine.__name__ = f"same_engine_forges_{what}"
-            draft.rule(
-                by=ADVERSARY,
-                says=f"{{x}}, who forges {what} messages of {{j}}, forges those of {{k}} of the same engine.",
-                source="SP 800-38D section 8: the hash key is that of the block cipher; one key pair per engine",
-            )(same_engine)
+        same_engine.__name__ = f"same_engine_forges_{what}"
+        draft.rule(
+            by=ADVERSARY,
+            says=f"{{x}}, who forges {what} messages of {{j}}, forges those of {{k}} of the same engine.",
+            source="SP 800-38D section 8: the hash key is that of the block cipher; one key pair per engine",
+        )(same_engine)
 
     def open_channel(self, step: Step, home: Session, whose: Agent, key: Key, number: Slot) -> None:
         """Give the epoch a channel of its own on its engine: the channel counter is what keeps epochs apart."""

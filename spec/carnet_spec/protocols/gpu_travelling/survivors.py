@@ -105,7 +105,7 @@ UNDER = ("hypervisor", "collusion")
 """The threat models in which the platform can put another GPU into the slot."""
 
 LEAKED = Scope(all=UNDER, everywhere=ALL, past=(), keys=ALL, model=(), model_falls=UNDER)
-"""What survives is claimed with an honest platform, too; the model is lost to whoever has the fake."""
+"""What survives is claimed with an honest platform, too; the model is lost to the party that has the fake."""
 
 HUNTS = (
     Profile("a fake", {"rounds": 1, "fakes": 1, "leaks": 1}, budget=2),

@@ -271,7 +271,7 @@ class Provides(_InChannel):
         self.size = 0
 
     def on_tick(self) -> Transition:
-        """Go on: whoever has the GPU asks for no other channel, however long ago it asked for this one."""
+        """Go on: a holder that has the GPU asks for no other channel, however long ago it asked for this one."""
         return self, []
 
     @enforces("REQ-DATA-01")
