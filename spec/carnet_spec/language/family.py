@@ -120,6 +120,8 @@ class Family:
     judged_under: Callable[[Collection[str]], str] | None = None
     round_goal: str = ""
     text: NormativeText = field(default_factory=NormativeText)
+    _whole: dict[str, Protocol] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """Variants that were built already; what is made from this family by ``replace`` builds its own."""
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.
@@ -131,6 +133,13 @@ class Family:
         if name not in self.variants:
             known = ", ".join(self.variants)
             raise SpecificationError(f"no variant '{name}' in {self.id}; known: {known}")
+        if without:
+            return self._built(name, without)
+        if name not in self._whole:
+            self._whole[name] = self._built(name, ())
+        return self._whole[name]
+
+    def _built(self, name: str, without: tuple[str, ...]) -> Protocol:
         return self.draft(name).protocol((*self.variants[name].without, *without))
 
     def with_layers(self, names: Iterable[str]) -> tuple[str, ...]:
