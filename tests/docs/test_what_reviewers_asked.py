@@ -14,9 +14,11 @@ import pytest
 
 from carnet_check.cli import main as cli
 from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Protocol
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from docs._ext.carnet_pages.shown import ROOT
+from tests.unit.model_check.command import carnet
 
 PAGES = ("docs/assurance/what-reviewers-asked.md", "docs/findings.md", "docs/guide/gpu-travelling.md")
 PAGE = (ROOT / PAGES[0]).read_text("utf-8")
@@ -108,6 +110,13 @@ def test_a_name_that_does_not_exist_is_noticed(command: str) -> None:
 def test_a_command_that_does_not_parse_is_noticed(command: str) -> None:
     with pytest.raises((click.UsageError, CarnetError)):
         parsed(command)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("carnet verify gpu-travelling ")])
+def test_what_these_pages_say_is_verified_is_verified(command: str) -> None:
+    assert carnet(*shlex.split(command)[1:]).code == ExitCode.EXPECTED
 
 
 def test_every_doubt_and_every_weak_claim_has_a_row() -> None:
