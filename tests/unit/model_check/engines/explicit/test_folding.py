@@ -98,6 +98,11 @@ def test_a_domain_leaves_out_what_rigid_conditions_rule_out_and_nothing_else() -
     assert FOLDING.domain(x, ("p1", "p2"), conditions_in(before(X, other).term)) == ("p1", "p2")
 
 
+def test_a_domain_keeps_what_a_rigid_condition_leaves_open() -> None:
+    before_somebody = conditions_in(exists(lambda b: before(X, b), Party).term)
+    assert FOLDING.domain(Var("x", P), ("p1", "p2"), before_somebody) == ("p1", "p2")
+
+
 def act(step: Step, a: Party) -> None:
     step.require("after alice", before(alice, a) | exists(lambda b: corrupt(b) & seen(b), Party))
     step.insert(seen(bob), when=corrupt(a) & forall(lambda b: ~corrupt(b) | ~corrupt(alice), Party))
