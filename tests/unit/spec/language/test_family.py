@@ -35,8 +35,12 @@ def test_a_family_with_another_draft_builds_its_own() -> None:
 
 
 def test_what_lacks_a_defence_is_built_each_time() -> None:
-    defence = FAMILY.protocol().defences[0].id
-    lacking = FAMILY.protocol(without=(defence,))
-    assert lacking.without == (defence,)
-    assert lacking != FAMILY.protocol()
-    assert FAMILY.protocol().without == ()
+    built: list[str] = []
+    family = counting(built)
+    defence = family.protocol().defences[0].id
+    first, second = (family.protocol(without=(defence,)) for _ in range(2))
+    assert first == second
+    assert first.without == (defence,)
+    assert first != family.protocol()
+    assert family.protocol().without == ()
+    assert len(built) == 3
