@@ -24,6 +24,10 @@ class UsageError(CarnetError):
     exit_code = ExitCode.USAGE
 
 
+class LostWorkerError(CarnetError):
+    """A worker process was lost with work that nothing stands in for."""
+
+
 class InterruptedRunError(CarnetError):
     """A command was stopped from outside; the message says how far it was."""
 

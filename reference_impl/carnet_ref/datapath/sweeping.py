@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
-from carnet_command.interrupts import undisturbed
-from carnet_command.processes import isolated_spawn
+from carnet_command.errors import LostWorkerError
+from carnet_command.text import counted
+from carnet_command.workers import Lost, WorkerPool
 from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES
 from carnet_ref.datapath.maxplus import makespan
@@ -132,18 +134,23 @@ def sweep(count: int, seed: int, jobs: int) -> Generator[Outcome, None, None]:
 
 
 def _in_processes(count: int, seed: int, workers: int) -> Iterator[Outcome]:
-    """Yield what worker processes compute; however it ends, they are ended at once."""
-    from pebble import ProcessPool
+    """Yield what worker processes compute, in order; however it ends, they are ended at once."""
+    every = iter(configurations(count, seed))
+    parts = list(enumerate(iter(lambda: tuple(itertools.islice(every, CHUNKSIZE)), ())))
+    waiting: dict[int, tuple[Outcome, ...]] = {}
+    place = 0
+    with WorkerPool(workers, keep=False) as pool:
+        for (number, _), said in pool.results(_evaluated, parts):
+            if isinstance(said, Lost):
+                raise LostWorkerError(f"{counted(len(parts[number][1]), 'configuration')} lost: {said.reason}")
+            waiting[number] = said
+            while place in waiting:
+                yield from waiting.pop(place)
+                place += 1
 
-    pool = ProcessPool(workers, context=isolated_spawn())
-    try:
-        with undisturbed():
-            outcomes = pool.map(evaluate, configurations(count, seed), chunksize=CHUNKSIZE).result()
-        yield from outcomes
-        pool.close()  # type: ignore[no-untyped-call] # pebble has no types
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call] # pebble has no types
-        pool.join()
+
+def _evaluated(part: tuple[int, tuple[Configuration, ...]]) -> list[tuple[Outcome, ...]]:
+    return [tuple(map(evaluate, part[1]))]
 
 
 @dataclass(frozen=True, slots=True)

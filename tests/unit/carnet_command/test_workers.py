@@ -1,0 +1,124 @@
+"""Workers of solvers: whatever becomes of one, its own part of the work is lost and nothing else."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_command import workers
+from carnet_command.interrupts import stoppable
+from carnet_command.workers import OUT_OF_MEMORY, Lost, WorkerPool
+
+MEBIBYTE = 1024**2
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers import nothing from the current folder, and what they run here is in this one."""
+    monkeypatch.chdir(tmp_path)
+
+
+def behaving(how: str) -> Iterator[tuple[str, int]]:
+    """Say which process this is, and then behave as told."""
+    yield "here", os.getpid()
+    if how == "for ever":
+        while True:
+            time.sleep(1)
+    if how == "greedy":
+        bytearray(8 * 1024 * MEBIBYTE)
+    if how == "wrong":
+        raise LookupError("nothing there")
+    if how == "gone":
+        os._exit(7)
+    yield "done", os.getpid()
+
+
+PARTS = ["fine", "odd one", "well", "good"]
+
+
+def _told(jobs: int, how: str, *, kill: bool = False, patience: float = 60.0) -> dict[str, tuple[str, int] | Lost]:
+    """Return the last answer to each part, one of which behaves as told."""
+    parts = [how if part == "odd one" else part for part in PARTS]
+    last: dict[str, tuple[str, int] | Lost] = {}
+    with WorkerPool(jobs, patience=patience) as pool:
+        for part, said in pool.results(behaving, parts):
+            last[part] = said
+            if kill and part == how and not isinstance(said, Lost):
+                os.kill(said[1], signal.SIGKILL)
+    return last
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("how", "kill", "patience", "reason"),
+    [
+        ("for ever", True, 60.0, "the worker was killed by signal 9"),
+        ("for ever", False, 0.5, "the worker said nothing for 0.5 s"),
+        ("greedy", False, 60.0, OUT_OF_MEMORY),
+        ("gone", False, 60.0, "the worker ended with exit code 7"),
+    ],
+)
+def test_only_what_a_lost_worker_had_is_lost(jobs: int, how: str, kill: bool, patience: float, reason: str) -> None:
+    last = _told(jobs, how, kill=kill, patience=patience)
+    assert last.pop(how) == Lost(reason)
+    assert {part: said[0] for part, said in last.items() if not isinstance(said, Lost)} == dict.fromkeys(
+        (part for part in PARTS if part != "odd one"), "done"
+    )
+
+
+def test_what_goes_wrong_in_a_worker_goes_wrong_here() -> None:
+    with pytest.raises(LookupError, match="nothing there"):
+        _told(1, "wrong")
+
+
+def _process(part: str) -> int:
+    with WorkerPool(1) as pool:
+        (_, (_, said)) = pool.results(behaving, [part])
+    assert not isinstance(said, Lost)
+    return said[1]
+
+
+def test_a_worker_without_work_is_used_again_and_replaced_if_it_is_gone() -> None:
+    first = _process("one")
+    assert first != os.getpid()
+    assert _process("two") == first
+    os.kill(first, signal.SIGKILL)
+    while _alive(first):
+        time.sleep(0.01)
+    assert _process("three") != first
+
+
+def _alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_few_workers_are_kept() -> None:
+    with WorkerPool(4) as pool:
+        assert len(list(pool.results(behaving, list("abcdefgh")))) == 16
+    assert len(workers._kept) <= workers.KEPT
+
+
+@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_comes_while_a_worker_starts_leaves_no_worker(
+    given: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python runs a handler in the main thread even where another thread, such as one of NumPy's, took the signal."""
+    started = workers._Worker.ask
+    before = set(multiprocessing.active_children())
+
+    def disturbed(worker: workers._Worker, *asked: Any) -> bool:
+        signal.raise_signal(given)
+        return started(worker, *asked)
+
+    monkeypatch.setattr(workers._Worker, "ask", disturbed)
+    with pytest.raises(KeyboardInterrupt), stoppable(), WorkerPool(1, keep=False) as pool:  # as above
+        list(pool.results(behaving, ["for ever"]))
+    assert set(multiprocessing.active_children()) <= before
