@@ -7,7 +7,22 @@ from collections.abc import Iterator
 from carnet_spec.language.actions import Action, GuardKind
 from carnet_spec.language.lints.common import Findings, at, by_name, read_by
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import Apply, Kind, Role, Symbol, Term, Var, sort_of, subterms, symbols_of
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Exists,
+    Forall,
+    Implies,
+    Kind,
+    Not,
+    Role,
+    Symbol,
+    Term,
+    Var,
+    sort_of,
+    subterms,
+    symbols_of,
+)
 
 
 def visibility(protocol: Protocol) -> Findings:
@@ -38,6 +53,36 @@ def own_state(protocol: Protocol) -> Findings:
                             f"reads {sub.symbol.name} of an agent other than the actor: its first "
                             "argument must be the agent that step.actor names",
                         )
+
+
+def honesty(protocol: Protocol) -> Findings:
+    """No honest step waits for a fact of the world about others that holds from the start: that they are honest, say.
+
+    The claims would be about a world in which such a step is never taken towards anybody else, without saying so.
+    """
+    for action in protocol.actions:
+        for guard in action.guards if action.by.honest else ():
+            if guard.kind in (GuardKind.GIVEN, GuardKind.ACTOR):
+                for fact in _hidden_facts(guard.formula):
+                    if action.actor not in fact.args:
+                        yield (
+                            at(action, guard),
+                            f"lets the {action.by.name} act only where {fact.symbol.name} says so of somebody else, "
+                            "which no party sees and which never changes: assume it in an axiom, or check evidence",
+                        )
+
+
+def _hidden_facts(formula: Term) -> Iterator[Apply]:
+    """Yield the facts that no party sees and that never change, without which ``formula`` cannot be true."""
+    match formula:
+        case And(parts):
+            for part in parts:
+                yield from _hidden_facts(part)
+        case Forall(_, body) | Exists(_, body) | Implies(_, body) | Not(body):
+            if not isinstance(formula, Not) or isinstance(body, Apply):
+                yield from _hidden_facts(body)
+        case Apply(symbol, _) if symbol.is_relation and symbol.kind is Kind.TRUTH and not symbol.mutable:
+            yield formula
 
 
 def own_writes(protocol: Protocol) -> Findings:
@@ -91,7 +136,7 @@ def ghosts(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
             for symbol in by_name(symbols_of(term)):
-                if symbol.kind is Kind.GHOST and not is_world:
+                if symbol.kind is Kind.GHOST and not (is_world and not action.by.honest):
                     yield (
                         where,
                         f"reads the ghost {symbol.name}: only ghosts, claims, lemmas and goals may",
@@ -99,11 +144,11 @@ def ghosts(protocol: Protocol) -> Findings:
 
 
 def ghost_worlds(protocol: Protocol) -> Findings:
-    """A fact of the world that is read off a ghost deserves a second look."""
+    """What the adversary can do and is read off a ghost deserves a second look."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
             for symbol in by_name(symbols_of(term)):
-                if symbol.kind is Kind.GHOST and is_world:
+                if symbol.kind is Kind.GHOST and is_world and not action.by.honest:
                     yield where, f"makes the ghost {symbol.name} decide what can happen"
 
 

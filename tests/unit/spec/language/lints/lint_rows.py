@@ -214,6 +214,14 @@ def _always(formula: Formula) -> Part:
     return lambda draft: draft.eventually("live", formula, ready, sentence="It comes.")
 
 
+def _acting_where(honest: Callable[[Agent, Agent], Formula]) -> Body:
+    def body(step: Step, a: Agent, b: Agent, k: Key) -> None:
+        step.actor(a, honest(a, b))
+        step.require("own", own(a, k))
+
+    return body
+
+
 COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a check of the truth": (
         "visibility",
@@ -243,9 +251,25 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a ghost in a message": ("ghosts", (act(_ghost_to_message),), "reads the ghost owner"),
     "a ghost in knowledge": ("ghosts", (act(_ghost_to_knowledge),), "reads the ghost used_key"),
     "a ghost who acts": ("ghosts", (act(_ghost_actor),), "guard 'actor': reads the ghost seen"),
+    "a ghost that lets the honest act": ("ghosts", (act(given(lambda a, k: seen(a))),), "reads the ghost seen"),
+    "an honest neighbour": (
+        "honesty",
+        (act(given(lambda a, k: own(a, k) & ~corrupt(a))),),
+        "lets the party act only where corrupt says so of somebody else",
+    ),
+    "honest neighbours": (
+        "honesty",
+        (act(given(lambda a, k: forall(lambda x: ~corrupt(x), Agent))),),
+        "corrupt says so",
+    ),
+    "an actor among the honest": (
+        "honesty",
+        (act(_acting_where(lambda a, b: ~corrupt(a) & ~corrupt(b))),),
+        "guard 'actor': lets the party act only where corrupt says so",
+    ),
     "a ghost as a fact of the world": (
         "ghost-worlds",
-        (act(given(lambda a, k: seen(a))),),
+        (act(given(lambda a, k: seen(a)), by=ADVERSARY),),
         "makes the ghost seen decide",
     ),
     "state of nobody": ("kinds", (act(given(lambda a, k: nobodys(a))),), "say whose in 'of'"),
@@ -330,6 +354,9 @@ PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
     ),
     "a ghost that says what is new": ("ghosts", (act(_fresh),)),
     "elements that only steps tell apart": ("interchangeable", (act(_fresh), axiom(enrolled(boss)))),
+    "an honest actor": ("honesty", (act(_acting_where(lambda a, b: ~corrupt(a) & enrolled(b))),)),
+    "what anybody may do": ("honesty", (act(given(lambda a, k: corrupt(a) | own(a, k))),)),
+    "an adversary among the corrupt": ("honesty", (act(given(lambda a, k: corrupt(a)), by=ADVERSARY),)),
     "no ghost": ("ghost-worlds", (act(given(lambda a, k: corrupt(a))), act(_fresh))),
     "state of somebody": ("kinds", (act(given(lambda a, k: seen_by(a))),)),
     "an each with a condition": ("scope", (act(_each_in_condition),)),

@@ -38,7 +38,7 @@ from tests.unit.spec.language.lints.pieces import (
     tagged,
     writes_theirs,
 )
-from tests.unit.spec.language.vocabulary import Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
+from tests.unit.spec.language.vocabulary import ADVERSARY, Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
 
 COMPLAINTS = lint_rows.COMPLAINTS | wording_rows.COMPLAINTS | verdict_rows.COMPLAINTS
 PASSES = lint_rows.PASSES | wording_rows.PASSES | verdict_rows.PASSES
@@ -124,7 +124,7 @@ def test_an_axiom_must_be_closed() -> None:
 
 
 def test_notes_refuse_nothing() -> None:
-    draft = drafted(act(writes_theirs), act(given(lambda a, k: seen(a))))
+    draft = drafted(act(writes_theirs), act(given(lambda a, k: seen(a)), by=ADVERSARY))
     found = lint_draft(draft)
     assert {complaint.rule for complaint in found} == set(NOTES)
     assert all(complaint.level is Level.NOTE for complaint in found)

@@ -1,0 +1,379 @@
+"""Reading a protocol back from its canonical encoding (:mod:`.encoding`); the text may be hostile.
+
+What is read is the very protocol that was encoded, or an error: a text that is not byte for byte what the encoder
+writes of what was read is refused. The encoding says nothing of the order in which sorts and symbols were declared;
+they are read back in order of first appearance, in which a draft declares them, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from carnet_spec.language.actions import Action, Guard, Update
+from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Json
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.signature import sorts_in, symbols_in
+from carnet_spec.language.statements import (
+    Assumption,
+    Axiom,
+    Claim,
+    Defence,
+    Eventually,
+    Goal,
+    Initial,
+    Invariant,
+    Threat,
+)
+from carnet_spec.language.terms import (
+    FALSE,
+    TRUE,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Role,
+    Sort,
+    Symbol,
+    Term,
+    Var,
+)
+
+_A = TypeVar("_A")
+MOST_SHOWN = 60
+"""The most characters of a text that an error shows."""
+
+
+def decoded(text: str) -> Protocol:
+    """Return the protocol whose encoding is ``text``.
+
+    Raises:
+        SpecificationError: it is the encoding of none.
+    """
+    try:
+        content = _object(json.loads(text), "format")
+        if content["format"] != FORMAT:
+            raise _wrong(f"a protocol in the format {FORMAT}", content["format"])
+        protocol = _protocol(content)
+        canonical = protocol.encoded
+    except (RecursionError, ValueError) as error:
+        raise SpecificationError(f"expected a protocol in JSON, and it cannot be read: {error}") from None
+    if canonical != text:
+        raise SpecificationError("expected a protocol in canonical JSON, and this is written in another way")
+    return protocol
+
+
+def _protocol(content: Mapping[str, Json]) -> Protocol:
+    parts = _object(
+        dict(content),
+        *("protocol", "title", "variant", "without", "actions", "axioms", "initially", "claims", "lemmas", "goals"),
+        *("liveness", "threats", "assumptions", "defences", "sorts", "symbols"),
+    )
+    read = Decoder(parts["sorts"], parts["symbols"])
+    protocol = Protocol(
+        id=_text(parts["protocol"]),
+        title=_text(parts["title"]),
+        variant=_text(parts["variant"]),
+        without=_each(_text, parts["without"]),
+        actions=_each(read.action, parts["actions"]),
+        axioms=_each(read.axiom, parts["axioms"]),
+        initial=_each(read.initial, parts["initially"]),
+        claims=_each(read.claim, parts["claims"]),
+        lemmas=_each(read.invariant, parts["lemmas"]),
+        goals=_each(read.goal, parts["goals"]),
+        liveness=_each(read.eventually, parts["liveness"]),
+        threats=_each(read.threat, parts["threats"]),
+        assumptions=_each(_assumption, parts["assumptions"]),
+        defences=_each(_defence, parts["defences"]),
+    )
+    symbols = tuple(dict.fromkeys((*symbols_in(protocol), *read.symbols.values())))
+    sorts = tuple(dict.fromkeys((*sorts_in(protocol, symbols), *read.sorts.values())))
+    return replace(protocol, symbols=symbols, sorts=tuple(sort for sort in sorts if sort.name != "Bool"))
+
+
+class Decoder:
+    """Reads parts with the tables of sorts and symbols that they refer to."""
+
+    def __init__(self, sorts: Json, symbols: Json) -> None:
+        """Read the tables.
+
+        Raises:
+            SpecificationError: they are none.
+        """
+        self.sorts = {name: _sort(each) for name, each in _object(sorts).items()}
+        self.symbols = {name: self._symbol(each) for name, each in _object(symbols).items()}
+
+    def _symbol(self, value: Json) -> Symbol:
+        each = _object(value, "name", "arguments", "result", "kind", "changes", "role", "says")
+        return Symbol(
+            name=_text(each["name"]),
+            domain=_each(self._sort, each["arguments"]),
+            result=self._sort(each["result"]),
+            kind=_one_of(KINDS, each["kind"]),
+            mutable=_flag(each["changes"]),
+            role=_optional(_role, each["role"]),
+            says=_text(each["says"]),
+        )
+
+    def _sort(self, name: Json) -> Sort:
+        return _named(self.sorts, name, "sort")
+
+    # -- terms ----------------------------------------------------------------------------------------------------
+
+    def term(self, value: Json) -> Term:
+        """Return a term.
+
+        Raises:
+            SpecificationError: the value stands for none.
+        """
+        match value:
+            case ["variable", *_]:
+                return self.variable(value)
+            case ["member", sort, name]:
+                return Member(self._sort(sort), _text(name))
+            case ["true"]:
+                return TRUE
+            case ["false"]:
+                return FALSE
+            case ["apply", symbol, args]:
+                return Apply(_named(self.symbols, symbol, "symbol"), self._terms(args))
+            case ["forall", bound, body]:
+                return Forall(self._variables(bound), self.term(body))
+            case ["exists", bound, body]:
+                return Exists(self._variables(bound), self.term(body))
+            case _:
+                return self._connective(value)
+
+    def _connective(self, value: Json) -> Term:
+        match value:
+            case ["equal", left, right]:
+                return Equal(self.term(left), self.term(right))
+            case ["not", body]:
+                return Not(self.term(body))
+            case ["and", parts]:
+                return And(self._terms(parts))
+            case ["or", parts]:
+                return Or(self._terms(parts))
+            case ["implies", premise, conclusion]:
+                return Implies(self.term(premise), self.term(conclusion))
+            case ["if", test, then, otherwise]:
+                return IfThenElse(self.term(test), self.term(then), self.term(otherwise))
+            case _:
+                raise _wrong("a term", value)
+
+    def variable(self, value: Json) -> Var:
+        """Return a variable.
+
+        Raises:
+            SpecificationError: the value stands for none.
+        """
+        match value:
+            case ["variable", name, sort]:
+                return Var(_text(name), self._sort(sort))
+            case _:
+                raise _wrong("a variable", value)
+
+    def _terms(self, value: Json) -> tuple[Term, ...]:
+        return _each(self.term, value)
+
+    def _variables(self, value: Json) -> tuple[Var, ...]:
+        return _each(self.variable, value)
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def action(self, value: Json) -> Action:
+        """Return one kind of step."""
+        each = _object(
+            value,
+            *("name", "by", "parameters", "guards", "updates", "says", "source", "message", "enforces", "cost"),
+            *("deduction", "actor", "shortcut_of", "why"),
+        )
+        return Action(
+            name=_text(each["name"]),
+            by=_role(each["by"]),
+            params=self._variables(each["parameters"]),
+            guards=_each(self._guard, each["guards"]),
+            updates=_each(self._update, each["updates"]),
+            says=_text(each["says"]),
+            source=_text(each["source"]),
+            message=_text(each["message"]),
+            enforces=_each(_text, each["enforces"]),
+            cost=_number(each["cost"]),
+            deduction=_flag(each["deduction"]),
+            actor=_optional(self.term, each["actor"]),
+            shortcut_of=_optional(_text, each["shortcut_of"]),
+            why=_text(each["why"]),
+        )
+
+    def _guard(self, value: Json) -> Guard:
+        each = _object(value, "name", "formula", "kind", "defence", "unless")
+        return Guard(
+            name=_text(each["name"]),
+            formula=self.term(each["formula"]),
+            kind=_one_of(GUARD_KINDS, each["kind"]),
+            defence=_optional(_text, each["defence"]),
+            unless=_optional(_text, each["unless"]),
+        )
+
+    def _update(self, value: Json) -> Update:
+        names = ("name", "symbol", "effect", "arguments", "value", "when", "each", "defence", "unless")
+        each = _object(value, *names)
+        return Update(
+            name=_text(each["name"]),
+            symbol=_named(self.symbols, each["symbol"], "symbol"),
+            effect=_one_of(EFFECTS, each["effect"]),
+            args=self._terms(each["arguments"]),
+            value=_optional(self.term, each["value"]),
+            when=self.term(each["when"]),
+            each=self._variables(each["each"]),
+            defence=_optional(_text, each["defence"]),
+            unless=_optional(_text, each["unless"]),
+        )
+
+    # -- statements -----------------------------------------------------------------------------------------------
+
+    def initial(self, value: Json) -> Initial:
+        """Return the first value of a symbol."""
+        each = _object(value, "symbol", "parameters", "value")
+        symbol = _named(self.symbols, each["symbol"], "symbol")
+        return Initial(symbol, self._variables(each["parameters"]), self.term(each["value"]))
+
+    def axiom(self, value: Json) -> Axiom:
+        """Return an axiom."""
+        each = _object(value, "name", "formula", "assumption", "says")
+        formula = self.term(each["formula"])
+        return Axiom(_text(each["name"]), formula, _text(each["assumption"]), _text(each["says"]))
+
+    def threat(self, value: Json) -> Threat:
+        """Return a threat model."""
+        each = _object(value, "id", "title", "axioms")
+        axioms = _each(self.axiom, each["axioms"])
+        return Threat(_text(each["id"]), _text(each["title"]), axioms, _flag(each.get("passive", False)))
+
+    def invariant(self, value: Json) -> Invariant:
+        """Return a lemma, or what a claim states."""
+        each = _object(value, "name", "parameters", "body", "says", "under")
+        params, body = self._variables(each["parameters"]), self.term(each["body"])
+        return Invariant(_text(each["name"]), params, body, _text(each["says"]), _each(_text, each["under"]))
+
+    def claim(self, value: Json) -> Claim:
+        """Return a claim."""
+        names = ("name", "states", "sentence", "requirement", "source", "under", "fails_under", "declared")
+        each = _object(value, *names)
+        return Claim(
+            name=_text(each["name"]),
+            invariant=_optional(self.invariant, each["states"]),
+            sentence=_text(each["sentence"]),
+            requirement=_text(each["requirement"]),
+            source=_text(each["source"]),
+            under=_each(_text, each["under"]),
+            fails_under=_each(_text, each["fails_under"]),
+            declared=_flag(each["declared"]),
+        )
+
+    def goal(self, value: Json) -> Goal:
+        """Return a goal."""
+        each = _object(value, "name", "parameters", "body", "sentence", "rounds")
+        params, body = self._variables(each["parameters"]), self.term(each["body"])
+        return Goal(_text(each["name"]), params, body, _text(each["sentence"]), _number(each["rounds"]))
+
+    def eventually(self, value: Json) -> Eventually:
+        """Return a liveness property."""
+        each = _object(value, "name", "trigger", "response", "sentence", "fair")
+        trigger, response = self.term(each["trigger"]), self.term(each["response"])
+        return Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), _each(_text, each["fair"]))
+
+
+# -- parts without terms ---------------------------------------------------------------------------
+
+
+def _assumption(value: Json) -> Assumption:
+    each = _object(value, "id", "sentence", "built_in")
+    return Assumption(_text(each["id"]), _text(each["sentence"]), _flag(each["built_in"]))
+
+
+def _defence(value: Json) -> Defence:
+    each = _object(value, "id", "title", "base")
+    return Defence(_text(each["id"]), _text(each["title"]), _text(each["base"]))
+
+
+def _sort(value: Json) -> Sort:
+    each = _object(value, "name", "members", "fresh")
+    return Sort(_text(each["name"]), _optional(_texts, each["members"]), _flag(each["fresh"]))
+
+
+def _role(value: Json) -> Role:
+    each = _object(value, "name", "honest")
+    return Role(_text(each["name"]), _flag(each["honest"]))
+
+
+# -- values of JSON --------------------------------------------------------------------------------
+
+
+def _object(value: Json, *keys: str) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise _wrong("an object", value)
+    for key in keys:
+        if key not in value:
+            raise _wrong(f"an object with '{key}'", value)
+    return value
+
+
+def _each(read: Callable[[Json], _A], value: Json) -> tuple[_A, ...]:
+    if not isinstance(value, list):
+        raise _wrong("a list", value)
+    return tuple(read(each) for each in value)
+
+
+def _optional(read: Callable[[Json], _A], value: Json) -> _A | None:
+    return None if value is None else read(value)
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise _wrong("a text", value)
+    return value
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return _each(_text, value)
+
+
+def _flag(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong("true or false", value)
+    return value
+
+
+def _number(value: Json) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong("a whole number", value)
+    return value
+
+
+def _one_of(words: Mapping[_A, str], value: Json) -> _A:
+    for meaning, word in words.items():
+        if value == word:
+            return meaning
+    raise _wrong(f"one of {', '.join(words.values())}", value)
+
+
+def _named(table: Mapping[str, _A], name: Json, what: str) -> _A:
+    if not isinstance(name, str) or name not in table:
+        raise _wrong(f"a {what} that is defined", name)
+    return table[name]
+
+
+def _wrong(expected: str, found: Json) -> SpecificationError:
+    shown = json.dumps(found)
+    shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} …"
+    return SpecificationError(f"expected {expected}, and found {shown}")
