@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from carnet_check.made import Made
 from carnet_spec.language import Sort, SpecificationError, Symbol
@@ -39,6 +40,7 @@ LOGIC = "ALL"
 _SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
 
 
+@lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
     """Return ``name`` as an SMT-LIB symbol, in bars where it needs them.
 
@@ -178,12 +180,15 @@ class Declarations:
         return name
 
     def lines(self, used: Iterable[str]) -> list[str]:
-        """Return the declarations of the sorts and functions named in ``used``, and of what these need."""
-        wanted = set(used)
-        sorts = wanted | {sort for name in wanted for sort in self.needs.get(name, ())}
+        """Return the declarations of the sorts and functions named in ``used``, and of what these need.
+
+        They come in the order of ``used``, whatever else was declared before: what is said of one thing is one text.
+        """
+        wanted = dict.fromkeys(used)
+        sorts = dict.fromkeys(sort for name in wanted for sort in (*self.needs.get(name, ()), name))
         return [
-            *(line for name, line in self.sorts.items() if name in sorts),
-            *(line for name, line in self.functions.items() if name in wanted),
+            *(self.sorts[name] for name in sorts if name in self.sorts),
+            *(self.functions[name] for name in wanted if name in self.functions),
         ]
 
 

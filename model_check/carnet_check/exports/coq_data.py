@@ -1,0 +1,214 @@
+"""Systems written down: as Coq, with names that a reader knows, and as lists of numbers for the extracted program.
+
+Both texts hold the same constructors in the same order. In Coq a sort, a symbol or a member has the number that the
+program is told, and a definition gives the number its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote
+
+from carnet_check.exports.systems import Action, Layer, Name, Named, Node, Part, System
+
+GENERAL = "*"
+"""What the program calls the layer of what holds under every threat model."""
+
+
+def numbers(system: System) -> Mapping[Name, int]:
+    """Return the number of every sort, symbol and member, counted from 1 within its kind."""
+    names = [Name("sort", each.name) for each in system.inhabited]
+    names += [Name("sort", sort) for sort in system.enumerations]
+    found = {name: number for number, name in enumerate(names, 1)}
+    found |= {Name("symbol", each.name): number for number, each in enumerate(system.symbols, 1)}
+    members = (member for listed in system.enumerations.values() for member in listed)
+    return found | {member: number for number, member in enumerate(members, 1)}
+
+
+# -- numbers for the program ------------------------------------------------------------------------------------------
+
+
+def listed(part: Part, number: Mapping[Name, int]) -> str:
+    """Return a value as the program reads it: a constructor is a list that begins with its name."""
+    match part:
+        case Node(head, parts):
+            return f"({' '.join((head, *(listed(each, number) for each in parts)))})"
+        case Name():
+            return str(number[part])
+        case bool():
+            return str(part).lower()
+        case int():
+            return str(part)
+        case None:
+            return "None"
+        case _:
+            return f"({' '.join(listed(each, number) for each in part)})"
+
+
+def program_text(system: System) -> str:
+    """Return a system as the program reads it: the protocol, and then every layer."""
+    number = numbers(system)
+    actions = " ".join(word(action.name) for action in system.actions)
+    lines = [listed(protocol_value(system), number), f"(Actions {actions})"]
+    lines += [_layer_text(layer, number) for layer in system.layers]
+    return "".join(line + "\n" for line in lines)
+
+
+def word(name: str) -> str:
+    """Return a name as a word of the program, without space, bracket or slash; the general layer has none."""
+    return quote(name, safe="") or GENERAL
+
+
+def protocol_value(system: System) -> Node:
+    """Return the protocol of a system; the axioms begin with what says that no sort is empty."""
+    enumerations = (Node("pair", (Name("sort", sort), members)) for sort, members in system.enumerations.items())
+    return Node(
+        "Build_protocol",
+        (
+            _values(system.symbols),
+            tuple(enumerations),
+            _values((*system.inhabited, *system.axioms)),
+            system.initially,
+            tuple(map(_action_value, system.actions)),
+        ),
+    )
+
+
+def _action_value(action: Action) -> Node:
+    return Node("Build_action", (action.parameters, action.drawn, _values(action.guards), _values(action.updates)))
+
+
+def _layer_text(layer: Layer, number: Mapping[Name, int]) -> str:
+    formulas = " ".join(listed(_values(named), number) for named in (layer.axioms, layer.known, layer.claims))
+    return f"(Layer {word(layer.threat)} {formulas} ({' '.join(word(claim.name) for claim in layer.claims)}))"
+
+
+def _values(named: Iterable[Named]) -> tuple[Part, ...]:
+    return tuple(each.value for each in named)
+
+
+# -- Coq --------------------------------------------------------------------------------------------------------------
+
+
+class Identifiers:
+    """Names of Coq for names of a specification, each for one thing only."""
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[str, str], str] = {}
+
+    def of(self, kind: str, name: str) -> str:
+        """Return the identifier of a thing: its kind and its name, with a number if another is written the same."""
+        if (kind, name) not in self._given:
+            plain = re.sub(r"\W", "_", f"{kind}_{name}", flags=re.ASCII)
+            taken, number, found = set(self._given.values()), 2, plain
+            while found in taken:
+                found, number = f"{plain}_{number}", number + 1
+            self._given[kind, name] = found
+        return self._given[kind, name]
+
+    def whole(self, kind: str, name: str) -> str:
+        """Return an identifier without the kind, where the name has two words, so that Coq has no other use for it."""
+        first, _, rest = re.sub(r"\W", "_", name, flags=re.ASCII).partition("_")
+        return self.of(first, rest) if rest and first.isalpha() else self.of(kind, name)
+
+
+SHORT = {"symbol": "sym"}
+"""What begins the identifier of a name, where it is not its kind."""
+
+
+class CoqText:
+    """One system as Coq definitions."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.ids = Identifiers()
+        self._claims = {invariant: claim for claim, (invariant, _) in system.stated.items()}
+
+    def value(self, part: Part) -> str:
+        """Return a value as a term of Coq, in brackets where it needs them."""
+        match part:
+            case Node(head, ()):
+                return head
+            case Node(head, parts):
+                return f"({' '.join((head, *map(self.value, parts)))})"
+            case Name(kind, text):
+                return self.ids.of(SHORT.get(kind, kind), text)
+            case bool() | None:
+                return str(part).lower() if part is not None else "None"
+            case int():
+                return str(part)
+            case _:
+                return _list(map(self.value, part))
+
+    def invariant(self, name: str) -> str:
+        """Return the identifier of an invariant, which says whether it is a claim."""
+        return self.ids.of("claim", self._claims[name]) if name in self._claims else self.ids.of("lemma", name)
+
+    @property
+    def protocol(self) -> str:
+        """The identifier of the protocol: its variant, and the defences that it lacks."""
+        return self.ids.whole("variant", "_without_".join((self.system.variant, *self.system.without)))
+
+    def threat(self, id: str) -> str:
+        """Return the identifier of the axioms of a threat model; those of every threat model are none."""
+        return self.ids.of("threat", id) if id else "[]"
+
+    def claims(self, layer: Layer) -> str:
+        """Return the identifier of what a layer proves."""
+        return self.ids.of("claimed_under", layer.threat) if layer.threat else "claimed_under_every_threat"
+
+    def known(self, layer: Layer) -> str:
+        """Return the identifier of what holds already in a layer."""
+        return self.claims(self.system.layers[0]) if layer.threat else "[]"
+
+    def definitions(self) -> Iterator[str]:
+        """Yield the definitions, line by line: names, statements, actions, the protocol, threat models and layers."""
+        system = self.system
+        for name, number in numbers(system).items():
+            yield f"Definition {self.value(name)} : {name.kind} := {number}%positive."
+        for sort, formula in system.inhabited:
+            yield self._formula(self.ids.of("inhabited", sort), formula)
+        for axiom, formula in system.axioms:
+            yield self._formula(self.ids.of("axiom", axiom), formula)
+        yield from self._invariants()
+        for action in system.actions:
+            yield from self._action(action)
+        yield self._protocol()
+        for id, axioms in system.threats.items():
+            named = [self.ids.of(f"threat_{id}", axiom.name) for axiom in axioms]
+            yield from (self._formula(name, axiom.value) for name, axiom in zip(named, axioms, strict=True))
+            yield f"Definition {self.threat(id)} : list formula := {_list(named)}."
+        for layer in system.layers:
+            claims = _list(self.invariant(claim.name) for claim in layer.claims)
+            yield f"Definition {self.claims(layer)} : list formula := {claims}."
+
+    def _invariants(self) -> Iterator[str]:
+        invariants = {claim.name: claim.value for layer in self.system.layers for claim in layer.claims}
+        for name, formula in invariants.items():
+            yield self._formula(self.invariant(name), formula)
+
+    def _action(self, action: Action) -> Iterator[str]:
+        """Yield the definitions of the guards and the updates by their names, and of the action made of them."""
+        guards = [self.ids.of(f"guard_{action.name}", guard.name) for guard in action.guards]
+        updates = [self.ids.of(f"update_{action.name}", update.name) for update in action.updates]
+        yield from (self._formula(name, guard.value) for name, guard in zip(guards, action.guards, strict=True))
+        for name, update in zip(updates, action.updates, strict=True):
+            yield f"Definition {name} : update := {self.value(update.value)}."
+        parts = (self.value(action.parameters), self.value(action.drawn), _list(guards), _list(updates))
+        yield f"Definition {self.ids.of('action', action.name)} : action := Build_action {' '.join(parts)}."
+
+    def _formula(self, name: str, formula: Node) -> str:
+        return f"Definition {name} : formula := {self.value(formula)}."
+
+    def _protocol(self) -> str:
+        _, (symbols, enumerations, _, initially, _) = protocol_value(self.system)
+        axioms = [self.ids.of("inhabited", each.name) for each in self.system.inhabited]
+        axioms += [self.ids.of("axiom", each.name) for each in self.system.axioms]
+        actions = [self.ids.of("action", action.name) for action in self.system.actions]
+        parts = [self.value(symbols), self.value(enumerations), _list(axioms), self.value(initially)]
+        return f"Definition {self.protocol} : protocol := Build_protocol {' '.join(parts)} {_list(actions)}."
+
+
+def _list(parts: Iterable[str]) -> str:
+    return f"[{'; '.join(parts)}]"

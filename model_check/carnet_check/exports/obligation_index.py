@@ -1,0 +1,59 @@
+"""Which file has which obligation: one row for each variant, threat model and obligation, pairs to skip included."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from carnet_check.exports.obligation_text import Writer, chosen, digest
+from carnet_check.exports.tptp import tptp
+from carnet_check.obligations import GOAL, Layer, Obligation, obligations
+
+COLUMNS = ("variant", "threat", "obligation", "digest", "hypotheses")
+Cores = Mapping[tuple[str, str], Collection[str]]
+"""The hypotheses that a proof uses, by variant and by id of the obligation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One obligation, and the digest of its SMT-LIB text; equal obligations have equal digests."""
+
+    obligation: Obligation
+    kept: Collection[str] | None
+    digest: str
+    smtlib: str
+
+    @property
+    def tptp(self) -> str:
+        """The same obligation as TPTP."""
+        return tptp(self.obligation, self.kept)
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of the index; the names of hypotheses may be any text, so they are a list in JSON."""
+        layer = self.obligation.layer
+        names = [each.name for each in chosen(self.obligation, self.kept) if each.name != GOAL]
+        threat = layer.threat.id if layer.threat else ""
+        said = json.dumps(names, ensure_ascii=False)
+        return (layer.protocol.variant, threat, self.obligation.id, self.digest, said)
+
+
+def rows(layers: Iterable[Layer], cores: Cores) -> Iterator[Row]:
+    """Yield the obligations of ``layers`` with the hypotheses of their cores; one without a core has all of its own."""
+    writer = Writer()
+    for layer in layers:
+        for obligation in obligations(layer):
+            kept = cores.get((layer.protocol.variant, obligation.id))
+            text = writer.text(obligation, kept)
+            yield Row(obligation, kept, digest(text), text)
+
+
+def index(cells: Iterable[Iterable[str]]) -> str:
+    """Return the index of all these rows as CSV."""
+    file = io.StringIO(newline="")
+    write = csv.writer(file, lineterminator="\n")
+    write.writerow(COLUMNS)
+    write.writerows(cells)
+    return file.getvalue()

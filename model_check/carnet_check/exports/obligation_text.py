@@ -1,0 +1,137 @@
+"""Obligations as SMT-LIB 2 files: the text that every checker reads and certificates are bound to.
+
+A file holds nothing but its obligation, no id and no comment, so equal obligations have equal texts. Hypotheses are
+asserted by name in the obligation's order, the negated goal last; ``unsat`` is a proof. The constants that stand for
+the action's parameters are declared by ``declare-const``, all of them and in order, and everything else by
+``declare-fun``, in order of first use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, symbol_name, text
+from carnet_check.made import Made
+from carnet_check.obligations import GOAL, Hypothesis, Obligation
+from carnet_spec.language import Sort, SpecificationError, Symbol
+from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Member, Term, Var, children
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A hypothesis as text, with the declarations that it needs."""
+
+    text: str
+    sorts: Mapping[str, None]
+    functions: Mapping[str, None]
+
+
+class Writer:
+    """Writes the obligations of one protocol; what they share is made once."""
+
+    def __init__(self) -> None:
+        self._said: dict[Hypothesis, _Said] = {}
+        self._declarations = Declarations()
+
+    def text(self, obligation: Obligation, kept: Collection[str] | None = None) -> str:
+        """Return the file of ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
+
+        Raises:
+            SpecificationError: it has no hypothesis of such a name, or SMT-LIB cannot write a name.
+        """
+        said = [self._statement(hypothesis) for hypothesis in chosen(obligation, kept)]
+        constants = [constant.symbol for constant in obligation.constants]
+        sorts = dict.fromkeys(self._declarations.sort(symbol.result) for symbol in constants)
+        functions: dict[str, None] = {}
+        for each in said:
+            sorts.update(each.sorts)
+            functions.update(each.functions)
+        lines = [
+            "(set-option :produce-unsat-cores true)",
+            f"(set-logic {LOGIC})",
+            *(self._declarations.sorts[name] for name in sorts),
+            *(
+                _line(f"(declare-const {quoted(symbol_name(each))} {quoted(sort_name(each.result))})")
+                for each in constants
+            ),
+            *(self._declarations.functions[name] for name in functions),
+            *(each.text for each in said),
+            "(check-sat)",
+            "(get-unsat-core)",
+            "",
+        ]
+        return "\n".join(lines)
+
+    def _statement(self, hypothesis: Hypothesis) -> _Said:
+        if hypothesis not in self._said:
+            self._said[hypothesis] = self._made(hypothesis)
+        return self._said[hypothesis]
+
+    def _made(self, hypothesis: Hypothesis) -> _Said:
+        sorts: dict[str, None] = {}
+        functions: dict[str, None] = {}
+        for thing in mentioned(hypothesis.formula):
+            if isinstance(thing, Sort):
+                sorts[self._declarations.sort(thing)] = None
+            elif not isinstance(thing, Made):
+                functions[self._declarations.symbol(thing)] = None
+        line = f"(assert (! {text(hypothesis.formula)} :named {quoted(hypothesis.name)}))"
+        return _Said(_line(line), sorts, functions)
+
+
+def _constant(symbol: Symbol) -> str:
+    return _line(f"(declare-const {quoted(symbol_name(symbol))} {quoted(sort_name(symbol.result))})")
+
+
+def _line(line: str) -> str:
+    """Return a line that is one for every reader.
+
+    Raises:
+        SpecificationError: a name in it has an end of line, or something else that no page shows.
+    """
+    if not line.isprintable():
+        raise SpecificationError(f"no name in a proof obligation can have characters that cannot be printed: {line!r}")
+    return line
+
+
+def mentioned(formula: Term) -> dict[Sort | Symbol, None]:
+    """Return the sorts and symbols that are needed to say ``formula``, in order of first use."""
+    found: dict[Sort | Symbol, None] = {}
+    _note(formula, found)
+    return found
+
+
+def _note(term: Term, found: dict[Sort | Symbol, None]) -> None:
+    match term:
+        case Apply(symbol, _):
+            if symbol not in found:
+                found.update(dict.fromkeys(sort for sort in (*symbol.domain, symbol.result) if sort != BOOL))
+                found[symbol] = None
+        case Var(_, sort) | Member(sort, _) | Forall((Var(_, sort),), _) | Exists((Var(_, sort),), _):
+            found[sort] = None
+    for child in children(term):
+        _note(child, found)
+
+
+def chosen(obligation: Obligation, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
+    """Return the hypotheses that are ``kept``, in order, and the goal; if it is ``None``, all of them.
+
+    Raises:
+        SpecificationError: there is no hypothesis of such a name.
+    """
+    hypotheses = obligation.hypotheses
+    if kept is None:
+        return hypotheses
+    wanted = {*kept, GOAL}
+    found = tuple(each for each in hypotheses if each.name in wanted)
+    if len(found) != len(wanted):
+        missing = sorted(wanted - {each.name for each in found})
+        raise SpecificationError(f"obligation {obligation.id} has no hypothesis {', '.join(missing)}")
+    return found
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of an obligation's text, in hex: what a certificate is bound to."""
+    return hashlib.sha256(text.encode()).hexdigest()

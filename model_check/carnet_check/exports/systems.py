@@ -1,0 +1,386 @@
+"""A specification as a system in the terms of ``model_check/coq``: its protocol, and in layers what is proved of it.
+
+What is read is the canonical JSON of :mod:`carnet_spec.language.encoding` and nothing else. To trust a theorem is to
+trust this file, the one that writes its values down (:mod:`.coq_data`), and no other line of Python. Every value is a
+constructor of ``Logic.v`` or ``Protocol.v`` applied to its arguments. Variables lose their names here and become what
+``Bound`` counts: the number of those that are bound further in, or, in an action, the place of a parameter.
+
+What the Coq files have no word for is refused, with its place: no specification is translated in part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+from carnet_spec.language import SpecificationError
+
+FORMAT = "carnet-protocol/1"
+"""The encoding that this module reads."""
+BOOL = {"name": "Bool", "members": None, "fresh": False}
+"""How the encoding defines the sort that formulas have; it is none of the sorts of a protocol."""
+Json = Mapping[str, Any]
+
+
+class Name(NamedTuple):
+    """Something with a name of its own: a ``sort``, a ``symbol`` or a ``member`` of an enumeration."""
+
+    kind: str
+    text: str
+
+
+class Node(NamedTuple):
+    """A constructor of the Coq files, and what it is applied to."""
+
+    head: str
+    parts: tuple[Part, ...]
+
+
+Part = Node | Name | int | bool | None | tuple["Part", ...]
+"""A tuple is a list, and nothing is the option that has none."""
+
+
+class Named(NamedTuple):
+    """A formula or a declaration with the name that it has in the specification."""
+
+    name: str
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action; ``apart`` names the pairs of drawn parameters that are of one sort, and so must differ."""
+
+    name: str
+    parameters: tuple[Name, ...]
+    drawn: tuple[int, ...]
+    guards: tuple[Named, ...]
+    updates: tuple[Named, ...]
+    apart: tuple[str, ...]
+
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        """What obligations call the guards, and that drawn parameters differ."""
+        return (*(f"guard:{guard.name}" for guard in self.guards), *(f"fresh:{pair}" for pair in self.apart))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What is proved together: under the axioms of a threat model, or, without one, under every threat model.
+
+    ``known`` are the invariants that hold already, ``claims`` those to be proved; lemmas are among both.
+    """
+
+    threat: str
+    axioms: tuple[Named, ...]
+    known: tuple[Named, ...]
+    claims: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One specification, with all that is proved of it.
+
+    Attributes:
+        inhabited: says of each uninterpreted sort that it has an element; these come first among the axioms in Coq.
+        stated: for each claim, the name of its invariant and the threat models that it is claimed under.
+    """
+
+    protocol: str
+    variant: str
+    without: tuple[str, ...]
+    digest: str
+    inhabited: tuple[Named, ...]
+    symbols: tuple[Named, ...]
+    enumerations: Mapping[str, tuple[Name, ...]]
+    axioms: tuple[Named, ...]
+    initially: tuple[Node, ...]
+    actions: tuple[Action, ...]
+    threats: Mapping[str, tuple[Named, ...]]
+    layers: tuple[Layer, ...]
+    stated: Mapping[str, tuple[str, tuple[str, ...]]]
+
+
+def system(text: str) -> System:
+    """Return what the canonical JSON of a protocol says.
+
+    Raises:
+        SpecificationError: the JSON is of another format, or holds what the Coq files have no word for.
+    """
+    document: Json = json.loads(text)
+    if document.get("format") != FORMAT:
+        raise SpecificationError(f"expected a protocol in the format {FORMAT}, found {document.get('format')!r}")
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    return _Document(document).system(digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The variables that a term may name, as (name, sort): the one that ``Bound 0`` stands for comes first."""
+
+    place: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+    def within(self, bound: tuple[str, str]) -> _Scope:
+        return replace(self, variables=(bound, *self.variables))
+
+    def at(self, place: str) -> _Scope:
+        return replace(self, place=f"{self.place}, {place}")
+
+    def index(self, name: str, sort: str) -> int:
+        for index, (bound, its) in enumerate(self.variables):
+            if bound == name:
+                if its != sort:
+                    raise self.refused(f"the variable {name} of sort {sort}, where {name} is bound with sort {its}")
+                return index
+        raise self.refused(f"the variable {name}, which is not bound")
+
+    def refused(self, what: str) -> SpecificationError:
+        return SpecificationError(f"{self.place}: Coq's language does not have {what}")
+
+
+class _Document:
+    """One canonical JSON document, read part by part."""
+
+    def __init__(self, document: Json) -> None:
+        self._json = document
+        self._truth = {name for name, sort in document["sorts"].items() if sort == BOOL}
+        self._sorts = {name: sort for name, sort in document["sorts"].items() if name not in self._truth}
+        self._symbols: Mapping[str, Json] = document["symbols"]
+
+    # -- terms and formulas ---------------------------------------------------------------------------------------
+
+    def term(self, json: Any, scope: _Scope) -> Node:
+        match json:
+            case ["variable", name, sort]:
+                return Node("Bound", (scope.index(name, sort),))
+            case ["member", sort, name]:
+                return Node("Member", (self._member(sort, name, scope),))
+            case ["apply", symbol, args] if not self._is_relation(symbol):
+                return Node("Apply", (Name("symbol", symbol), self._terms(args, scope)))
+            case [kind, *_]:
+                raise scope.refused(f"'{kind}' where an element stands")
+        raise scope.refused(repr(json))
+
+    def formula(self, json: Any, scope: _Scope) -> Node:
+        match json:
+            case ["true"] | ["false"]:
+                return Node("Const", (json[0] == "true",))
+            case ["apply", symbol, args] if self._is_relation(symbol):
+                return Node("Holds", (Name("symbol", symbol), self._terms(args, scope)))
+            case ["equal", left, right]:
+                return Node("Equal", (self.term(left, scope), self.term(right, scope)))
+            case ["not", body]:
+                return Node("Not", (self.formula(body, scope),))
+            case ["and", parts]:
+                return self._joined("And", parts, True, scope)
+            case ["or", parts]:
+                return self._joined("Or", parts, False, scope)
+            case ["implies", premise, conclusion]:
+                return Node("Implies", (self.formula(premise, scope), self.formula(conclusion, scope)))
+            case ["forall", bound, body]:
+                return self._quantified("Forall", bound, body, scope)
+            case ["exists", bound, body]:
+                return self._quantified("Exists", bound, body, scope)
+            case [kind, *_]:
+                raise scope.refused(f"'{kind}' where a formula stands")
+        raise scope.refused(repr(json))
+
+    def _terms(self, args: Sequence[Any], scope: _Scope) -> tuple[Node, ...]:
+        return tuple(self.term(arg, scope) for arg in args)
+
+    def _joined(self, head: str, parts: Sequence[Any], none: bool, scope: _Scope) -> Node:
+        """Join two at a time, from the right: ``a and (b and c)``; the one of nothing is a constant."""
+        if not parts:
+            return Node("Const", (none,))
+        *others, last = (self.formula(part, scope) for part in parts)
+        return reduce(lambda right, left: Node(head, (left, right)), reversed(others), last)
+
+    def _quantified(self, head: str, bound: Sequence[Any], body: Any, scope: _Scope) -> Node:
+        """Bind one variable at a time, the first one furthest out."""
+        if not bound:
+            return self.formula(body, scope)
+        (_, name, sort), *others = bound
+        return Node(head, (self._sort(sort, scope), self._quantified(head, others, body, scope.within((name, sort)))))
+
+    def _sort(self, sort: str, scope: _Scope) -> Name:
+        if sort not in self._sorts:
+            raise scope.refused(f"the sort {sort}, which has no elements of its own")
+        return Name("sort", sort)
+
+    def _is_relation(self, symbol: str) -> bool:
+        return self._symbols[symbol]["result"] in self._truth
+
+    def _member(self, sort: str, name: str, scope: _Scope) -> Name:
+        if name not in (self._sorts[sort]["members"] or ()):
+            raise scope.refused(f"{name}, which is no member of {sort}")
+        return _member_of(sort, name)
+
+    # -- actions --------------------------------------------------------------------------------------------------
+
+    def action(self, json: Json) -> Action:
+        scope = _Scope(f"action {json['name']}", _variables(json["parameters"]))
+        if len({name for name, _ in scope.variables}) < len(scope.variables):
+            raise scope.refused("two parameters of one name")
+        drawn = self._drawn(json["guards"], scope)
+        guards = tuple(self._guard(each, scope) for each in json["guards"])
+        updates = tuple(self.update(each, scope) for each in json["updates"])
+        pairs = itertools.combinations(drawn, 2)
+        apart = [(scope.variables[i], scope.variables[j]) for i, j in pairs if i != j]
+        return Action(
+            name=json["name"],
+            parameters=tuple(self._sort(sort, scope) for _, sort in scope.variables),
+            drawn=drawn,
+            guards=guards,
+            updates=updates,
+            apart=tuple(f"{one},{other}" for (one, sort), (other, its) in apart if sort == its),
+        )
+
+    def _guard(self, json: Json, scope: _Scope) -> Named:
+        return Named(json["name"], self.formula(json["formula"], scope.at(f"guard '{json['name']}'")))
+
+    def _drawn(self, guards: Iterable[Json], scope: _Scope) -> tuple[int, ...]:
+        """Return the places of the parameters that an action draws fresh: those that it asks to be unused."""
+        found = []
+        for guard in guards:
+            match guard["kind"], guard["formula"]:
+                case "fresh", ["not", ["apply", _, [["variable", name, sort], *_]]]:
+                    found.append(scope.index(name, sort))
+        return tuple(found)
+
+    def update(self, json: Json, scope: _Scope) -> Named:
+        """Read arguments over the parameters, and the rest also over what ``each`` stands for, which comes first."""
+        scope = scope.at(f"update '{json['name']}'")
+        arguments, declared = json["arguments"], self._symbols[json["symbol"]]["arguments"]
+        for each in json["each"]:
+            self._require_own_argument(each, arguments, declared, scope)
+        pattern = tuple(None if arg in json["each"] else Node("Some", (self.term(arg, scope),)) for arg in arguments)
+        open_first = tuple(variable for arg in arguments if arg in json["each"] for variable in _variables([arg]))
+        inner = replace(scope, variables=open_first + scope.variables)
+        condition = self.formula(json["when"], inner)
+        parts = (Name("symbol", json["symbol"]), pattern, condition, self._effect(json, inner))
+        return Named(json["name"], Node("Build_update", parts))
+
+    def _effect(self, json: Json, scope: _Scope) -> Node:
+        match json["effect"], json["value"]:
+            case "insert", None:
+                return Node("Insert", ())
+            case "remove", None:
+                return Node("Remove", ())
+            case "assign", value if value is not None:
+                return Node("Assign", (self.term(value, scope),))
+        raise scope.refused(f"the effect {json['effect']!r} with the value {json['value']!r}")
+
+    def _require_own_argument(
+        self, each: Sequence[str], arguments: Sequence[Any], declared: Sequence[str], scope: _Scope
+    ) -> None:
+        _, name, sort = each
+        if arguments.count(each) != 1 or declared[arguments.index(each)] != sort:
+            raise scope.refused(f"an 'each' of sort {sort} that is not one argument of its own")
+        if name in (parameter for parameter, _ in scope.variables):
+            raise scope.refused(f"an 'each' with the name of the parameter {name}")
+
+    # -- statements -----------------------------------------------------------------------------------------------
+
+    def symbol(self, name: str) -> Named:
+        """Return a declaration; a relation has no sort of result."""
+        json = self._symbols[name]
+        scope = _Scope(f"symbol {name}")
+        result = None if self._is_relation(name) else Node("Some", (self._sort(json["result"], scope),))
+        sorts = tuple(self._sort(sort, scope) for sort in json["arguments"])
+        return Named(name, Node("Build_declaration", (Name("symbol", name), sorts, result, json["changes"])))
+
+    def initial(self, json: Json) -> Node:
+        """Return a pair of a symbol and its first value, which reads the arguments, the first being ``Bound 0``."""
+        symbol = json["symbol"]
+        scope = _Scope(f"the initial value of {symbol}", _variables(json["parameters"]))
+        if [sort for _, sort in scope.variables] != self._symbols[symbol]["arguments"]:
+            raise scope.refused("parameters of other sorts than the symbol's")
+        if self._is_relation(symbol):
+            return Node("pair", (Name("symbol", symbol), Node("inl", (self.formula(json["value"], scope),))))
+        return Node("pair", (Name("symbol", symbol), Node("inr", (self.term(json["value"], scope),))))
+
+    def axioms(self, listed: Iterable[Json]) -> tuple[Named, ...]:
+        return tuple(self.axiom(each) for each in listed)
+
+    def axiom(self, json: Json) -> Named:
+        return Named(json["name"], self.formula(json["formula"], _Scope(f"axiom {json['name']}")))
+
+    def invariant(self, json: Json) -> Named:
+        closed = ["forall", json["parameters"], json["body"]]
+        return Named(json["name"], self.formula(closed, _Scope(f"invariant {json['name']}")))
+
+    # -- layers ---------------------------------------------------------------------------------------------------
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Return the layer of every threat model at once, and one for each that has claims or lemmas of its own."""
+        general = self._invariants({threat["id"] for threat in self._json["threats"]})
+        found = [Layer("", (), (), general)]
+        for threat in self._json["threats"]:
+            further = tuple(each for each in self._invariants({threat["id"]}) if each not in general)
+            if further:
+                found.append(Layer(threat["id"], self.axioms(threat["axioms"]), general, further))
+        return tuple(found)
+
+    def _invariants(self, threats: set[str]) -> tuple[Named, ...]:
+        """Return the claims, then the lemmas, that are claimed under all of these threat models."""
+        claims = [each for each in self._json["claims"] if each["states"] and threats <= _claimed_under(each)]
+        lemmas = [each for each in self._json["lemmas"] if not each["under"] or threats <= set(each["under"])]
+        return tuple(self.invariant(each) for each in (*(claim["states"] for claim in claims), *lemmas))
+
+    def system(self, digest: str) -> System:
+        json = self._json
+        claims = [claim for claim in json["claims"] if claim["states"]]
+        _require_one_each("claim", [claim["name"] for claim in claims])
+        _require_one_each("invariant", [each["name"] for each in (*(c["states"] for c in claims), *json["lemmas"])])
+        ids = [threat["id"] for threat in json["threats"]]
+        return System(
+            protocol=json["protocol"],
+            variant=json["variant"],
+            without=tuple(json["without"]),
+            digest=digest,
+            inhabited=tuple(
+                Named(name, Node("Exists", (Name("sort", name), Node("Const", (True,)))))
+                for name, sort in self._sorts.items()
+                if sort["members"] is None
+            ),
+            symbols=tuple(self.symbol(name) for name in self._symbols),
+            enumerations={
+                name: tuple(_member_of(name, member) for member in sort["members"])
+                for name, sort in self._sorts.items()
+                if sort["members"] is not None
+            },
+            axioms=self.axioms(json["axioms"]),
+            initially=tuple(self.initial(each) for each in json["initially"]),
+            actions=tuple(self.action(each) for each in json["actions"]),
+            threats={threat["id"]: self.axioms(threat["axioms"]) for threat in json["threats"]},
+            layers=self.layers(),
+            stated={
+                claim["name"]: (claim["states"]["name"], tuple(id for id in ids if id in _claimed_under(claim)))
+                for claim in claims
+            },
+        )
+
+
+def _require_one_each(what: str, names: Sequence[str]) -> None:
+    """Refuse two things of one name: a theorem that names one of them would not say which."""
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise SpecificationError(f"two {what}s are called '{name}', so a theorem about it would be unclear")
+
+
+def _member_of(sort: str, name: str) -> Name:
+    return Name("member", f"{sort}.{name}")
+
+
+def _variables(listed: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, sort) for _, name, sort in listed)
+
+
+def _claimed_under(claim: Json) -> set[str]:
+    return set(claim["under"]) - set(claim["fails_under"])

@@ -1,0 +1,12 @@
+"""What has to be proved of a protocol, exactly as ``model_check/coq/Obligations.v`` says it, and nothing simplified.
+
+Checkers of proofs read these obligations: the kernels, and solvers that are given them as text. The engine
+``induction`` makes its own, simplified ones; tests compare the two.
+"""
+
+from __future__ import annotations
+
+from carnet_check.obligations.generator import Layer, Obligation, layers, obligations
+from carnet_check.obligations.reading import GOAL, Hypothesis
+
+__all__ = ["GOAL", "Hypothesis", "Layer", "Obligation", "layers", "obligations"]

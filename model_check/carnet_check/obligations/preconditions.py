@@ -1,0 +1,176 @@
+"""What must hold before a step, or of the first state, for a formula to hold after: nothing is simplified.
+
+Every application is replaced by what it is afterwards. A function's value may depend on whether an assignment takes
+place; such a choice is lifted out of the atom that it stands in, the leftmost argument's choice outermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from carnet_spec.language import Effect, Symbol, Term
+from carnet_spec.language.terms import (
+    FALSE,
+    And,
+    Apply,
+    Equal,
+    IfThenElse,
+    Not,
+    Or,
+    Var,
+    rebuild,
+    substitute,
+)
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Generic[_A]):
+    """One of two values, by a test."""
+
+    test: Term
+    yes: Choice[_A]
+    no: Choice[_A]
+
+
+@dataclass(frozen=True, slots=True)
+class Sure(Generic[_A]):
+    """One value."""
+
+    value: _A
+
+
+Choice = Sure[_A] | Either[_A]
+
+
+def _and_then(choice: Choice[_A], next: Callable[[_A], Choice[_B]]) -> Choice[_B]:
+    if isinstance(choice, Sure):
+        return next(choice.value)
+    return Either(choice.test, _and_then(choice.yes, next), _and_then(choice.no, next))
+
+
+def _in_order(choices: Sequence[Choice[_A]], done: tuple[_A, ...] = ()) -> Choice[tuple[_A, ...]]:
+    if len(done) == len(choices):
+        return Sure(done)
+    return _and_then(choices[len(done)], lambda value: _in_order(choices, (*done, value)))
+
+
+def _settled(choice: Choice[Term]) -> Term:
+    if isinstance(choice, Sure):
+        return choice.value
+    return IfThenElse(choice.test, _settled(choice.yes), _settled(choice.no))
+
+
+Functions = Callable[[Symbol, tuple[Term, ...]], Choice[Term]]
+Relations = Callable[[Symbol, tuple[Term, ...]], Term]
+
+
+def _replaced_term(term: Term, function_is: Functions) -> Choice[Term]:
+    if not isinstance(term, Apply):
+        return Sure(term)
+    args = _in_order([_replaced_term(arg, function_is) for arg in term.args])
+    return _and_then(args, lambda row: function_is(term.symbol, row))
+
+
+def _replaced(formula: Term, function_is: Functions, relation_is: Relations) -> Term:
+    """Replace every application in ``formula`` by what it is elsewhere."""
+    match formula:
+        case Apply(symbol, args):
+            row = _in_order([_replaced_term(arg, function_is) for arg in args])
+            return _settled(_and_then(row, lambda found: Sure(relation_is(symbol, found))))
+        case Equal(left, right):
+            sides = _in_order([_replaced_term(left, function_is), _replaced_term(right, function_is)])
+            return _settled(_and_then(sides, lambda found: Sure(Equal(*found))))
+        case _:
+            return rebuild(formula, lambda part: _replaced(part, function_is, relation_is))
+
+
+# -- after a step ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An update, its parameters being constants: a place of its pattern is a term, or open, which matches all."""
+
+    symbol: Symbol
+    effect: Effect
+    pattern: tuple[Term | None, ...]
+    opened: tuple[Var, ...]
+    """The variables for what the open places match, in order."""
+    when: Term
+    value: Term | None
+
+    def applies(self, row: tuple[Term, ...]) -> Term:
+        """Return that the update takes place at ``row``."""
+        asked = substitute(self.when, self._matched(row))
+        for place, arg in reversed(tuple(zip(self.pattern, row, strict=True))):
+            if place is not None:
+                asked = And((Equal(arg, place), asked))
+        return asked
+
+    def relation(self, row: tuple[Term, ...], before: Term) -> Term:
+        """Return whether the relation holds at ``row``, if ``before`` says so of before."""
+        applies = self.applies(row)
+        return Or((before, applies)) if self.effect is Effect.INSERT else And((before, Not(applies)))
+
+    def function(self, row: tuple[Term, ...], before: Choice[Term]) -> Choice[Term]:
+        """Return the value of the function at ``row``, if it was ``before``."""
+        if self.value is None:
+            return before
+        return Either(self.applies(row), Sure(substitute(self.value, self._matched(row))), before)
+
+    def _matched(self, row: tuple[Term, ...]) -> dict[Var, Term]:
+        found = [arg for place, arg in zip(self.pattern, row, strict=True) if place is None]
+        return dict(zip(self.opened, found, strict=True))
+
+
+def precondition(claim: Term, changes: Mapping[str, Sequence[Change]]) -> Term:
+    """Return what must hold before a step for ``claim`` to hold after; ``changes`` has the updates of each symbol."""
+
+    def function_then(symbol: Symbol, row: tuple[Term, ...]) -> Choice[Term]:
+        value: Choice[Term] = Sure(Apply(symbol, row))
+        for change in changes.get(symbol.name, ()):
+            value = change.function(row, value)
+        return value
+
+    def relation_then(symbol: Symbol, row: tuple[Term, ...]) -> Term:
+        holds: Term = Apply(symbol, row)
+        for change in changes.get(symbol.name, ()):
+            holds = change.relation(row, holds)
+        return holds
+
+    return _replaced(claim, function_then, relation_then)
+
+
+# -- in the first state ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The first value of a symbol, as a term over ``params``."""
+
+    params: tuple[Var, ...]
+    value: Term
+
+    def at(self, row: tuple[Term, ...]) -> Term:
+        """Return the value at ``row``."""
+        return substitute(self.value, dict(zip(self.params, row, strict=True)))
+
+
+def initially(claim: Term, starts: Mapping[str, Start]) -> Term:
+    """Return what ``claim`` says of the first state; a relation without a first value is empty."""
+
+    def function_first(symbol: Symbol, row: tuple[Term, ...]) -> Choice[Term]:
+        start = starts.get(symbol.name)
+        return Sure(start.at(row) if start else Apply(symbol, row))
+
+    def relation_first(symbol: Symbol, row: tuple[Term, ...]) -> Term:
+        if symbol.name in starts:
+            return starts[symbol.name].at(row)
+        return FALSE if symbol.mutable else Apply(symbol, row)
+
+    return _replaced(claim, function_first, relation_first)

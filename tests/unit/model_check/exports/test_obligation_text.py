@@ -1,0 +1,131 @@
+"""The text of an obligation, word for word, and what a solver makes of it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+
+import pytest
+import z3
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from carnet_check.exports.obligation_index import COLUMNS, index, rows
+from carnet_check.exports.obligation_text import Writer, digest
+from carnet_check.exports.tptp import tptp
+from carnet_check.obligations import Obligation, layers, obligations
+from carnet_spec.language import (
+    SpecificationError,
+    Step,
+)
+from tests.unit.model_check.obligations.lending import lending, obligation
+from tests.unit.model_check.small import Key, Party, Phase, alice, claimed, drafted, first, phase, seen
+
+LENDING = lending().protocol()
+EVERY = [each for layer in layers(LENDING) for each in obligations(layer)]
+
+
+class Text(SingleFileSnapshotExtension):
+    """Keeps each text in a file of its own, as it is."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Compare with a kept text."""
+    return snapshot.use_extension(Text)
+
+
+def test_smtlib_is_the_kept_text(golden: SnapshotAssertion) -> None:
+    writer = Writer()
+    assert golden == "\n".join(f"; {each.id}\n{writer.text(each)}" for each in EVERY)
+
+
+def test_tptp_is_the_kept_text(golden: SnapshotAssertion) -> None:
+    assert golden == "\n".join(f"% {each.id}\n{tptp(each)}" for each in EVERY)
+
+
+def _answer(text: str) -> str:
+    solver = z3.Solver()
+    solver.set("rlimit", 1_000_000)
+    solver.from_string(text)
+    return str(solver.check())
+
+
+@pytest.mark.parametrize("each", EVERY, ids=lambda each: each.id)
+def test_a_solver_finds_the_contradiction(each: Obligation) -> None:
+    assert _answer(Writer().text(each)) == "unsat"
+
+
+def test_hypotheses_can_be_left_out_and_the_goal_stays() -> None:
+    each = obligation(LENDING, "step/end/owned")
+    text = Writer().text(each, {"inv:owned"})
+    assert [line.rpartition(" :named ")[2] for line in text.splitlines() if line.startswith("(assert")] == [
+        "|inv:owned|))",
+        "goal))",
+    ]
+    assert _answer(text) == "unsat"
+    assert _answer(Writer().text(each, ())) == "sat"
+
+
+def test_all_parameters_are_declared_and_of_the_rest_only_what_is_used() -> None:
+    def act(step: Step, by: Party, idle: Key) -> None:
+        step.require("early", phase == Phase.EARLY)
+        step.insert(seen(by))
+
+    protocol = claimed(drafted(act), it=lambda: seen(alice))
+    text = Writer().text(obligation(protocol, "step/act/it"), ())
+    assert text.splitlines()[2:-2] == [
+        "(declare-sort sort.Party 0)",
+        "(declare-sort sort.Key 0)",
+        "(declare-const par.by.Party sort.Party)",
+        "(declare-const par.idle.Key sort.Key)",
+        "(declare-fun now.seen (sort.Party) Bool)",
+        "(declare-fun rigid.alice () sort.Party)",
+        "(assert (! (not (or (now.seen rigid.alice) (and (= rigid.alice par.by.Party) true))) :named goal))",
+    ]
+
+
+def test_a_text_does_not_depend_on_what_was_written_before() -> None:
+    texts = [Writer().text(each) for each in EVERY]
+    for order in itertools.islice(itertools.permutations(range(len(EVERY))), 1_000, 1_003):
+        writer = Writer()
+        assert {n: writer.text(EVERY[n]) for n in order} == dict(enumerate(texts))
+
+
+def test_equal_obligations_of_different_actions_have_equal_texts() -> None:
+    skipped = [each for each in EVERY if each.skipped and each.statement.invariant.name == "known_are_seen"]
+    assert len(skipped) == 2
+    assert len({Writer().text(each) for each in skipped}) == 1
+
+
+def test_a_hypothesis_that_is_not_there_is_refused() -> None:
+    with pytest.raises(SpecificationError, match="obligation init/owned has no hypothesis guard:moon, inv:owned"):
+        Writer().text(obligation(LENDING, "init/owned"), {"guard:moon", "inv:owned"})
+
+
+@pytest.mark.parametrize("name", ["a|b", "a\\b", "a\nb", "a\u2028b"], ids=ascii)
+def test_a_name_that_no_text_can_hold_is_refused(name: str) -> None:
+    def act(step: Step, by: Party) -> None:
+        step.require(name, first)
+        step.insert(seen(by))
+
+    each = obligation(claimed(drafted(act), it=lambda: seen(alice)), "step/act/it")
+    with pytest.raises(SpecificationError, match="no name in a proof obligation can"):
+        Writer().text(each)
+
+
+def test_the_index_has_a_row_for_each_obligation() -> None:
+    cores = {("main", "step/end/owned"): ("inv:owned",)}
+    listed = list(rows(layers(LENDING), cores))
+    cells = {row.obligation.id: row.cells() for row in listed}
+    assert list(cells) == [each.id for each in EVERY]
+    text = Writer().text(obligation(LENDING, "step/end/owned"), {"inv:owned"})
+    assert cells["step/end/owned"] == (
+        *("main", "", "step/end/owned", hashlib.sha256(text.encode()).hexdigest(), '["inv:owned"]'),
+    )
+    assert cells["one:init/a%2Flone"][1] == "one"
+    assert index(cells.values()).startswith(",".join(COLUMNS) + "\nmain,,init/owned,")
+    assert all(row.digest == digest(row.smtlib) for row in listed)
