@@ -1,0 +1,296 @@
+"""From certificates of obligations' texts to certificates of the obligations that Coq makes.
+
+A certificate says "the third hypothesis of the text" and names symbols; Coq's obligation has all hypotheses, and
+numbers for symbols. A certificate in prefix order also leaves open how many branches a case distinction has, since a
+kernel knows that when it gets there; Coq's terms have it written out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from carnet_check.certificates.file import Certificates, Entry
+from carnet_check.certificates.judging import with_hypotheses
+from carnet_check.errors import CarnetError
+from carnet_check.exports.systems import Action, Layer, Name, Node, Part, System
+from carnet_check.kernel import checker
+from carnet_check.kernel.checker import Obligation, Refused, Step
+from carnet_check.kernel.reader import read_refutation
+from carnet_check.obligations import GOAL
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """An obligation that Coq makes: its id without the threat model, and the names of its hypotheses, in order."""
+
+    id: str
+    constants: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A certificate in terms of Coq's obligation: each step with the number of its branches, in prefix order."""
+
+    steps: tuple[tuple[Step, int], ...]
+
+
+def required(system: System, layer: Layer) -> Iterator[Required]:
+    """Yield the obligations of a layer in Coq's order; a step that changes nothing of a claim has none."""
+    start = (*(f"sort:{name}" for name, _ in system.inhabited), *(f"axiom:{name}" for name, _ in system.axioms))
+    start = (*start, *(f"threat:{name}" for name, _ in layer.axioms))
+    for claim in layer.claims:
+        yield Required(f"init/{_part(claim.name)}", (), (*start, GOAL))
+    before = (*start, *(f"inv:{name}" for name, _ in (*layer.known, *layer.claims)))
+    read = {claim.name: frozenset(_symbols(claim.value)) for claim in layer.claims}
+    for action in system.actions:
+        sorts, changed = tuple(sort.text for sort in action.parameters), _changed_by(action)
+        for claim in layer.claims:
+            if not changed.isdisjoint(read[claim.name]):
+                id = f"step/{_part(action.name)}/{_part(claim.name)}"
+                yield Required(id, sorts, (*before, *action.hypotheses, GOAL))
+
+
+def _changed_by(action: Action) -> frozenset[str]:
+    return frozenset(name for update in action.updates for name in _symbols(update.value.parts[0]))
+
+
+def _symbols(part: Part) -> Iterator[str]:
+    match part:
+        case Name("symbol", text):
+            yield text
+        case Name() | None | bool() | int():
+            return
+        case Node(_, parts):
+            for each in parts:
+                yield from _symbols(each)
+        case _:
+            for each in part:
+                yield from _symbols(each)
+
+
+def _part(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+@dataclass(frozen=True)
+class Converter:
+    """Converts the certificates of one system."""
+
+    system: System
+
+    def layer(self, layer: Layer, certificates: Certificates) -> list[Converted]:
+        """Convert the certificates of a layer.
+
+        Raises:
+            CarnetError: there are none for some obligation, or none that can be converted.
+        """
+        given = certificates.layers.get((self.system.variant, layer.threat))
+        obligations = list(required(self.system, layer))
+        where = f"variant {self.system.variant}" + (f" under {layer.threat}" if layer.threat else "")
+        if given is None or len(given.entries) != len(obligations):
+            found = "none" if given is None else len(given.entries)
+            raise CarnetError(f"{where}: expected {len(obligations)} certificates, found {found}; make them again")
+        missing = [each.id for each, entry in zip(obligations, given.entries, strict=True) if entry is None]
+        if missing:
+            raise CarnetError(f"{where}: {len(missing)} obligations have no certificate, first {missing[0]}")
+        pairs = zip(obligations, given.entries, strict=True)
+        return [self.converted(obligation, entry) for obligation, entry in pairs if entry is not None]
+
+    def converted(self, obligation: Required, entry: Entry) -> Converted:
+        """Convert a certificate, of which nothing is known.
+
+        Raises:
+            CarnetError: it is none, or it uses a hypothesis that the obligation does not have.
+        """
+        places = {name: place for place, name in enumerate(obligation.hypotheses)}
+        missing = [name for name in entry.hypotheses if name not in places]
+        if missing:
+            raise CarnetError(f"{obligation.id} has no hypothesis {', '.join(missing)}, which its certificate uses")
+        core = [places[name] for name in (*entry.hypotheses, GOAL)]
+        try:
+            read = read_refutation(entry.tokens, entry.names, self.declared.functions)
+        except Refused as refused:
+            raise CarnetError(f"the certificate of {obligation.id} cannot be read: {refused}") from None
+        unknown = [name for step in read for name in _members(step) if name not in self.declared.members]
+        if unknown:
+            raise CarnetError(f"the certificate of {obligation.id} names {unknown[0]}, which is no member of a sort")
+        steps = [_renumbered(step, core) for step in read]
+        return Converted(tuple(zip(steps, self._branches(steps, obligation.constants), strict=True)))
+
+    def _branches(self, steps: Sequence[Step], constants: Sequence[str]) -> list[int]:
+        """Count the branches of each step.
+
+        Cases of an element that the certificate itself has named have as many branches as make the certificate end
+        where it ends.
+        """
+        known = [self._count(step, constants) for step in steps]
+        left = len(steps) - 1 - sum(count for count in known if count is not None)
+        unknown = [place for place, count in enumerate(known) if count is None]
+        sizes = sorted({len(members) for members in self.system.enumerations.values()})
+        for chosen in itertools.product(sizes, repeat=len(unknown)):
+            if sum(chosen) == left:
+                found = dict(zip(unknown, chosen, strict=True))
+                counts = [found.get(place, count or 0) for place, count in enumerate(known)]
+                if _ends(counts):
+                    return counts
+        raise CarnetError("a certificate's steps do not end where their branches do")
+
+    def _count(self, step: Step, constants: Sequence[str]) -> int | None:
+        rule, _, terms, _ = step
+        if rule != "cases":
+            return {"close": 0, "split": 2}.get(rule, 1)
+        (sort,) = (self._sort(term, constants) for term in terms)
+        return None if sort is None else len(self.declared.enumerations.get(sort, ()))
+
+    def _sort(self, term: checker.Node, constants: Sequence[str]) -> checker.Name | None:
+        """Return the sort of a term, if it can be told from the term alone."""
+        match term:
+            case "apply", function, _:
+                return self.declared.functions[function][1]
+            case "member", name, _:
+                return self.declared.members.get(name)
+            case "eigen", int(number), _ if number < len(constants):
+                return f"sort.{constants[number]}"
+        return None
+
+    @cached_property
+    def declared(self) -> Obligation:
+        """What the system declares, by the names that it has in the texts of obligations; nothing is to be refuted."""
+        functions: dict[checker.Name, tuple[tuple[checker.Name, ...], checker.Name]] = {}
+        for name, value in self.system.symbols:
+            _, sorts, result, changes = value.parts
+            if isinstance(result, Node) and isinstance(result.parts[0], Name) and isinstance(sorts, tuple):
+                arguments = tuple(f"sort.{sort.text}" for sort in sorts if isinstance(sort, Name))
+                functions[("now." if changes else "rigid.") + name] = (arguments, f"sort.{result.parts[0].text}")
+        enumerations: dict[checker.Name, tuple[checker.Name, ...]] = {
+            f"sort.{sort}": tuple(f"enum.{member.text}" for member in members)
+            for sort, members in self.system.enumerations.items()
+        }
+        members = {member: sort for sort, listed in enumerations.items() for member in listed}
+        return Obligation(functions, enumerations, members, (), ())
+
+
+def _ends(branches: Sequence[int]) -> bool:
+    """Whether steps with so many branches, each before its branches, end with the last step and not before."""
+    still_open = list(itertools.accumulate(branches, lambda open_, count: open_ + count - 1, initial=1))
+    return still_open[-1] == 0 and 0 not in still_open[:-1]
+
+
+def _renumbered(step: Step, core: Sequence[int]) -> Step:
+    """Return a step with a hypothesis of the full obligation for one of the text; one too many stays too many."""
+    return with_hypotheses(step, lambda number: core[number] if number < len(core) else number)
+
+
+# -- for the program --------------------------------------------------------------------------------------------------
+
+
+def line(certificate: Converted, number: Mapping[Name, int]) -> str:
+    """Return a certificate as the program reads it: words in a line."""
+    return " ".join(word for step, branches in certificate.steps for word in _words(step, branches, number))
+
+
+def _words(step: Step, branches: int, number: Mapping[Name, int]) -> Iterator[str]:
+    match step:
+        case "instance", (fact,), terms, _:
+            yield f"i {fact} {len(terms)}"
+            for term in terms:
+                yield from _term_words(term, number)
+        case "cases", _, (term,), _:
+            yield f"c {branches}"
+            yield from _term_words(term, number)
+        case "close", facts, _, rewritings:
+            yield " ".join(("x", str(len(facts)), *map(str, facts), str(len(rewritings))))
+            yield from (f"{place} {int(backwards)}" for place, backwards in rewritings)
+        case rule, (place,), _, _:
+            yield f"{rule[0]} {place}"
+
+
+def _term_words(term: checker.Node, number: Mapping[Name, int]) -> Iterator[str]:
+    match term:
+        case "eigen", count, _:
+            yield f"e{count}"
+        case "member", name, _:
+            yield f"m{number[_member(name)]}"
+        case "apply", function, arguments:
+            yield f"f{number[_function(function)]}"
+            for each in arguments:
+                yield from _term_words(each, number)
+
+
+def _member(name: checker.Name) -> Name:
+    return Name("member", str(name).removeprefix("enum."))
+
+
+def _function(name: checker.Name) -> Name:
+    return Name("symbol", str(name).partition(".")[2])
+
+
+# -- for Coq ----------------------------------------------------------------------------------------------------------
+
+
+def coq_term(certificate: Converted, called: Callable[[Name], str]) -> str:
+    """Return a certificate as a term of Coq, in which ``n7`` is the number 7.
+
+    Coq reads a name many times faster than it reads a number.
+    """
+    waiting: list[str] = []
+    for step, branches in reversed(certificate.steps):
+        inside = [waiting.pop() for _ in range(branches)]
+        waiting.append(_coq_step(step, inside, called))
+    return waiting[0]
+
+
+def _coq_step(step: Step, inside: Sequence[str], called: Callable[[Name], str]) -> str:
+    match step:
+        case "instance", (fact,), terms, _:
+            return f"(Instance n{fact} {_list(_coq_value(term, called) for term in terms)} {inside[0]})"
+        case "cases", _, (term,), _:
+            return f"(Cases {_coq_value(term, called)} {_list(inside)})"
+        case "close", facts, _, rewritings:
+            steps = _list(f"(n{place}, {str(backwards).lower()})" for place, backwards in rewritings)
+            return f"(Close {_list(f'n{fact}' for fact in facts)} {steps})"
+    rule, (place,), _, _ = step
+    return f"({rule.capitalize()} n{place} {' '.join(inside)})"
+
+
+def _coq_value(term: checker.Node, called: Callable[[Name], str]) -> str:
+    match term:
+        case "eigen", number, _:
+            return f"(Eigen n{number})"
+        case "member", name, _:
+            return f"(Member {called(_member(name))})"
+        case "apply", function, arguments:
+            return f"(Apply {called(_function(function))} {_list(_coq_value(each, called) for each in arguments)})"
+    raise CarnetError(f"{term} is no term of a certificate")
+
+
+def _list(parts: Iterable[str]) -> str:
+    return f"[{'; '.join(parts)}]"
+
+
+def largest(certificate: Converted) -> int:
+    """Return the largest number in a certificate."""
+    return max((number for step, _ in certificate.steps for number in _numbers(step)), default=0)
+
+
+def _numbers(step: Step) -> Iterator[int]:
+    _, places, terms, rewritings = step
+    yield from (*places, *(place for place, _ in rewritings))
+    yield from (name for _, name, _ in _within(terms) if isinstance(name, int))
+
+
+def _members(step: Step) -> Iterator[checker.Name]:
+    return (name for kind, name, _ in _within(step[2]) if kind == "member")
+
+
+def _within(terms: Iterable[checker.Node]) -> Iterator[checker.Node]:
+    """Yield terms, and the terms within them."""
+    waiting = list(terms)
+    while waiting:
+        term = waiting.pop()
+        waiting += term[2]
+        yield term

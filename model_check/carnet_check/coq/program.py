@@ -1,0 +1,45 @@
+"""The program that is extracted from ``model_check/coq``: where it is, and what it says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import carnet_check
+from carnet_check.errors import CarnetError, UsageError
+
+VARIABLE = "CARNET_CHECKER"
+"""Names the program, where it is not where ``make -C model_check/coq program`` leaves it."""
+REFUSED, MALFORMED = 1, 2
+"""How the program ends if it refuses something, and if it cannot read its input."""
+
+
+def program() -> Path | None:
+    """Return the program, if there is one.
+
+    Raises:
+        UsageError: the variable names none.
+    """
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        named = shutil.which(chosen)
+        if named is None:
+            raise UsageError(f"{VARIABLE} names '{chosen}', which is no program")
+        return Path(named)
+    built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / "carnet-checker"
+    return built if built.is_file() else None
+
+
+def asked(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:
+    """Run the program; return whether it accepts everything, and the lines that it prints.
+
+    Raises:
+        CarnetError: it cannot read what it is given.
+    """
+    ran = subprocess.run([executable, *words], capture_output=True, text=True, check=False)
+    if ran.returncode not in {0, REFUSED}:
+        raise CarnetError(f"{executable.name} ended with {ran.returncode}: {ran.stderr.strip()}")
+    return ran.returncode == 0, ran.stdout.splitlines()

@@ -1,0 +1,112 @@
+"""The Coq files of the tree that is tested, compiled in a copy that all processes of a test run share."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[2] / "model_check" / "coq"
+NEEDED = ("coqc", "coqdep", "coqchk", "ocamlfind", "make")
+MISSING = [tool for tool in NEEDED if shutil.which(tool) is None]
+WHY = f"needs Coq and OCaml (Debian's packages coq and ocaml-findlib) and make; missing: {', '.join(MISSING)}"
+needs_coq = pytest.mark.skipif(bool(MISSING), reason=WHY)
+"""Marks a test that compiles Coq files itself; CI installs Coq, so there it runs."""
+SECONDS = 280
+"""How long one program may take, generously: coqchk needs half a minute of a machine that does nothing else."""
+_COMPILED = shutil.ignore_patterns("*.vo*", "*.glob", "*.cm*", "*.o", "kernel.ml*", "carnet-*", ".depend", ".*.aux")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A copy of the Coq files, with what was compiled of them."""
+
+    folder: Path
+
+    @staticmethod
+    def copied(source: Path, folder: Path) -> Library:
+        """Copy a folder; times are kept, so that compiled files stay valid."""
+        return Library(Path(shutil.copytree(source, folder)))
+
+    def modules(self) -> list[str]:
+        """Return the names of the modules, in the order of ``_CoqProject``."""
+        lines = (self.folder / "_CoqProject").read_text("utf-8").splitlines()
+        return [line.removesuffix(".v") for line in lines if line.endswith(".v")]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a program in the copy."""
+        return subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    def make(self, *targets: str) -> subprocess.CompletedProcess[str]:
+        """Compile everything, or some files and what these need."""
+        return self.run("make", "-s", "-j2", *targets)
+
+    def said(self, name: str, text: str) -> str:
+        """Compile a further file and return what Coq prints; fail if Coq does not accept it."""
+        (self.folder / f"{name}.v").write_text(text, "utf-8")
+        ran = self.run("coqc", "-q", "-R", ".", "Carnet", f"{name}.v")
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.strip()
+
+
+@functools.cache
+def shared() -> Library:
+    """Return the copy that the processes of this test run share, compiled by the first.
+
+    A test that comes here without Coq is skipped, with the reason that :data:`needs_coq` gives.
+    """
+    if MISSING:
+        pytest.skip(WHY)
+    folder = _place()
+    with locked(folder):
+        if not (folder / "library").exists():
+            shutil.copytree(SOURCES, folder / "library", ignore=_COMPILED)
+    made("all")
+    return Library(folder / "library")
+
+
+def made(target: str) -> Path:
+    """Make a target in the shared copy, which one process does at a time; return the copy's folder."""
+    folder = _place()
+    with locked(folder):
+        ran = Library(folder / "library").make(target)
+    assert ran.returncode == 0, ran.stderr
+    return folder / "library"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes of the run out."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@functools.cache
+def _place() -> Path:
+    """Return the folder of this test run; the last process that uses it removes it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    folder = Path(tempfile.gettempdir()) / f"carnet-coq-{run}"
+    folder.mkdir(exist_ok=True)
+    users = (folder / "users").open("w")
+    fcntl.flock(users, fcntl.LOCK_SH)
+
+    def leave() -> None:
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(leave)
+    return folder

@@ -1,0 +1,93 @@
+"""A protocol small enough for certificates by hand: who is bad can be flagged, and nobody else is."""
+
+from __future__ import annotations
+
+from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, Layout
+from carnet_check.coq.certificates import Converted, Converter
+from carnet_check.exports.systems import System, system
+from carnet_spec.language import (
+    Action,
+    Axiom,
+    Claim,
+    Effect,
+    Guard,
+    Invariant,
+    Kind,
+    Protocol,
+    Role,
+    Sort,
+    Symbol,
+    Threat,
+    Update,
+)
+from carnet_spec.language.terms import BOOL, Apply, Forall, Implies, Not, Var
+
+PARTY = Sort("Party")
+BAD = Symbol("bad", (PARTY,), BOOL, Kind.TRUTH, mutable=False)
+FLAGGED = Symbol("flagged", (PARTY,), BOOL, Kind.STATE, mutable=True)
+X, P = Var("x", PARTY), Var("p", PARTY)
+
+ONLY_BAD = Invariant("only bad", (X,), Implies(Apply(FLAGGED, (X,)), Apply(BAD, (X,))))
+NONE = Invariant("none", (X,), Not(Apply(FLAGGED, (X,))))
+NOBODY = Threat("nobody", "Nobody is bad", (Axiom("all good", Forall((X,), Not(Apply(BAD, (X,))))),))
+ANYBODY = Threat("anybody", "Anybody may be bad", ())
+
+NAMES = ("rigid.bad", "now.flagged")
+CERTIFICATES = {
+    "": (
+        ((), "u 0 w 0 x 1 1 0"),
+        (("inv:only bad", "guard:is bad"), "u 2 w 0 s 1 u 0 i 0 1 e1 s 0 x 2 0 3 0 x 2 0 5 0 u 1 x 3 0 2 4 1 1 0"),
+    ),
+    "nobody": (
+        ((), "u 0 w 0 x 1 0 0"),
+        (("threat:all good", "guard:is bad"), "u 1 u 0 i 0 1 e0 x 2 0 2 0"),
+    ),
+}
+"""For each obligation of a layer the hypotheses that are used, beside the goal, and the steps."""
+
+
+def protocol() -> Protocol:
+    """Return the protocol, with a claim under every threat model and one under ``nobody`` alone."""
+    guard = Guard("is bad", Apply(BAD, (P,)))
+    update = Update("flag", FLAGGED, Effect.INSERT, (P,))
+    every = (NOBODY.id, ANYBODY.id)
+    return Protocol(
+        id="flagging",
+        title="Flagging",
+        variant="main",
+        without=(),
+        actions=(Action("flag", Role("anyone"), (P,), (guard,), (update,), "flag", "here"),),
+        axioms=(),
+        initial=(),
+        claims=(
+            Claim("only-bad", ONLY_BAD, "Only who is bad is flagged.", "", "", every),
+            Claim("none", NONE, "Nobody is flagged.", "", "", every, fails_under=(ANYBODY.id,)),
+        ),
+        lemmas=(),
+        goals=(),
+        liveness=(),
+        threats=(NOBODY, ANYBODY),
+        assumptions=(),
+        defences=(),
+        sorts=(PARTY,),
+        symbols=(BAD, FLAGGED),
+    )
+
+
+def certificates() -> Certificates:
+    """Return the certificates as a file has them."""
+    layers = {}
+    for threat, given in CERTIFICATES.items():
+        entries = tuple(Entry("0" * 16, used, NAMES, tokens) for used, tokens in given)
+        layers["main", threat] = LayerCertificates(Layout((), ()), entries, {})
+    return Certificates(layers)
+
+
+def converted(whole: System) -> dict[str, list[Converted]]:
+    """Return the certificates of each layer, in terms of Coq's obligations."""
+    return {layer.threat: Converter(whole).layer(layer, certificates()) for layer in whole.layers}
+
+
+def flagging() -> System:
+    """Return the protocol as it is exported."""
+    return system(protocol().encoded)

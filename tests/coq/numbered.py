@@ -1,0 +1,89 @@
+"""Formulas of Python obligations as the program in Coq prints its own: with numbers for names, and without variables.
+
+This is written for the comparison and shares nothing with what is exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from carnet_check.obligations import Hypothesis, Obligation
+from carnet_spec.language import Sort, Symbol, Term
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+)
+
+WORDS = {And: "And", Or: "Or", Forall: "Forall", Exists: "Exists"}
+
+
+class Numbering:
+    """Numbers for the sorts, symbols and members of a protocol, in alphabetical order."""
+
+    def __init__(self, sorts: Sequence[Sort], symbols: Sequence[Symbol]) -> None:
+        ordered = sorted(sorts, key=lambda sort: (sort.members is not None, sort.name))
+        self.sorts = {sort.name: number for number, sort in enumerate(ordered, 1)}
+        self.symbols = {name: number for number, name in enumerate(sorted(symbol.name for symbol in symbols), 1)}
+        members = [(sort.name, member) for sort in ordered for member in sort.members or ()]
+        self.members = {member: number for number, member in enumerate(members, 1)}
+        self._texts: dict[Hypothesis, str] = {}
+
+    def hypotheses(self, obligation: Obligation) -> list[tuple[str, str]]:
+        """Return the hypotheses with their names, those about sorts in alphabetical order."""
+        constants = {constant.symbol: place for place, constant in enumerate(obligation.constants)}
+        found = []
+        for hypothesis in obligation.hypotheses:
+            if hypothesis not in self._texts:
+                self._texts[hypothesis] = self.formula(hypothesis.formula, (), constants)
+            found.append((hypothesis.name, self._texts[hypothesis]))
+        sorts = sum(name.startswith("sort:") for name, _ in found)
+        return [*sorted(found[:sorts]), *found[sorts:]]
+
+    def formula(self, term: Term, scope: tuple[Var, ...], constants: Mapping[Symbol, int]) -> str:
+        """Return a formula; ``scope`` lists the variables, the innermost first."""
+
+        def said(*parts: Term) -> str:
+            return " ".join(self.formula(part, scope, constants) for part in parts)
+
+        match term:
+            case Truth(value):
+                return f"(Const {str(value).lower()})"
+            case Apply(symbol, args):
+                return f"(Holds {self.symbols[symbol.name]} ({' '.join(self.term(a, scope, constants) for a in args)}))"
+            case Equal(left, right):
+                return f"(Equal {self.term(left, scope, constants)} {self.term(right, scope, constants)})"
+            case Not(body):
+                return f"(Not {said(body)})"
+            case And((left, right)) | Or((left, right)):
+                return f"({WORDS[type(term)]} {said(left, right)})"
+            case Implies(premise, conclusion):
+                return f"(Implies {said(premise, conclusion)})"
+            case IfThenElse(test, then, otherwise):
+                return f"(Choose {said(test, then, otherwise)})"
+            case Forall((var,), body) | Exists((var,), body):
+                inner = self.formula(body, (var, *scope), constants)
+                return f"({WORDS[type(term)]} {self.sorts[var.sort.name]} {inner})"
+        raise AssertionError(f"no formula of an obligation: {term}")
+
+    def term(self, term: Term, scope: tuple[Var, ...], constants: Mapping[Symbol, int]) -> str:
+        """Return a term; a constant of the obligation is a variable beyond all that are bound."""
+        match term:
+            case Var():
+                return f"(Bound {scope.index(term)})"
+            case Member(sort, name):
+                return f"(Member {self.members[sort.name, name]})"
+            case Apply(symbol, ()) if symbol in constants:
+                return f"(Bound {len(scope) + constants[symbol]})"
+            case Apply(symbol, args):
+                return f"(Apply {self.symbols[symbol.name]} ({' '.join(self.term(a, scope, constants) for a in args)}))"
+        raise AssertionError(f"no term of an obligation: {term}")

@@ -1,0 +1,57 @@
+"""Faults in what leads from a specification to Coq are noticed: ``pytest -m slow tests/coq/test_faults.py``.
+
+``CARNET_COQ_FAULTS=docs/results/coq-faults.csv`` in the environment writes down which test noticed which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.coq.coq_files import needs_coq
+from tests.faults.seeding import ROOT, SECONDS, Fault, Tree, faults, record
+
+FAULTS = faults(Path(__file__).with_name("faults.toml"))
+
+
+@pytest.mark.parametrize("id", FAULTS)
+def test_a_fault_can_still_be_seeded(id: str) -> None:
+    """Its text is there once, and what should notice it are fast tests that exist."""
+    fault = FAULTS[id]
+    assert (ROOT / fault.file).read_text("utf-8").count(fault.old) == 1
+    assert fault.old != fault.new
+    assert all((ROOT / test).is_file() for test in fault.noticed_by)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    return Tree.made(tmp_path_factory.mktemp("seeded") / "tree")
+
+
+@pytest.fixture(scope="module")
+def caught() -> Iterator[dict[str, str]]:
+    """Which test noticed each fault; written down at the end, if that was asked for and all were tried."""
+    found: dict[str, str] = {}
+    yield found
+    record("CARNET_COQ_FAULTS", FAULTS, found)
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+def test_without_a_fault_nothing_fails(tree: Tree) -> None:
+    failed, said = tree.failing(list(dict.fromkeys(test for fault in FAULTS.values() for test in fault.noticed_by)))
+    assert not failed, said
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
+def test_a_fault_is_noticed(fault: Fault, tree: Tree, caught: dict[str, str]) -> None:
+    with tree.seeded(fault):
+        failed, said = tree.failing(fault.noticed_by)
+    assert failed, said
+    caught[fault.id] = failed

@@ -1,0 +1,107 @@
+"""Every claim that is to be proved has its theorem, and Coq compiles the files that state them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from carnet_check.coq.files import CoqFiles
+from carnet_check.exports.systems import System, system
+from carnet_check.loading.families import registered_families
+from carnet_spec.language import Protocol
+from tests.coq.built import compiled
+from tests.coq.flagging import converted, flagging, protocol
+
+STATED = re.compile(r"Theorem (\w+) : always (\w+) (\w+|\[\]) (\w+)\.")
+MAIN = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
+
+
+def stated(whole: System) -> set[tuple[str, str]]:
+    """Return the threat models and claims of which the files of a system have theorems, as they call them."""
+    lines = list(CoqFiles(whole).theorems())
+    found = [match for line in lines if (match := STATED.fullmatch(line))]
+    assert len(found) == sum(line.startswith("Theorem") for line in lines)
+    every = re.fullmatch(r"Definition (\w+) := \((.*)\)\.", lines[-2])
+    assert every
+    assert every[2].split(", ") == [each[1] for each in found]
+    assert lines[-1] == f"Print Assumptions {every[1]}."
+    assert len({match[2] for match in found}) == 1
+    pairs = {(match[3], match[4]) for match in found}
+    assert len(pairs) == len(found)
+    return pairs
+
+
+def to_be_proved(protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """Yield the threat models and claims that ``carnet verify`` is to call PROVED, as Coq calls them."""
+    for claim in protocol.claims:
+        if not claim.declared:
+            for threat in claim.under:
+                if threat not in claim.fails_under:
+                    yield re.sub(r"\W", "_", f"threat_{threat}"), re.sub(r"\W", "_", f"claim_{claim.name}")
+
+
+@pytest.mark.parametrize(("family", "variant"), MAIN, ids=[f"{family.id}-{variant}" for family, variant in MAIN])
+def test_every_claim_and_threat_model_have_their_theorem(family: object, variant: str) -> None:
+    found = next(each for each in registered_families() if each == family).protocol(variant)
+    pairs = set(to_be_proved(found))
+    assert stated(system(found.encoded)) == pairs
+    assert len(pairs) > 5
+
+
+def test_a_theorem_is_about_the_threat_model_under_which_the_claim_is_proved() -> None:
+    assert (
+        stated(flagging())
+        == set(to_be_proved(protocol()))
+        == {
+            ("threat_nobody", "claim_only_bad"),
+            ("threat_anybody", "claim_only_bad"),
+            ("threat_nobody", "claim_none"),
+        }
+    )
+
+
+def test_the_specification_says_whose_it_is() -> None:
+    lines = list(CoqFiles(flagging()).specification())
+    digest = protocol().digest
+    assert lines[:2] == ["(** flagging, variant main.", f"    SHA-256 of its canonical JSON: {digest} *)"]
+    assert f'Definition digest_of_variant_main : string := "{digest}".' in lines
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_coq_compiles_theorems_that_rest_on_nothing(tmp_path: Path) -> None:
+    whole = flagging()
+    CoqFiles(whole).written(tmp_path, converted(whole))
+    ran = compiled(tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said = (tmp_path / "theorems_variant_main.assumptions").read_text("utf-8")
+    assert said.splitlines() == ["Closed under the global context"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("certificates_variant_main.v", "(Instance n0 [(Eigen n1)]", "(Instance n0 [(Eigen n0)]"),
+        ("certificates_variant_main.v", "[c0; c1]", "[c0]"),
+        ("certificates_variant_main.v", "Proof. vm_cast_no_check (eq_refl true). Qed.", "Admitted."),
+        ("spec_variant_main.v", "[guard_flag_is_bad] [", "[] ["),
+        (
+            "theorems_variant_main.v",
+            "always variant_main threat_nobody claim_none",
+            "always variant_main [] claim_none",
+        ),
+    ],
+)
+def test_coq_compiles_nothing_that_is_not_proved(tmp_path: Path, file: str, old: str, new: str) -> None:
+    whole = flagging()
+    CoqFiles(whole).written(tmp_path, converted(whole))
+    text = (tmp_path / file).read_text("utf-8")
+    assert old in text
+    (tmp_path / file).write_text(text.replace(old, new), "utf-8")
+    assert compiled(tmp_path).returncode != 0
+    assert not (tmp_path / "theorems_variant_main.assumptions").exists()
