@@ -1,0 +1,351 @@
+"""Which ground instances contradict each other: found in rounds, from models of what is there so far.
+
+A model that makes a general formula true and one of its instances false asks for that instance. When there is no model
+any more, the instances that are needed for that are left.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from carnet_check.certificates.producing import bank as b
+from carnet_check.certificates.producing.bank import Closure, Env
+from carnet_check.certificates.producing.grounding import Grounding
+
+ROUNDS = 400
+"""The most models that are looked at."""
+MOST_WAYS = 100
+"""The most ways in which a formula can be false that are told apart."""
+AT_ONCE = 3
+"""The most instances of one formula that a model asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a proof needs: terms for variables of general formulas, and terms whose cases are told apart."""
+
+    instances: dict[Closure, list[Env]] = field(default_factory=dict)
+    cases: list[int] = field(default_factory=list)
+
+
+_Want = tuple[Closure, Env] | int
+"""An instance of a closure at terms, or a term whose cases have to be told apart."""
+
+
+def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
+    """Return what contradicts itself, or nothing if none was found before the process has had so much CPU time."""
+    wants: dict[str, _Want] = {}
+    switches: list[Any] = []
+    for _ in range(ROUNDS):
+        if time.process_time() > deadline:
+            return None
+        grounding.close()
+        if grounding.solver.check(*switches) == grounding.z3.unsat:
+            return _sorted_out([wants[name] for name in _smallest(grounding, switches)])
+        model = _Model(grounding, deadline)
+        known = set(wants.values())
+        fresh: list[_Want] = [want for want in model.instances() if want not in known]
+        fresh = fresh or [term for term in model.outside() if term not in known]
+        if not fresh and not grounding.deepen():
+            return None
+        for want in fresh:
+            switch = grounding.z3.Bool(f"i!{len(switches)}", grounding.context)
+            wants[str(switch)] = want
+            switches.append(switch)
+            grounding.solver.add(grounding.z3.Implies(switch, _said(grounding, want)))
+    return None
+
+
+def _said(grounding: Grounding, want: _Want) -> Any:
+    """Return what an instance or a case says."""
+    z3, bank = grounding.z3, grounding.bank
+    if isinstance(want, int):
+        members = bank.enumerations[bank.sort(want)]
+        return z3.Or(*(grounding.term(want) == grounding.term(member) for member in members))
+    (env, formula), terms = want
+    proxy = grounding.proxies[env, formula]
+    body = grounding.formula((*reversed(terms), *env), bank.body(formula, len(terms)))
+    if bank.nodes[formula].kind == b.FORALL:
+        return z3.Implies(proxy, body)
+    return z3.Implies(z3.Not(proxy), z3.Not(body))
+
+
+def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
+    """Return the names of switches that contradict each other, and do not without any of them."""
+    solver, unsat = grounding.solver, grounding.z3.unsat
+    core = sorted(solver.unsat_core(), key=_age)
+    place = 0
+    while place < len(core):
+        fewer = core[:place] + core[place + 1 :]
+        if solver.check(*fewer) == unsat:
+            still = set(map(str, solver.unsat_core()))
+            core = [switch for switch in fewer if str(switch) in still]
+            place = 0 if len(core) < len(fewer) else place
+        else:
+            place += 1
+    return [str(switch) for switch in core]
+
+
+def _age(switch: Any) -> int:
+    return int(str(switch).partition("!")[2])
+
+
+def _sorted_out(wants: list[_Want]) -> Needed:
+    found = Needed()
+    for want in wants:
+        if isinstance(want, int):
+            found.cases.append(want)
+        else:
+            found.instances.setdefault(want[0], []).append(want[1])
+    return found
+
+
+Values = tuple[int, ...]
+"""What Z3 calls the values of terms."""
+Scope = tuple[int | None, ...]
+"""Terms for bound variables, as far as they have been chosen."""
+
+
+class _Matching(NamedTuple):
+    """A search for terms at which ``body`` is not as ``wanted``; the first places of ``scope`` are to be filled."""
+
+    scope: Scope
+    sorts: list[str]
+    body: int
+    wanted: bool
+
+
+class _Model:
+    """A model of what is there so far; values are known by number."""
+
+    def __init__(self, grounding: Grounding, deadline: float) -> None:
+        self._deadline = deadline
+        self._ground = grounding
+        self._bank = grounding.bank
+        self._model = grounding.solver.model()
+        self._kept: list[Any] = []
+        self._values: dict[int, int] = {}
+        self._applied: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._true: dict[Closure, bool] = {
+            closure: self._is_true(proxy) for closure, proxy in grounding.proxies.items()
+        }
+        self._of_value: dict[int, int] = {}
+        self._usable: dict[int, int] = {}
+        """For values, the terms that variables are replaced by."""
+        self._tables: dict[str, dict[Values, bool]] = {}
+        self._representatives: dict[str, list[int]] = {}
+        self._choose_representatives()
+
+    def _choose_representatives(self) -> None:
+        """Choose for every value of a sort the smallest term of it whose eigenvariables stand for something."""
+        named, bank = self._ground.named, self._bank
+        live = {
+            eigen
+            for closure, eigen in named.items()
+            if self._true[closure] == (bank.nodes[closure[1]].kind == b.EXISTS)
+        }
+        live.update(bank.scope)
+        for sort, terms in self._ground.pool.items():
+            usable = sorted((term for term in terms if bank.eigens_in(term) <= live), key=bank.order)
+            found: dict[int, int] = {}
+            for term in usable:
+                found.setdefault(self.value(term), term)
+            self._representatives[sort] = list(found.values())
+            self._usable.update(found)
+
+    def _is_true(self, expression: Any) -> bool:
+        return bool(self._ground.z3.is_true(self._model.eval(expression, model_completion=True)))
+
+    def value(self, term: int) -> int:
+        """Return the value of a ground term."""
+        found = self._values.get(term)
+        if found is None:
+            found = self._values[term] = self._number_of(self._ground.expression(term))
+            self._of_value.setdefault(found, term)
+        return found
+
+    # -- what the model asks for --------------------------------------------------------------------
+
+    def instances(self) -> Iterator[tuple[Closure, Env]]:
+        """Yield instances that are false although the general formula is true."""
+        for closure, holds in list(self._true.items()):
+            kind = self._bank.nodes[closure[1]].kind
+            if holds == (kind == b.FORALL):
+                found = _once(self._falsified(closure, self._sorts(closure[1]), kind == b.FORALL))
+                yield from ((closure, terms) for _, terms in zip(range(AT_ONCE), found, strict=False))
+
+    def outside(self) -> Iterator[int]:
+        """Yield terms of enumerations that are none of its members."""
+        for sort, members in self._bank.enumerations.items():
+            values = set(map(self.value, members))
+            yield from (term for term in list(self._ground.pool.get(sort, ())) if self.value(term) not in values)
+
+    def _sorts(self, formula: int) -> list[str]:
+        """Return the sorts of the quantifiers of one kind at the front of a formula."""
+        kind, sorts = self._bank.nodes[formula].kind, []
+        while self._bank.nodes[formula].kind == kind:
+            sorts.append(self._bank.nodes[formula].name)
+            formula = self._bank.body(formula)
+        return sorts
+
+    def _falsified(self, closure: Closure, sorts: list[str], wanted: bool) -> Iterator[Env]:
+        """Yield terms at which the body is not as wanted."""
+        env, formula = closure
+        body = self._bank.body(formula, len(sorts))
+        matching = _Matching((*[None] * len(sorts), *env), sorts, body, wanted)
+        for asked in dict.fromkeys(self._asked(body, not wanted)):
+            yield from self._matched(matching, sorted(asked, key=self._choices))
+
+    def _choices(self, atom: int) -> int:
+        """Return how many choices an atom leaves that is asked for."""
+        kind, name, _ = self._bank.nodes[atom]
+        return len(self._rows(name)) if kind == b.HOLDS else 0
+
+    def _matched(self, matching: _Matching, asked: Sequence[int]) -> Iterator[Env]:
+        """Yield terms that make the atoms true that are asked for, leaving branches as soon as that is in vain."""
+        scope, sorts, body, wanted = matching
+        if time.process_time() > self._deadline or self._holds(scope, body) is wanted:
+            return
+        if asked:
+            for extended in self._ways(scope, asked[0]):
+                yield from self._matched(matching._replace(scope=extended), asked[1:])
+            return
+        open = [place for place in range(len(sorts)) if scope[place] is None]
+        if not open:
+            yield tuple(term for term in reversed(scope[: len(sorts)]) if term is not None)
+            return
+        for term in self._representatives.get(sorts[-1 - open[-1]], ()):
+            filled = (*scope[: open[-1]], term, *scope[open[-1] + 1 :])
+            yield from self._matched(matching._replace(scope=filled), ())
+
+    def _asked(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
+        """Return the ways in which a formula can be so, each by atoms that must be true then."""
+        kind, _, parts = self._bank.nodes[formula]
+        if kind == b.CONST:
+            return [()] if bool(parts[0]) == sign else []
+        if kind == b.NOT:
+            return self._asked(parts[0], not sign)
+        if kind not in {b.AND, b.OR, b.IMPLIES}:
+            return [(formula,)] if kind in b.ATOMS and sign else [()]
+        first, second = self._asked(parts[0], sign != (kind == b.IMPLIES)), self._asked(parts[1], sign)
+        if (kind == b.AND) != sign:
+            return list(dict.fromkeys(first + second))
+        if len(first) * len(second) > MOST_WAYS:
+            return first
+        return [one + other for one in first for other in second]
+
+    def _ways(self, scope: Scope, atom: int) -> Iterator[Scope]:
+        """Yield the ways in which an atom can be true, by terms for further variables."""
+        kind, name, parts = self._bank.nodes[atom]
+        if kind == b.HOLDS:
+            rows = (self._extended(scope, parts, row) for row in self._rows(name))
+            yield from (extended for extended in rows if extended is not None)
+            return
+        value = next((found for part in parts if (found := self._value_of(scope, part)) is not None), None)
+        extended = scope if value is None else self._extended(scope, parts, (value, value))
+        if extended is not None:
+            yield extended
+
+    def _rows(self, relation: str) -> list[Values]:
+        """Return the rows at which a relation holds."""
+        return [row for row, holds in self._table(relation).items() if holds]
+
+    def _table(self, relation: str) -> dict[Values, bool]:
+        """Return where a relation holds and where not, as far as that matters; elsewhere it does not hold."""
+        if relation not in self._tables:
+            atoms = self._ground.atoms.get(relation, {}).items()
+            self._tables[relation] = {
+                tuple(map(self.value, terms)): self._is_true(expression) for terms, expression in atoms
+            }
+        return self._tables[relation]
+
+    def _extended(self, scope: Scope, parts: Env, row: Values) -> Scope | None:
+        """Return terms for further variables, at which terms have given values; nothing if they cannot have them."""
+        found = list(scope)
+        for part, value in zip(parts, row, strict=True):
+            node = self._bank.nodes[part]
+            if node.kind == b.BOUND and found[node.parts[0]] is None:
+                if value not in self._usable:
+                    return None
+                found[node.parts[0]] = self._usable[value]
+            elif self._value_of(tuple(found), part) not in {None, value}:
+                return None
+        return tuple(found)
+
+    # -- truth, as far as variables have terms ------------------------------------------------------
+
+    def _holds(self, env: Scope, formula: int) -> bool | None:
+        kind, name, parts = self._bank.nodes[formula]
+        if kind == b.CONST:
+            return bool(parts[0])
+        if kind == b.EQUAL:
+            left, right = (self._value_of(env, part) for part in parts)
+            return None if left is None or right is None else left == right
+        if kind == b.HOLDS:
+            row = self._row(env, parts)
+            return None if row is None else self._table(name).get(row, False)
+        if kind in b.QUANTIFIERS:
+            return None if None in env else self._true.get((tuple(term for term in env if term is not None), formula))
+        return joined(kind, (partial(self._holds, env, part) for part in parts))
+
+    def _value_of(self, env: Scope, term: int) -> int | None:
+        kind, name, parts = self._bank.nodes[term]
+        if kind == b.BOUND:
+            stands = env[parts[0]]
+            return None if stands is None else self.value(stands)
+        if kind != b.APPLY or not parts:
+            return self.value(term)
+        row = self._row(env, parts)
+        if row is None:
+            return None
+        if (name, row) not in self._applied:
+            inside = tuple(self._of_value[value] for value in row)
+            self._applied[name, row] = self.value(self._bank.number(b.APPLY, name, inside))
+        return self._applied[name, row]
+
+    def _row(self, env: Scope, terms: Env) -> Values | None:
+        values = tuple(value for term in terms if (value := self._value_of(env, term)) is not None)
+        return values if len(values) == len(terms) else None
+
+    def _number_of(self, expression: Any) -> int:
+        """Return a number for the value of an expression; Z3 numbers what there is anew as soon as it is let go."""
+        value = self._model.eval(expression, model_completion=True)
+        self._kept.append(value)
+        return int(value.get_id())
+
+    def _value_at(self, name: str, terms: Env) -> int:
+        return self.value(self._bank.number(b.APPLY, name, terms))
+
+
+def _once(found: Iterator[Env]) -> Iterator[Env]:
+    """Yield everything once."""
+    seen: set[Env] = set()
+    for each in found:
+        if each not in seen:
+            seen.add(each)
+            yield each
+
+
+def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
+    """Return the truth of a connective; ``parts`` say theirs when they are called."""
+    first = next(parts)()
+    if kind == b.NOT:
+        return None if first is None else not first
+    if kind == b.CHOOSE:
+        yes, no = parts
+        if first is None:
+            return None
+        chosen = (yes, no)[not first]
+        return chosen()
+    if kind == b.IMPLIES:
+        first = None if first is None else not first
+    decided = kind != b.AND
+    if first is decided:
+        return decided
+    second = next(parts)()
+    return second if second is decided or first is not None else None
