@@ -11,6 +11,7 @@ import click
 
 from carnet_check.commands.common import (
     cores,
+    defences,
     finish,
     jobs_option,
     json_option,
@@ -88,7 +89,7 @@ def attack(
             require_writable_file(file)
     if out is not None:
         context.with_resource(claimed(out))
-    target = attack_target(load(protocol), variant=variant, without=_defences(without), threat=threat, claim=claim)
+    target = attack_target(load(protocol), variant=variant, without=defences(without), threat=threat, claim=claim)
     for line in _intention(target):
         (log if as_json else say)(line)
     began = time.monotonic()
@@ -105,13 +106,6 @@ def attack(
     lines = [] if as_json else [*_lines(result, draw, full), *(describe_replay(value["replay"]) if replay else ())]
     finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
-
-
-def _defences(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text else ()
-    if not all(names):
-        raise UsageError(f"--without expects defences separated by commas, not '{text}'")
-    return names
 
 
 def _intention(target: AttackTarget) -> Iterator[str]:

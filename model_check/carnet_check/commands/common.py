@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +14,9 @@ from carnet_check.commands.completion import PROTOCOL
 from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
 from carnet_command.printable import printable
+
+if TYPE_CHECKING:
+    from carnet_check.engines.runner import Shard
 
 SIZES = "sizes"
 """The parameter that holds what ``--set`` was given."""
@@ -70,6 +73,27 @@ class Memory(click.ParamType[int]):
         if written is None or not int(written[1]):
             self.fail(f"expected an amount of memory such as 500M or 2GiB, not '{value}'", param, ctx)
         return int(written[1]) << 10 * " kmg".index((written[2] or " ").lower())
+
+
+class ShardGiven(click.ParamType["Shard"]):
+    """One part of the work, as K/N."""
+
+    name = "shard"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
+        """Return the part.
+
+        Raises:
+            click.BadParameter: it is not K/N with K from 1 to N.
+        """
+        from carnet_check.engines.runner import Shard
+
+        if isinstance(value, Shard):
+            return value
+        written = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value), re.ASCII)
+        if written is None or not 1 <= int(written[1]) <= int(written[2]):
+            self.fail(f"expected K/N with K from 1 to N, not '{value}'", param, ctx)
+        return Shard(int(written[1]), int(written[2]))
 
 
 def memory_option(command: Decorated) -> Decorated:
@@ -129,6 +153,18 @@ def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict
         if given.setdefault(name.strip(), number) != number:
             raise UsageError(f"'{name.strip()}' is given twice, as {given[name.strip()]} and as {number}")
     return given
+
+
+def defences(text: str) -> tuple[str, ...]:
+    """Return the defences that ``--without`` names.
+
+    Raises:
+        UsageError: it is no list of names.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text else ()
+    if not all(names):
+        raise UsageError(f"--without expects defences separated by commas, not '{text}'")
+    return names
 
 
 def cores() -> int:

@@ -46,6 +46,7 @@ TOOLS = (
         ("securesystemslib", "in-toto-attestation", "rfc8785"),
     ),
     Tool("torch", "carnet run --trainer torch", "pip install -c constraints.txt '.[train]'", ("torch",)),
+    Tool("ray", "carnet verify --ray", "pip install -c constraints.txt '.[cluster]'", ("ray",)),
     Tool(
         "dcap-qvl",
         "a second verifier of TDX quotes, for tests",

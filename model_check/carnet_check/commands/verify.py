@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, memory_option, say
+from carnet_check.commands.common import ShardGiven, cores, finish, jobs_option, json_option, log, memory_option, say
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
 from carnet_check.engines import registry
+from carnet_check.engines.interface import Diagnoses
+from carnet_command.printable import printable
 from carnet_spec.protocols.registry import DEFAULT
 
 if TYPE_CHECKING:
+    from carnet_check.engines.runner import Runner, Shard
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
     from carnet_check.verification.outcome import CampaignOutcome
@@ -75,6 +79,15 @@ class Kept(NamedTuple):
     "--profile", type=PROFILE, default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances."
 )
 @jobs_option
+@click.option(
+    "--shard", type=ShardGiven(), metavar="K/N", help="Do only part K of N of the work, into the cache; no verdicts."
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Keep definite answers here, and believe them."
+)
+@click.option(
+    "--ray", metavar="ADDRESS", help="Have obligations answered by this Ray cluster; 'local' starts one here."
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the run into this folder.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--sarif", "sarif_file", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0.")
@@ -82,6 +95,12 @@ class Kept(NamedTuple):
     "--markdown", "markdown_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a summary for GitHub."
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
+@click.option(
+    "--cti",
+    default="",
+    metavar="LEMMA",
+    help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
+)
 @memory_option
 @json_option
 @click.pass_context
@@ -94,11 +113,15 @@ def verify(
     engines: tuple[str, ...],
     profile: str,
     jobs: int | None,
+    shard: Shard | None,
+    cache: Path | None,
+    ray: str | None,
     out: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
     markdown_file: Path | None,
     html: Path | None,
+    cti: str,
     max_memory: int | None,
     as_json: bool,
 ) -> int:
@@ -115,16 +138,19 @@ def verify(
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
+    kept = Kept(out, html, junit_file, sarif_file, markdown_file)
+    runner = _runner(jobs, shard, cache, ray, kept)
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, jobs or cores(), max_memory)
+    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti)
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
         announce(line)
-    kept = Kept(out, html, junit_file, sarif_file, markdown_file)
+    if shard is not None:
+        return _shared(context, campaign, shard, as_json)
     with progress() as shown, covering(shown) as covered:
         outcome = running.verify(campaign, covered)
         covered.status("writing what was asked for")
@@ -132,6 +158,52 @@ def verify(
         _keep(outcome, closing, kept)
     finish(as_json, _as_json(outcome), [] if as_json else _lines(outcome), closing)
     return outcome.exit_code
+
+
+def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: Kept) -> Runner:
+    """Return how the work is done.
+
+    Raises:
+        UsageError: options that make no sense together, a cache that others may write to, or no cluster there.
+    """
+    from carnet_check.cache import opened
+    from carnet_check.engines.runner import Runner
+    from carnet_check.errors import UsageError
+
+    if shard is not None and cache is None:
+        raise UsageError("--shard expects --cache DIR: the parts are joined by their answers")
+    if shard is not None and any(kept):
+        raise UsageError(
+            "a shard establishes nothing that could be written down: run `carnet verify --cache DIR` after it"
+        )
+    if ray is not None:
+        from carnet_check.engines.cluster import joined
+
+        joined(ray)
+    return Runner(jobs or cores(), ray or "", opened(cache) if cache is not None else None, shard)
+
+
+def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: bool) -> int:
+    """Do one part of the work, and say what became of it."""
+    from carnet_check.report.closing import rerun_command, rerun_line
+    from carnet_check.verification import sharing
+    from carnet_command.interrupts import covering
+    from carnet_command.progress import progress
+    from carnet_command.text import wrapped
+
+    sharing.require_shared(campaign)
+    with progress() as shown, covering(shown) as covered:
+        shared = sharing.share(campaign, shard, covered)
+    if as_json:
+        value = {**shared.as_json(), "run": {"rerun": rerun_command(context), "seconds": round(shared.seconds, 3)}}
+        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        return shared.exit_code
+    for label, text in sharing.lines(shared):
+        for line in wrapped(label, printable(text)):
+            say(line)
+    say(f"shard {shard} establishes no claim by itself: `carnet verify` with the answers of all {shard.of} does")
+    say(rerun_line(context))
+    return shared.exit_code
 
 
 # -- before ---------------------------------------------------------------------------------------
@@ -156,10 +228,12 @@ def _intention(campaign: Campaign) -> Iterator[str]:
 
 
 def _lines(outcome: CampaignOutcome) -> Iterator[str]:
+    from carnet_check.report.lemmas import lines, standings
     from carnet_check.report.matrix import matrices
 
     yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
     yield from _counterexamples(outcome)
+    yield from lines(standings(outcome), outcome.campaign.request.cti)
 
 
 def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
@@ -184,10 +258,13 @@ def _told(outcome: CampaignOutcome, row: Result) -> list[str]:
 
 
 def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
+    from carnet_check.report.lemmas import standings
+
     return {
         "results": [{**row.as_json(), "seconds": round(row.seconds, 3)} for row in outcome.results],
         "summary": outcome.summary(),
         "goals": [goal.as_json() for goal in outcome.goals],
+        "lemmas": standings(outcome),
         "notes": list(outcome.notes),
     }
 

@@ -14,10 +14,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
+from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Exploration
+from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
+from carnet_check.engines.standings import Cti, Standing
+from carnet_check.exports.exhaustion import Visited
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
 from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Threat
@@ -56,7 +60,7 @@ class Task:
         profile: the size of instances, for engines that need one.
         plans: the variants, each with the pairs of claim and threat model to judge.
         every_claim: whether nothing was left out; goals of all sizes are looked for then.
-        jobs: how many worker processes there may be.
+        runner: how the work is done, by how many processes and where.
         memory: bytes that they may take together; what is free, if nothing is said.
     """
 
@@ -64,8 +68,13 @@ class Task:
     profile: Profile
     plans: tuple[Plan, ...]
     every_claim: bool = True
-    jobs: int = 1
+    runner: Runner = HERE
     memory: int | None = None
+
+    @property
+    def jobs(self) -> int:
+        """How many worker processes there may be."""
+        return self.runner.jobs
 
     def plan(self, variant: str) -> Plan:
         """Return the plan of a variant."""
@@ -73,33 +82,31 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What a row of an engine that proves rests on, so that engines can be held against one another.
+
+    Attributes:
+        layer: the id of the threat model whose axioms a proof may use, or nothing: it uses none.
+        satisfiable: obligations of the claim that cannot be proved in that layer, because they do not hold.
+    """
+
+    layer: str = ""
+    satisfiable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an engine answers: rows, what it explored if it did, and remarks for the end of the run."""
+    """What an engine answers: rows, what it explored if it did, and remarks for the end of the run.
+
+    ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant.
+    """
 
     engine: str
     rows: tuple[Result, ...] = ()
     searches: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-class Listener(Protocol):
-    """Is told how far a task is."""
-
-    def status(self, text: str) -> None:
-        """Take note of what goes on now; replaces what was said before."""
-
-    def line(self, text: str) -> None:
-        """Take note of what was just established."""
-
-
-class Silent:
-    """Listens, and says nothing."""
-
-    def status(self, text: str) -> None:
-        """Say nothing."""
-
-    def line(self, text: str) -> None:
-        """Say nothing."""
+    bases: Mapping[tuple[str, str, str, str, str], Basis] = field(default_factory=dict)
+    standings: tuple[Standing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,7 @@ class Engine(ABC):
         verdicts: the words it can give for a claim that holds.
         refutes: whether it can show that a claim is violated.
         by_default: whether it runs unless other engines are asked for.
+        believes_no_solver: whether no solver is asked anything where only such engines run.
         needs: what has to be installed.
     """
 
@@ -136,6 +144,7 @@ class Engine(ABC):
     verdicts: ClassVar[tuple[Verdict, ...]]
     refutes: ClassVar[bool] = False
     by_default: ClassVar[bool] = True
+    believes_no_solver: ClassVar[bool] = False
     needs: ClassVar[tuple[Tool, ...]] = ()
 
     @abstractmethod
@@ -174,6 +183,14 @@ class Engine(ABC):
 # -- what only some can do ------------------------------------------------------------------------
 
 
+class Shares(Engine):
+    """Can do one part of its work by itself and leave the answers in a cache."""
+
+    @abstractmethod
+    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+        """Do the part of the work that ``shard`` names. It establishes no claim, so there is no row."""
+
+
 class Explores(Engine):
     """Visits the states of a finite instance."""
 
@@ -208,6 +225,16 @@ class Explores(Engine):
         """
 
 
+class Remembers(Explores):
+    """Hands out the states that it visited, so that they can be checked."""
+
+    @abstractmethod
+    def visited(
+        self, protocol: Specification, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
+    ) -> Visited:
+        """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class LivenessAnswer:
     """Whether a liveness property is proved: by fairness of which action and from which axioms, or why it is not."""
@@ -231,7 +258,9 @@ class ProvesLiveness(Engine):
 
 
 class Possibilities(ABC):
-    """What may ever happen in one protocol under one threat model."""
+    """What may ever happen in one protocol under one threat model; ``before`` are earlier answers, if some are kept."""
+
+    before: Answers | None = None
 
     @abstractmethod
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
@@ -241,12 +270,43 @@ class Possibilities(ABC):
         """
 
 
+class Unsure(Possibilities):
+    """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
+
+    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
+        """Return that it may hold."""
+        return True
+
+
 class DecidesPossibility(Engine):
     """Finds out that something can never happen, in no instance."""
 
     @abstractmethod
-    def possibilities(self, protocol: Specification, threat: Threat | None, known: Mapping[str, Term]) -> Possibilities:
-        """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state."""
+    def possibilities(
+        self, protocol: Specification, threat: Threat | None, known: Mapping[str, Term], runner: Runner
+    ) -> Possibilities:
+        """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state.
+
+        Where the engine lacks what it needs, that is :class:`Unsure`.
+        """
+
+
+class Diagnoses(Engine):
+    """Says how each invariant stands that its proofs use, and shows the states, called so, from which a proof fails."""
+
+    shows: ClassVar[str]
+
+    @abstractmethod
+    def counterexamples(self, source: Source, standing: Standing, most: int) -> Iterator[Cti]:
+        """Yield a small state for each of the first ``most`` obligations of an invariant that do not hold."""
+
+
+class RemembersProofs(Engine):
+    """Remembers which hypotheses sufficed for its proofs, so that others need not look for them."""
+
+    @abstractmethod
+    def remembered(self, protocol: Specification) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of hypotheses by the ids of obligations, without a threat model; ``carnet certify`` asks."""
 
 
 class ProvesWeakened(Engine):
@@ -281,3 +341,40 @@ class Separable(Engine):
     @abstractmethod
     def checks(self, plan: Plan) -> Iterator[Check]:
         """Yield every obligation of a variant."""
+
+
+FRAME = "frame"
+"""Of a step that leaves what an invariant says as it is: induction proves all these by one argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationAnswer:
+    """What an engine says of one obligation of one variant.
+
+    Attributes:
+        layer: the id of the threat model in whose layer it is, or nothing.
+        obligation: its id, the same for all engines.
+        outcome: ``proved``, ``refuted`` or ``unknown``, or ``frame`` where the engine has nothing to prove: the step
+            leaves what the invariant says as it is.
+        digest: of the first text that was asked, where engines share the text.
+        reason: why it is unknown.
+    """
+
+    layer: str
+    obligation: str
+    outcome: str
+    digest: str = ""
+    seconds: float = 0.0
+    reason: str = ""
+
+
+class AnswersObligations(Engine):
+    """Proves claims obligation by obligation, so that its answers can be compared with others' one by one."""
+
+    @abstractmethod
+    def obligation_answers(self, source: Source, protocol: Specification, jobs: int) -> Iterator[ObligationAnswer]:
+        """Answer every obligation of every layer of a variant."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the name and the version of whatever answers."""

@@ -16,6 +16,9 @@ from carnet_check.errors import UsageError
 ENGINES: dict[str, str] = {
     "induction": "carnet_check.engines.induction.engine:INDUCTION",
     "explicit": "carnet_check.engines.explicit.engine:EXPLICIT",
+    "kernel": "carnet_check.engines.kernel.engine:KERNEL",
+    "cvc5": "carnet_check.engines.solvers.engine:CVC5",
+    "eprover": "carnet_check.engines.solvers.engine:EPROVER",
 }
 """The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
 

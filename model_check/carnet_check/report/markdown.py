@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report.lemmas import cti_lines, unproved
 from carnet_check.report.run_folder import Run
 
 Values = Mapping[str, Any]
@@ -17,7 +18,7 @@ def markdown(run: Run) -> str:
     closing = run.run["run"]
     counts = " · ".join(f"{word} {count}" for word, count in closing["verdicts"].items())
     lines = [f"## {_plain(run.spec['title'])}: {closing['outcome']}", "", counts, ""]
-    lines += [*_failures(run), *(line for each in run.spec["variants"] for line in _matrix(run, each))]
+    lines += [*_failures(run), *_unproved(run), *(line for each in run.spec["variants"] for line in _matrix(run, each))]
     digests = " · ".join(f"{name} `{digest[:16]}`" for name, digest in closing["spec_digests"].items())
     versions = " · ".join(f"{name} {version}" for name, version in closing["versions"].items())
     lines += [f"{versions} · {digests}", "", "```sh", closing["rerun"], "```"]
@@ -51,6 +52,28 @@ def _told(run: Run, row: Values) -> Iterator[str]:
         yield ""
         yield f"  `{attack['rerun']}`"
         yield "  </details>"
+
+
+def _unproved(run: Run) -> Iterator[str]:
+    """Say which claims and lemmas have no proof, with the state from which an induction fails."""
+    found = unproved(run.run.get("lemmas", ()))
+    if found:
+        yield "### Without a proof"
+        yield ""
+    for each in found:
+        where = f"{each['kind']} in {each['variant']}" + (f" under {each['threat']}" if each["threat"] else "")
+        yield f"* **{_plain(each['name'])}** ({where}): **{each['status']}**. {_plain(each['detail'])}"
+        trace = each["trace"]
+        told = [*trace["story"], *trace["reason"]] if trace else []
+        for cti in each["counterexamples"]:
+            told += [line.removeprefix("    ") for line in cti_lines(cti)]
+        if told:
+            yield "  <details><summary>how it breaks</summary>"
+            yield ""
+            yield from ("      " + line for line in told)
+            yield "  </details>"
+    if found:
+        yield ""
 
 
 def _matrix(run: Run, variant: Values) -> Iterator[str]:

@@ -11,6 +11,7 @@ from carnet_check.engines.interface import Explores
 from carnet_check.exports.itf import itf
 from carnet_check.loading.threats import threat_of
 from carnet_check.report.closing import Closing
+from carnet_check.report.lemmas import standings
 from carnet_check.report.outline import outline
 from carnet_check.report.run_folder import Run
 from carnet_check.report.state_graph import state_graph
@@ -30,6 +31,7 @@ def recorded(outcome: CampaignOutcome, closing: Closing) -> Run:
         run={
             "summary": outcome.summary(),
             "goals": [goal.as_json() for goal in outcome.goals],
+            "lemmas": standings(outcome),
             "notes": list(outcome.notes),
             "run": closing.as_json(),
         },

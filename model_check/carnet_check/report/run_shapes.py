@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from carnet_check.engines.standings import Status
 from carnet_check.report.shapes import ShapeError, count, flag, maybe, number, record, rows, table, text, word
 from carnet_check.results import Kind, Result, Verdict
 
@@ -41,7 +42,39 @@ _closing = record(
     seconds=number,
 )
 
+_cti = record(
+    obligation=text,
+    unconfirmed=text,
+    action=text,
+    sentence=text,
+    args=table(text),
+    elements=table(_texts),
+    about=table(text),
+    before=_texts,
+    fixed=_texts,
+    beside=_texts,
+    changes=_texts,
+    formula=text,
+    false=_texts,
+    holding=_texts,
+)
+
+_standing = record(
+    variant=text,
+    name=text,
+    kind=word("claim", "lemma"),
+    threat=text,
+    status=word(*Status),
+    detail=text,
+    failing=_texts,
+    open=_texts,
+    expected=flag,
+    counterexamples=rows(_cti),
+    trace=maybe(record(threat=text, instance=text, story=_texts, reason=_texts)),
+)
+
 run = record(
+    {"lemmas": rows(_standing)},
     summary=record(as_expected=flag, by_verdict=table(count), declared=_texts),
     goals=rows(record(variant=text, goal=text, sentence=text, reached=flag, threat=text, steps=maybe(count))),
     notes=_texts,

@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from carnet_check.engines.interface import Listener, Silent
+from carnet_check.engines.runner import Listener, Silent
 from carnet_check.results import Kind, Result
 from carnet_check.verification.answers import accepted
 from carnet_check.verification.checks import Checked, checked, disagreements
+from carnet_check.verification.diagnosis import diagnosed
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import CampaignOutcome, rows_of
 from carnet_check.verification.planning import Campaign
@@ -28,9 +29,11 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     answers = tuple(accepted(campaign, engine, engine.run(campaign.task, listener)) for engine in campaign.engines)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
     found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
+    bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
     for plan in campaign.plans:
-        agreed = replace(found, rows=tuple(disagreements(found.rows, plan)))
+        agreed = replace(found, rows=tuple(disagreements(found.rows, plan, bases)))
         found = checked(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
+    diagnoses = diagnosed(campaign, answers, found.rows, listener)
     remarks = (f"{answer.engine}: {note}" for answer in answers for note in answer.notes)
     return CampaignOutcome(
         campaign=campaign,
@@ -39,6 +42,7 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
         goals=found.goals,
         notes=(*found.notes, *remarks),
         seconds=time.monotonic() - began,
+        diagnoses=diagnoses,
     )
 
 

@@ -8,12 +8,13 @@ unless there is nothing to remove or its guards contradict one another.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from carnet_check.cache import Answers, Used
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Plan, Possibilities, ProvesLiveness
+from carnet_check.engines.interface import Basis, Plan, Possibilities, ProvesLiveness, Unsure
 from carnet_check.engines.premises import premises_of
 from carnet_check.engines.registry import registered
 from carnet_check.loading.threats import NO_THREAT
@@ -21,11 +22,13 @@ from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_check.verification.vacuity import possibilities, possible, taking
+from carnet_check.verification.vacuity import NOTHING_KNOWN, Known, possibilities, possible, taking
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
+RowKey = tuple[str, str, str, str, str]
+NO_BASES: Mapping[RowKey, Basis] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +40,40 @@ class Checked:
     notes: tuple[str, ...] = ()
 
 
-def disagreements(rows: Sequence[Result], plan: Plan) -> list[Result]:
-    """Turn into errors what one engine proves and another refutes."""
-    mine = [row for row in rows if row.variant == plan.protocol.variant]
-    proved = {(row.claim, row.threat): row.engine for row in mine if row.verdict is Verdict.PROVED}
-    violated = {(row.claim, row.threat) for row in mine if row.verdict is Verdict.VIOLATED}
-    both = proved.keys() & violated
-
-    def marked(row: Result) -> Result:
-        why = f"the engines disagree: {proved[row.claim, row.threat]} proves what a replayed trace refutes"
-        return replace(row, verdict=Verdict.ERROR, bound=None, detail=why)
-
+def disagreements(rows: Sequence[Result], plan: Plan, bases: Mapping[RowKey, Basis] = NO_BASES) -> list[Result]:
+    """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
+    whys: dict[RowKey, str] = {}
+    mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
+    for proved in (row for row in mine if row.verdict is Verdict.PROVED):
+        for other in mine:
+            same = (other.claim, other.threat) == (proved.claim, proved.threat)
+            if why := _contradicts(other, proved, bases) if same else "":
+                whys[proved.key] = whys[other.key] = f"the engines disagree: {proved.engine} proves what {why}"
     return [
-        marked(row) if row.variant == plan.protocol.variant and (row.claim, row.threat) in both else row for row in rows
+        replace(row, verdict=Verdict.ERROR, bound=None, detail=whys[row.key]) if row.key in whys else row
+        for row in rows
     ]
+
+
+def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, Basis]) -> str:
+    """Say how a row contradicts one that says PROVED of the same pair, if it does.
+
+    A proof that uses no axioms of a threat model is good under it, too.
+    """
+    if row.verdict is Verdict.VIOLATED:
+        return "a replayed trace refutes"
+    proof, doubt = bases.get(proved.key), bases.get(row.key)
+    if proof and doubt and doubt.satisfiable and proof.layer in ("", doubt.layer):
+        return f"{row.engine} finds satisfiable: {doubt.satisfiable[0]}"
+    return ""
 
 
 def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) -> Checked:
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
     check = _Check(campaign, plan, evidence, found.rows)
     marked = list(check.with_premises_checked(found.rows))
+    if check.is_unsure:
+        check.note("no solver was asked, so nobody looked for premises that never hold")
     if not evidence.searches:
         check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
     elif campaign.request.claims:
@@ -66,6 +83,8 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
     rows = (*marked, *check.liveness())
+    for note in check.remembered:
+        check.note(f"what may ever happen: {note}")
     return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
@@ -84,9 +103,28 @@ class _Check:
         self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
         self.reached: list[GoalOutcome] = []
         self.notes: list[str] = []
+        self.before: list[Answers] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
         self._possibilities: dict[str, Possibilities] = {}
-        self._whatever_happens = possibilities(self.protocol, None)
+        self._whatever_happens = self._possibilities_under(None)
+        self.is_unsure = isinstance(self._whatever_happens, Unsure)
+
+    def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> Possibilities:
+        """Return what tells what may happen; nobody is asked where only engines run that believe no solver."""
+        if all(engine.believes_no_solver for engine in self.campaign.engines):
+            return Unsure()
+        found = possibilities(self.protocol, threat, known, self.campaign.task.runner)
+        if found.before is not None:
+            self.before.append(found.before)
+        return found
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        """What a cache knew of what may ever happen, where there is one."""
+        together = Used()
+        for each in self.before:
+            together.add(each.used)
+        return together.notes if together.asked else ()
 
     # -- premises ---------------------------------------------------------------------------------
 
@@ -111,7 +149,7 @@ class _Check:
         if any(found.states for found in self.evidence.broad if found.search.threat == threat.id):
             return False
         anything = Goal("anything", (), TRUE, "")
-        return not possibilities(self.protocol, None if threat == NO_THREAT else threat).may(anything, None)
+        return not self._possibilities_under(None if threat == NO_THREAT else threat).may(anything, None)
 
     def _vacuous_claim(self, claim: Claim) -> str:
         """Say why ``claim``, or a part of it, can never apply, if it cannot."""
@@ -144,7 +182,7 @@ class _Check:
         """Return what tells, from what is proved under a threat model, what may happen there."""
         key = threat.id if threat else ""
         if key not in self._possibilities:
-            self._possibilities[key] = possibilities(self.protocol, threat, self._known(threat))
+            self._possibilities[key] = self._possibilities_under(threat, self._known(threat))
         return self._possibilities[key]
 
     def _known(self, threat: Threat | None) -> dict[str, Term]:

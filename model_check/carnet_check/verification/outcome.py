@@ -9,6 +9,7 @@ from typing import Any
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.interface import Outcome
 from carnet_check.results import Result, by_verdict, exit_code
+from carnet_check.verification.diagnosis import Diagnosis
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Instance
 
@@ -46,6 +47,8 @@ class CampaignOutcome:
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """How each claim and lemma stands where proofs are made by induction."""
 
     @property
     def searches(self) -> tuple[Coverage, ...]:

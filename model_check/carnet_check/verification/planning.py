@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Engine, Plan, Task
+from carnet_check.engines.interface import Diagnoses, Engine, Plan, Task
+from carnet_check.engines.runner import HERE, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
 from carnet_check.loading.threats import NO_THREAT
@@ -27,9 +28,11 @@ class Request:
     threats: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
-    jobs: int = 1
+    runner: Runner = HERE
     memory: int | None = None
     """Bytes that the explorations may take together; what is free, if nothing is said."""
+    cti: str = ""
+    """The lemma or claim of which every counterexample to induction is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Campaign:
             profile=self.profile,
             plans=self.plans,
             every_claim=not request.claims,
-            jobs=request.jobs,
+            runner=request.runner,
             memory=request.memory,
         )
 
@@ -91,9 +94,25 @@ def planned(request: Request) -> Campaign:
     notes = tuple(note for plan in plans for note in _complaints(plan.protocol))
     campaign = Campaign(request, profile, registry.chosen(request.engines), plans, notes)
     _refuse_empty(campaign)
+    _refuse_no_induction(campaign)
     for engine in campaign.engines:
         engine.require_runnable(campaign.task)
     return campaign
+
+
+def _refuse_no_induction(campaign: Campaign) -> None:
+    """Refuse to show why the induction of something fails that nobody knows, or that no engine of the run tries."""
+    name = campaign.request.cti
+    if not name:
+        return
+    known = dict.fromkeys(each.name for plan in campaign.plans for each in plan.protocol.invariants)
+    if name not in known:
+        raise UsageError(unknown("lemma or claim", name, campaign.request.source.family.id, known))
+    if not any(isinstance(engine, Diagnoses) for engine in campaign.engines):
+        able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, Diagnoses))
+        raise UsageError(
+            f"none of the engines finds a {registry.able(Diagnoses).shows}, which --cti asks for: add {able}"
+        )
 
 
 def _plan(request: Request, variant: str) -> Plan:

@@ -10,16 +10,20 @@ from types import MappingProxyType
 
 from carnet_check.engines.interface import DecidesPossibility, Possibilities
 from carnet_check.engines.registry import able
+from carnet_check.engines.runner import HERE, Runner
 from carnet_spec.language import Action, Goal, Protocol, Threat
 from carnet_spec.language.terms import Term, conjunction
 
 Known = Mapping[str, Term]
 """Formulas that are proved to hold in every reachable state, by name."""
+NOTHING_KNOWN: Known = MappingProxyType({})
 
 
-def possibilities(protocol: Protocol, threat: Threat | None, known: Known = MappingProxyType({})) -> Possibilities:
+def possibilities(
+    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = HERE
+) -> Possibilities:
     """Return what answers whether something may ever happen, in instances of any size."""
-    return able(DecidesPossibility).possibilities(protocol, threat, known)
+    return able(DecidesPossibility).possibilities(protocol, threat, known, runner)
 
 
 def possible(protocol: Protocol, asked: Possibilities, seen: Collection[str]) -> tuple[Action, ...]:

@@ -12,8 +12,7 @@ from tests.unit.model_check.command import CONTROLS, FIXTURES, TOY
 pytest_plugins = ["pytester"]
 
 for name in (
-    "multiprocessing.sharedctypes",
-    "pebble.pool.process",
+    "carnet_command.workers",
     "z3",
     "carnet_check.verification.campaign",
     "carnet_check.engines.induction",

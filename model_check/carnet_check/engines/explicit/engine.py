@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.explorer import Explorer
+from carnet_check.engines.interface import Remembers
+from carnet_check.exports.exhaustion import Visited
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 
 @dataclass(frozen=True)
-class Explicit(Explorer):
+class Explicit(Explorer, Remembers):
     """Explores with :func:`carnet_check.engines.explicit.explore`."""
 
     name: ClassVar = "explicit"
@@ -48,6 +51,12 @@ class Explicit(Explorer):
             progress=watch,
             threat=threat,
         )
+
+    def visited(
+        self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
+    ) -> Visited:
+        """Run the compiled search to its end."""
+        return visit(protocol, instance, invariants, goals)
 
 
 EXPLICIT = Explicit()

@@ -49,9 +49,19 @@ class Model:
     relevance: Relevance
 
 
-def build(interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], *, reduce: bool) -> Model:
-    """Generate the functions; with ``reduce``, only for what matters to the invariants, goals and guards."""
-    builder = _Builder(interpreter, invariants, goals, reduce=reduce)
+def build(
+    interpreter: Interpreter,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal],
+    *,
+    reduce: bool,
+    every_draw: bool = False,
+) -> Model:
+    """Generate the functions; with ``reduce``, only for what matters to the invariants, goals and guards.
+
+    With ``every_draw``, a step that draws an unused element tries each, although one may stand for all of them.
+    """
+    builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw)
     return Model(
         layout=builder.layout,
         steps=tuple(builder.step(action) for action in builder.actions if not action.deduction),
@@ -71,10 +81,16 @@ class _Monitored:
 
 class _Builder:
     def __init__(
-        self, interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], *, reduce: bool
+        self,
+        interpreter: Interpreter,
+        invariants: Sequence[Invariant],
+        goals: Sequence[Goal],
+        *,
+        reduce: bool,
+        every_draw: bool,
     ) -> None:
         protocol, self.instance = interpreter.protocol, interpreter.instance
-        self.told_apart = told_apart(protocol, self.instance)
+        self.told_apart = frozenset(protocol.sorts) if every_draw else told_apart(protocol, self.instance)
         self.layout = Layout(protocol, self.instance, interpreter.start())
         self.folding = Folding(self.instance)
         self.queries = Queries(self.layout, self.folding)

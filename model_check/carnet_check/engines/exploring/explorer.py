@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Search, fixed
 from carnet_check.engines.exploring import pools
 from carnet_check.engines.exploring.caps import DIRECTED_CAPS, SOUGHT_CAPS, caps_of, within_memory
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Explores, Listener, Outcome, Plan, Task
+from carnet_check.engines.interface import Explores, Outcome, Plan, Shares, Task
+from carnet_check.engines.runner import Listener, Portion, Shard
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.threats import violated_axioms
@@ -24,7 +26,7 @@ from carnet_spec.language import Profile
 
 
 @dataclass(frozen=True)
-class Explorer(Explores):
+class Explorer(Explores, Shares):
     """An engine that visits every state of small instances.
 
     ``most_states`` is where each exploration stops; by default the profile says so.
@@ -74,21 +76,44 @@ class Explorer(Explores):
 
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Explore every variant under every threat model, the searches shared among the workers."""
-        searches = [search for plan in task.plans for search in self._searches(task, plan)]
-        searches.sort(key=lambda search: not search.directed)  # the longest first: no worker waits at the end
-        found = sorted(self._explored(task, searches, listener), key=lambda each: _order(task, each))
-        sought = self._sought(task, found, listener)
+        before = task.runner.answers(self.name)
+        found, sought = self._found(task, self._every(task), listener, before)
         rows = tuple(row for each in found for row in self._judged(task, each, sought))
-        return Outcome(self.name, rows, (*found, *sought))
+        return Outcome(self.name, rows, (*found, *sought), notes=before.used.notes if before else ())
 
-    def _sought(self, task: Task, found: Sequence[Coverage], listener: Listener) -> list[Coverage]:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+        """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""
+        before = task.runner.answers(self.name)
+        every = self._every(task)
+        found, sought = self._found(task, shard.share(every), listener, before)
+        named = {f"{each.search.variant} · {each.search.threat} · {each.search.profile.name}": each for each in found}
+        open_ = {name: each.covered for name, each in named.items() if not (each.complete or each.problems)}
+        problems = tuple(problem for each in (*found, *sought) for problem in each.problems)
+        notes = before.used.notes if before else ()
+        return Portion(self.name, "exploration", len(found), len(every), open_, problems, notes)
+
+    def _every(self, task: Task) -> list[Search]:
+        """Return all searches, the longest first, so that no worker waits at the end."""
+        searches = [search for plan in task.plans for search in self._searches(task, plan)]
+        return sorted(searches, key=lambda search: not search.directed)
+
+    def _found(
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+    ) -> tuple[list[Coverage], list[Coverage]]:
+        """Return what searches covered, and those that followed from them."""
+        found = sorted(self._explored(task, searches, listener, before), key=lambda each: _order(task, each))
+        return found, self._sought(task, found, listener, before)
+
+    def _sought(
+        self, task: Task, found: Sequence[Coverage], listener: Listener, before: Answers | None
+    ) -> list[Coverage]:
         """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
         sought: list[Coverage] = []
         place = 0
         while searches := [
             more for each in found if (more := self._more(task, each, [each, *_beside(each, sought)], place))
         ]:
-            sought += self._explored(task, searches, listener)
+            sought += self._explored(task, searches, listener, before)
             place += 1
         return sought
 
@@ -104,7 +129,9 @@ class Explorer(Explores):
         caps = self._limited(within_memory(SOUGHT_CAPS, task.jobs, task.memory))
         return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps)
 
-    def _explored(self, task: Task, searches: Sequence[Search], listener: Listener) -> Iterator[Coverage]:
+    def _explored(
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+    ) -> Iterator[Coverage]:
 
         def progress(running: Sequence[tuple[Search, int, int]]) -> None:
             parts = [f"{s.variant} · {s.threat}: {states:,} states, depth {depth}" for s, states, depth in running]
@@ -112,7 +139,7 @@ class Explorer(Explores):
                 listener.status("; ".join(parts))
 
         listener.status(counted(len(searches), "exploration"))
-        for search, found in self.searched(searches, task.jobs, progress):
+        for search, found in self.searched(searches, task.jobs, progress, before):
             where = "directed run" if search.directed else search.threat
             where += f" in {search.profile.name}" if search.sought else ""
             fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
@@ -120,10 +147,14 @@ class Explorer(Explores):
             yield found
 
     def searched(
-        self, searches: Sequence[Search], jobs: int, progress: Callable[[Sequence[tuple[Search, int, int]]], None]
+        self,
+        searches: Sequence[Search],
+        jobs: int,
+        progress: Callable[[Sequence[tuple[Search, int, int]]], None],
+        before: Answers | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends; ``progress`` is told of those that run."""
-        return pools.run_all(self, searches, jobs, progress)
+        return pools.run_all(self, searches, jobs, progress, before)
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
         """Yield a search for each threat model, and one directed at the goals that need more rounds."""

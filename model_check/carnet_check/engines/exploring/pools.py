@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any
+from dataclasses import dataclass
 
+from carnet_check.cache import Answers, Used
 from carnet_check.engines.exploration import Coverage, Search
-from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.exploring.remembering import Remembering
+from carnet_check.engines.exploring.searches import Visits, search
 from carnet_check.engines.interface import Explores
-from carnet_command.interrupts import held_back
-from carnet_command.processes import isolated_spawn
+from carnet_command.workers import Lost, WorkerPool, tell
 
-POLL_SECONDS = 0.2
+PATIENCE = 3600.0
+"""Seconds without news after which a search counts as stuck; what it may take is counted in states and bytes."""
 
-_counters: Any = None
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """How far a search is."""
+
+    states: int
+    depth: int
 
 
 def run_all(
@@ -22,37 +29,29 @@ def run_all(
     tasks: Sequence[Search],
     jobs: int,
     on_progress: Callable[[Sequence[tuple[Search, int, int]]], None],
+    before: Answers | None = None,
 ) -> Iterator[tuple[Search, Coverage]]:
     """Run every task in one of ``jobs`` processes and yield what each covered as they end.
 
-    ``on_progress`` is called a few times a second with the states and the depth of each running task.
+    ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
+    ``before`` has what was found before.
     """
-    from pebble import ProcessPool
-
-    context = isolated_spawn()
-    counters = context.Array("q", 2 * max(1, len(tasks)), lock=False)
-    pool: Any = ProcessPool(
-        max_workers=min(jobs, max(1, len(tasks))), initializer=_enter, initargs=(counters,), context=context
-    )
-    try:
-        with held_back():
-            waiting: dict[Future[Coverage], tuple[int, Search]] = {
-                pool.schedule(_run, args=(explorer, task, slot)): (slot, task) for slot, task in enumerate(tasks)
-            }
-        while waiting:
-            done, _ = wait(waiting, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-            for future in done:
-                _, task = waiting.pop(future)
-                error = future.exception()
-                if error is not None and not isinstance(error, Exception):
-                    raise error
-                yield task, future.result() if error is None else failed(task, error)
-            running = ((task, counters[2 * slot], counters[2 * slot + 1]) for slot, task in waiting.values())
-            on_progress([(task, states, depth) for task, states, depth in running if states])
-        pool.close()
-    finally:
-        pool.stop()
-        pool.join()
+    if not tasks:
+        return
+    running: dict[int, tuple[Search, int, int]] = {}
+    visits = Remembering(explorer, before) if before is not None else explorer
+    parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
+    with WorkerPool(min(jobs, len(tasks)), patience=PATIENCE, memory=None, keep=False) as pool:
+        for (_, task, slot), said in pool.results(_run, parts):
+            if isinstance(said, Used):
+                if before is not None:
+                    before.used.add(said)
+            elif isinstance(said, _Reached):
+                running[slot] = (task, said.states, said.depth)
+            else:
+                running.pop(slot, None)
+                yield task, Coverage(task, failure=said.reason) if isinstance(said, Lost) else said
+            on_progress([running[slot] for slot in sorted(running)])
 
 
 def failed(task: Search, error: Exception) -> Coverage:
@@ -60,14 +59,11 @@ def failed(task: Search, error: Exception) -> Coverage:
     return Coverage(task, failure=f"{type(error).__name__}: {error}")
 
 
-def _enter(counters: Any) -> None:
-    global _counters  # noqa: PLW0603 # a worker's own slot board, set once when the worker starts
-    _counters = counters
-
-
-def _run(explorer: Explores, task: Search, slot: int) -> Coverage:
-    def watch(states: int, depth: int) -> None:
-        _counters[2 * slot] = states
-        _counters[2 * slot + 1] = depth
-
-    return search(explorer, task, watch)
+def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverage]:
+    explorer, task, _ = part
+    try:
+        yield search(explorer, task, lambda states, depth: tell(_Reached(states, depth)))
+    except MemoryError:
+        raise
+    except Exception as error:  # what is wrong with one search is said of its claims
+        yield failed(task, error)

@@ -5,12 +5,13 @@ Whatever engine visits the states, every trace that it finds is replayed in the 
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
-from carnet_check.engines.interface import Explores
 from carnet_check.engines.premises import premises_of
 from carnet_check.loading import families
 from carnet_check.loading.scope import Scope, scope_of
@@ -19,11 +20,19 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace
 
+
+class Visits(typing.Protocol):
+    """Explores instances: an engine, or one that remembers what an engine found."""
+
+    def explore(self, protocol: Protocol, instance: Instance, *args: Any, **asked: Any) -> Exploration:
+        """Search breadth first; see :meth:`~carnet_check.engines.interface.Explores.explore`."""
+
+
 Watch = Callable[[int, int], None]
 """Called now and then with the states seen and the depth reached."""
 
 
-def search(explorer: Explores, task: Search, watch: Watch | None = None) -> Coverage:
+def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Coverage:
     """Run ``task`` here and now."""
     source = families.load(task.reference)
     protocol = source.protocol(task.variant, task.without)
@@ -34,7 +43,7 @@ def search(explorer: Explores, task: Search, watch: Watch | None = None) -> Cove
 
 
 def search_scope(
-    explorer: Explores, task: Search, protocol: Protocol, scope: Scope, watch: Watch | None = None
+    explorer: Visits, task: Search, protocol: Protocol, scope: Scope, watch: Watch | None = None
 ) -> Coverage:
     """Run ``task`` over every instance of ``scope``; a directed search over the first alone."""
     left = _Left(task)
@@ -81,7 +90,7 @@ class _Left:
 
 
 def search_in(
-    explorer: Explores, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None
+    explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None
 ) -> Exploration:
     """Run ``task`` over a protocol and an instance that are there already."""
     judge = Interpreter(protocol, instance)
@@ -110,7 +119,7 @@ def search_in(
 
 
 def _directed(
-    explorer: Explores,
+    explorer: Visits,
     task: Search,
     protocol: Protocol,
     instance: Instance,

@@ -100,6 +100,34 @@ def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = 
 # -- telling it ------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A counterexample in words, part by part."""
+
+    about: Env
+    args: Env
+    before: list[str]
+    fixed: list[str]
+    beside: list[str]
+    changes: list[str]
+    false: list[str]
+
+
+def parts_of(found: Counterexample) -> Parts:
+    """Return it in words: for whom it fails, the step, the state before it, and what is false after it."""
+    obligation, before = found.obligation, found.before
+    state = dict(_state(before, _spoken_of(obligation)))
+    return Parts(
+        about=before.chosen(Purpose.SKOLEM, obligation.invariant.params),
+        args=before.chosen(Purpose.PARAMETER, obligation.action.params) if obligation.action else {},
+        before=state["before"],
+        fixed=state["fixed"],
+        beside=state["beside"],
+        changes=list(_changes(before, found.after)),
+        false=[show(part) for part in _false_parts(found)],
+    )
+
+
 def _lines(found: Counterexample) -> Iterator[str]:
     obligation, before, after = found.obligation, found.before, found.after
     sizes = ", ".join(f"{len(known)} {sort}" for sort, known in before.elements.items())

@@ -4,35 +4,52 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
 from carnet_check.engines.induction.counterexample import explain_cti
-from carnet_check.engines.induction.hints import load_hints
+from carnet_check.engines.induction.diagnosis import counterexamples, standings
 from carnet_check.engines.induction.houdini import houdini
-from carnet_check.engines.induction.induction import answers_to, prove, prove_claims
+from carnet_check.engines.induction.induction import Tried, answers_to, prove, try_claims
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.possibility import SolverPossibilities
-from carnet_check.engines.induction.proof import ClaimProof
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.solving import SolverOutcome as Solved
+from carnet_check.engines.induction.proof import ProofResult
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, solver_is_installed, solver_version
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.interface import (
+    FRAME,
+    AnswersObligations,
+    Basis,
     Check,
     DecidesPossibility,
-    Listener,
+    Diagnoses,
     LivenessAnswer,
+    ObligationAnswer,
     Outcome,
     Plan,
+    Possibilities,
     ProvesLiveness,
     ProvesWeakened,
+    RemembersProofs,
     Separable,
+    Shares,
     Task,
     Tool,
+    Unsure,
 )
+from carnet_check.engines.proving.answers import SolverAnswer
+from carnet_check.engines.proving.answers import SolverOutcome as Solved
+from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.proving.hints import load_hints
+from carnet_check.engines.proving.rows import row_of
+from carnet_check.engines.runner import Listener, Portion, Runner, Shard
+from carnet_check.engines.standings import Cti, Standing
+from carnet_check.loading.families import Source
 from carnet_check.loading.threats import NO_THREAT
+from carnet_check.obligations import layers
+from carnet_check.obligations import obligations as unsimplified
 from carnet_check.results import Result, Verdict
 from carnet_command.progress import Pace
 from carnet_command.text import counted
@@ -41,14 +58,21 @@ from carnet_spec.language.terms import Term
 
 SHOWN = 3
 """How many open obligations of a claim are named."""
-Proofs = Mapping[tuple[str, str], ClaimProof]
-"""The proof of each claim, by its name and the threat model's id."""
-Answered = Callable[[int, int, object], None]
+Answered = Callable[[int, int, SolverAnswer], None]
 """Told how many obligations are done, how many there are, and the latest answer."""
 
 
 @dataclass(frozen=True)
-class Induction(DecidesPossibility, ProvesLiveness, ProvesWeakened, Separable):
+class Induction(
+    AnswersObligations,
+    DecidesPossibility,
+    Diagnoses,
+    ProvesLiveness,
+    ProvesWeakened,
+    RemembersProofs,
+    Separable,
+    Shares,
+):
     """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each."""
 
     name: ClassVar = "induction"
@@ -57,6 +81,7 @@ class Induction(DecidesPossibility, ProvesLiveness, ProvesWeakened, Separable):
     needs: ClassVar = (
         Tool("z3", "proofs by induction", "pip install -c constraints.txt .", ("z3-solver",), required=True),
     )
+    shows: ClassVar = "counterexample to induction"
     rlimit: int = DEFAULT_RLIMIT
 
     def limited(self, most: int) -> Self:
@@ -83,79 +108,130 @@ class Induction(DecidesPossibility, ProvesLiveness, ProvesWeakened, Separable):
 
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Prove what is claimed to hold, one variant after the other: a failed induction refutes nothing."""
-        return Outcome(self.name, tuple(row for plan in task.plans for row in self._proved(task, plan, listener)))
+        rows: list[Result] = []
+        bases: dict[tuple[str, str, str, str, str], Basis] = {}
+        found: list[Standing] = []
+        before = task.runner.answers(self.name, self.version())
+        with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
+            for plan in task.plans:
+                if not (wanted := _wanted(plan)):
+                    continue
+                tried, seconds = self._proved(plan, wanted, workers, listener)
+                found += standings(tried.proofs)
+                for claim, threat in wanted:
+                    proof = tried.claims[claim.name, threat.id]
+                    rows.append(row_of(self, task, plan, proof, threat, seconds, _detail(proof)))
+                    bases[rows[-1].key] = Basis(proof.layer, proof.satisfiable)
+        notes = before.used.notes if before else ()
+        return Outcome(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found))
 
-    def _proved(self, task: Task, plan: Plan, listener: Listener) -> Iterator[Result]:
-        wanted = [(c, t) for c, t in plan.pairs if not plan.falls(c.name, t.id)]
-        if not wanted:
-            return
+    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+        """Answer the obligations that fall to ``shard``; whatever else a failure makes worth asking is left out."""
+        before = task.runner.answers(self.name, self.version())
+        seen = _Seen(shard, listener)
+        with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
+            for plan in task.plans:
+                seen.variant = plan.protocol.variant
+                if wanted := _wanted(plan):
+                    self._together(plan, wanted, workers, seen.answered, seen.mine)
+        open_ = {name: each.reason for name, each in seen.answers.items() if each.outcome is Solved.UNKNOWN}
+        notes = before.used.notes if before else ()
+        return Portion(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
+
+    def _proved(
+        self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, listener: Listener
+    ) -> tuple[Tried, float]:
+        """Prove what is wanted of a variant, and tell how long it took."""
         began, pace = time.monotonic(), Pace()
         variant = plan.protocol.variant
         listener.status(f"{variant}: writing down proof obligations")
 
-        def answered(done: int, total: int, _: object) -> None:
+        def answered(done: int, total: int, _: SolverAnswer) -> None:
             listener.status(f"{variant}: {self.name}, {done} of {total} obligations{pace.left(done, total)}")
 
-        proofs = self._proofs(plan, wanted, task.jobs, answered)
+        tried = self._tried(plan, wanted, workers, answered)
         seconds = time.monotonic() - began
-        held = sum(proof.proved for proof in proofs.values())
+        held = sum(tried.claims[claim.name, threat.id].proved for claim, threat in wanted)
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
-        for claim, threat in wanted:
-            yield self._row(task, plan, proofs[claim.name, threat.id], threat, seconds)
+        return tried, seconds
 
-    def _proofs(
-        self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], jobs: int, answered: Answered
-    ) -> dict[tuple[str, str], ClaimProof]:
+    def _tried(self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, answered: Answered) -> Tried:
         """Prove what is wanted; if something is not inductive, try again without whatever is not."""
-        first = self._together(plan, wanted, jobs, answered)
-        found = {(claim.name, threat.id): first[claim.name, threat.id] for claim, threat in wanted}
+        first = self._together(plan, wanted, workers, answered)
+        found = {(claim.name, threat.id): first.claims[claim.name, threat.id] for claim, threat in wanted}
+        proofs = [*first.proofs]
         for model in (None, *(threat for threat in plan.threats if threat != NO_THREAT)):
             again = [key for key, proof in found.items() if not proof.proved and _covers(plan.protocol, model, key)]
             if again:
                 names = {name for name, _ in again}
                 survivors = houdini(
-                    plan.protocol, model, claims=names, jobs=jobs, rlimit=self.rlimit, progress=answered
+                    plan.protocol, model, claims=names, rlimit=self.rlimit, progress=answered, workers=workers
                 )
-                proofs = {name: survivors.claim(name) for name in names}
-                found.update({(name, id): proofs[name] for name, id in again if proofs[name].proved})
-        return found
+                proofs.append(survivors.proof)
+                more = {name: survivors.claim(name) for name in names}
+                found.update({(name, id): more[name] for name, id in again if more[name].proved})
+        return Tried(found, tuple(proofs))
 
-    def _together(self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], jobs: int, answered: Answered) -> Proofs:
-        """Prove all claims with the help of all lemmas."""
+    def _together(
+        self,
+        plan: Plan,
+        wanted: Sequence[tuple[Claim, Threat]],
+        workers: Workers,
+        answered: Answered,
+        only: Callable[[Obligation], bool] | None = None,
+    ) -> Tried:
+        """Prove all claims with the help of all lemmas, or only ask for some obligations."""
         protocol = plan.protocol
         if protocol.threats:
             threats = [threat for threat in plan.threats if any(t == threat for _, t in wanted)]
-            return prove_claims(protocol, threats, jobs=jobs, rlimit=self.rlimit, progress=answered)
-        general = prove(protocol, None, jobs=jobs, rlimit=self.rlimit, progress=answered)
-        return {(claim.name, threat.id): general.claim(claim.name) for claim, threat in wanted}
+            return try_claims(protocol, threats, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
+        general = prove(protocol, None, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
+        claims = {(claim.name, threat.id): general.claim(claim.name) for claim, threat in wanted}
+        return Tried(claims, (general,))
 
-    def _row(self, task: Task, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float) -> Result:
-        return Result(
-            protocol=task.source.family.id,
-            variant=plan.protocol.variant,
-            claim=proof.claim,
-            threat=threat.id,
-            engine=self.name,
-            verdict=Verdict.PROVED if proof.proved else Verdict.UNKNOWN,
-            expected=self.expected(task.profile),
-            detail=_detail(proof),
-            seconds=seconds,
-            assumptions=plan.protocol.resting_on(proof.assumptions),
-            defences=proof.defences,
-            lemmas=proof.lemmas,
-        )
+    def counterexamples(self, source: Source, standing: Standing, most: int) -> Iterator[Cti]:
+        """Yield small states from which the induction fails, each confirmed by the interpreter or said not to be."""
+        return counterexamples(source.reference, standing, most, self.rlimit)
 
     # -- what else it can do ----------------------------------------------------------------------
+
+    def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
+        """Answer every simplified obligation; where a step leaves an invariant as it is, there is none to answer."""
+        proofs: list[ProofResult] = []
+        found: dict[str, ObligationAnswer] = {}
+        for threat in (None, *protocol.threats):
+            proofs.append(prove(protocol, threat, jobs=jobs, rlimit=self.rlimit, baselines=proofs))
+            layer = threat.id if threat else ""
+            for id, answer in proofs[-1].answers.items():
+                name = f"{layer}:{id}" if layer else id
+                found[name] = ObligationAnswer(layer, name, str(answer.outcome), "", answer.seconds, answer.reason)
+        under = {proof.threat.id if proof.threat else "": proof for proof in proofs}
+        for each in (each for layer in layers(protocol) for each in unsimplified(layer)):
+            layer = each.layer.threat.id if each.layer.threat else ""
+            if each.id in found:
+                yield found[each.id]
+            elif each.id.removeprefix(each.layer.prefix) not in under[layer].obligations:
+                yield ObligationAnswer(layer, each.id, FRAME)
+
+    def version(self) -> str:
+        """Return the name and the version of the solver."""
+        return solver_version()
 
     def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live`` by fairness of one step."""
         return by_fairness(protocol, live)
 
     def possibilities(
-        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term]
-    ) -> SolverPossibilities:
+        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term], runner: Runner
+    ) -> Possibilities:
         """Ask the solver, for instances of any size."""
-        return SolverPossibilities(protocol, threat, known)
+        if not solver_is_installed():
+            return Unsure()
+        return SolverPossibilities(protocol, threat, known, runner.answers("possibility", self.version()))
+
+    def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
+        """Return the hints that lie beside the specification."""
+        return load_hints(protocol)
 
     def unproved(
         self,
@@ -167,7 +243,7 @@ class Induction(DecidesPossibility, ProvesLiveness, ProvesWeakened, Separable):
     ) -> tuple[str, ...]:
         """Drop the lemmas that are not inductive any more, and see which claims fall with them."""
 
-        def answered(done: int, total: int, _: object) -> None:
+        def answered(done: int, total: int, _: SolverAnswer) -> None:
             progress(done, total)
 
         left = houdini(protocol, threat, claims=claims, jobs=jobs, rlimit=self.rlimit, progress=answered)
@@ -201,6 +277,32 @@ class Induction(DecidesPossibility, ProvesLiveness, ProvesWeakened, Separable):
         if answer.outcome is Solved.PROVED:
             return ""
         return explain_cti(system.protocol, obligation.id, system.threat)
+
+
+@dataclass
+class _Seen:
+    """The obligations that one part of the work met, and the answers to those that fall to it."""
+
+    shard: Shard
+    listener: Listener
+    variant: str = ""
+    every: set[str] = field(default_factory=set)
+    answers: dict[str, SolverAnswer] = field(default_factory=dict)
+
+    def mine(self, obligation: Obligation) -> bool:
+        """Whether an obligation falls to this part; one id is in one part, whatever the variant and threat model."""
+        self.every.add(f"{self.variant}: {obligation.id}")
+        return self.shard.owns(obligation.id)
+
+    def answered(self, done: int, total: int, answer: SolverAnswer) -> None:
+        """Count an answer."""
+        self.answers[f"{self.variant}: {answer.id}"] = answer
+        self.listener.status(f"{self.variant}: induction, {done} of {total} obligations of shard {self.shard}")
+
+
+def _wanted(plan: Plan) -> list[tuple[Claim, Threat]]:
+    """Return what is to be proved: what is expected to fall has no proof."""
+    return [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
 
 
 def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> bool:

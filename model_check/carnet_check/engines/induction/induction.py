@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from carnet_check.engines.induction.hints import Hints, load_hints
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of, system
-from carnet_check.engines.induction.proof import ClaimProof, ProofResult, taken_over
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, SolverAnswer, SolverOutcome
+from carnet_check.engines.induction.proof import ProofResult, taken_over
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question
 from carnet_check.engines.induction.workers import Workers
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.proving.hints import Hints, load_hints
 from carnet_check.exports.smtlib import Statement
 from carnet_spec.language import Protocol, Threat
 from carnet_spec.language.terms import TRUE
@@ -116,6 +119,14 @@ def fewest_axioms_first(threats: Iterable[Threat]) -> list[Threat]:
     return sorted(threats, key=lambda threat: len(threat.axioms))
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The proof of each claim, by its name and the threat model's id, and all proofs that were tried on the way."""
+
+    claims: dict[tuple[str, str], ClaimProof]
+    proofs: tuple[ProofResult, ...]
+
+
 def prove_claims(
     protocol: Protocol,
     threats: Iterable[Threat] | None = None,
@@ -123,20 +134,40 @@ def prove_claims(
     jobs: int = 2,
     rlimit: int = DEFAULT_RLIMIT,
     progress: Progress | None = None,
+    only: Callable[[Obligation], bool] | None = None,
     hints: Hints | None = None,
+    workers: Workers | None = None,
 ) -> dict[tuple[str, str], ClaimProof]:
     """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
-
-    One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
-    again under each threat model, with its axioms and the invariants limited to it. Threat models with few axioms come
-    first, because what is proved without using an axiom is proved wherever the same invariants are at hand.
 
     Returns:
         The proof of each claim, by its name and the threat model's id.
     """
+    return try_claims(
+        protocol, threats, jobs=jobs, rlimit=rlimit, progress=progress, only=only, hints=hints, workers=workers
+    ).claims
+
+
+def try_claims(
+    protocol: Protocol,
+    threats: Iterable[Threat] | None = None,
+    *,
+    jobs: int = 2,
+    rlimit: int = DEFAULT_RLIMIT,
+    progress: Progress | None = None,
+    only: Callable[[Obligation], bool] | None = None,
+    hints: Hints | None = None,
+    workers: Workers | None = None,
+) -> Tried:
+    """Prove every stated claim as :func:`prove_claims` does, and return the proofs too.
+
+    One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
+    again under each threat model, with its axioms and the invariants limited to it. Threat models with few axioms come
+    first, because what is proved without using an axiom is proved wherever the same invariants are at hand.
+    """
     threats = tuple(protocol.threats if threats is None else threats)
     found: dict[tuple[str, str], ClaimProof] = {}
-    with Workers(jobs) as workers:
+    with workers or Workers(jobs) as pool:
 
         def proof(threat: Threat | None, baselines: Sequence[ProofResult]) -> ProofResult:
             return prove(
@@ -144,9 +175,10 @@ def prove_claims(
                 threat,
                 rlimit=rlimit,
                 progress=progress,
+                only=only,
                 baselines=baselines,
                 hints=hints,
-                workers=workers,
+                workers=pool,
             )
 
         proofs = [proof(None, ())]
@@ -157,4 +189,4 @@ def prove_claims(
                 proofs.append(proof(threat, proofs))
             for name, each in general.items():
                 found[name, threat.id] = each if each.proved else proofs[-1].claim(name)
-    return found
+    return Tried(found, tuple(proofs))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
-from carnet_check.engines.induction.solving import SolverOutcome, ask
+from carnet_check.engines.induction.workers import ask_apart
 from carnet_check.engines.interface import LivenessAnswer
+from carnet_check.engines.proving.answers import SolverOutcome
 from carnet_check.exports.smtlib import Declarations, problem, statement
 from carnet_spec.language import Action, Eventually, Protocol
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
@@ -66,6 +67,6 @@ class _Rule:
         declarations = Declarations()
         formulas = {**self.axioms, **{f"given:{number}": each for number, each in enumerate(given)}}
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
-        outcome, core, _ = ask(problem(declarations, [*said, statement("goal", negation(goal), declarations)]))
+        outcome, core, _ = ask_apart(problem(declarations, [*said, statement("goal", negation(goal), declarations)]))
         self.used.update(name.removeprefix("axiom:") for name in core if name.startswith("axiom:"))
         return outcome is SolverOutcome.PROVED

@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from carnet_check.cache import Answers
 from carnet_check.engines.induction.obligations import system
 from carnet_check.engines.induction.precondition import at_start
-from carnet_check.engines.induction.solving import SolverOutcome, ask
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
+from carnet_check.engines.induction.workers import ask_apart
 from carnet_check.engines.interface import Possibilities
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.remembering import keep
+from carnet_check.engines.proving.remembering import known as remembered
 from carnet_check.exports.smtlib import Statement, problem, statement
 from carnet_spec.language import Action, Effect, Goal, Protocol, Symbol, Threat
 from carnet_spec.language.terms import (
@@ -28,6 +33,8 @@ from carnet_spec.language.terms import (
     disjunction,
 )
 
+PREMISE = "premise"
+
 
 class SolverPossibilities(Possibilities):
     """The solver's answers for one protocol under one threat model, with what is ``known`` to hold in every state.
@@ -36,7 +43,14 @@ class SolverPossibilities(Possibilities):
     the more actions are taken, the fewer facts hold.
     """
 
-    def __init__(self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term]) -> None:
+    def __init__(
+        self,
+        protocol: Protocol,
+        threat: Threat | None,
+        known: Mapping[str, Term],
+        before: Answers | None = None,
+    ) -> None:
+        self.before = before
         subject = system(protocol, threat)
         self._declarations = subject.declarations
         formulas: dict[str, Term] = {**subject.axioms, **{f"known:{name}": formula for name, formula in known.items()}}
@@ -51,12 +65,22 @@ class SolverPossibilities(Possibilities):
         if premise in self._refuted and self._refuted[premise] <= facts.keys():
             return False
         body = Exists(premise.params, premise.body) if premise.params else premise.body
-        said = [*self._given, *facts.values(), statement("premise", body, self._declarations)]
-        outcome, core, _ = ask(problem(self._declarations, said))
-        if outcome is not SolverOutcome.PROVED:
+        said = [*self._given, *facts.values(), statement(PREMISE, body, self._declarations)]
+        answer = self._answer(problem(self._declarations, said), [each.name for each in said])
+        if answer.outcome is not SolverOutcome.PROVED:
             return True
-        self._refuted[premise] = frozenset(text for text, fact in facts.items() if fact.name in core)
+        self._refuted[premise] = frozenset(text for text, fact in facts.items() if fact.name in answer.core)
         return False
+
+    def _answer(self, text: str, names: Sequence[str]) -> SolverAnswer:
+        """Ask the solver, unless it was asked before."""
+        if self.before is not None and (found := remembered(self.before, PREMISE, text, DEFAULT_RLIMIT, names)):
+            return found
+        outcome, core, reason = ask_apart(text)
+        answer = SolverAnswer(PREMISE, outcome, core, reason=reason)
+        if self.before is not None:
+            keep(self.before, answer, text, DEFAULT_RLIMIT)
+        return answer
 
     def _facts(self, taken: Sequence[Action]) -> Iterator[Statement]:
         """Yield what the values of symbols are confined to, because no action of ``taken`` takes them elsewhere."""

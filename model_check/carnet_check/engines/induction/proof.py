@@ -12,37 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System
-from carnet_check.engines.induction.solving import SolverAnswer, SolverOutcome, solver_version
+from carnet_check.engines.induction.solving import solver_version
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.claims import ClaimProof
 from carnet_spec.language import GuardKind, Protocol, Threat
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimProof:
-    """What induction says of one claim.
-
-    Attributes:
-        outcome: ``proved``, or ``unknown``: a failed induction refutes no claim.
-        lemmas: the invariants, other claims among them, that the proof rests on.
-        assumptions: ids of the assumptions that it used.
-        defences: ids of the defences whose guards or updates it used.
-        axioms: names of the axioms that it used, those of the threat model included.
-        missing: obligations that were not proved.
-        reason: why there is no proof, where no obligation says so.
-    """
-
-    claim: str
-    outcome: SolverOutcome
-    lemmas: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    defences: tuple[str, ...] = ()
-    axioms: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    reason: str = ""
-
-    @property
-    def proved(self) -> bool:
-        """Whether the claim is proved."""
-        return self.outcome is SolverOutcome.PROVED
 
 
 @dataclass(frozen=True)
@@ -89,6 +62,17 @@ class ProofResult:
                         waiting.append(used)
         return tuple(sorted(reached))
 
+    def speaks_of(self, invariant: str) -> bool:
+        """Whether it is about an invariant at all."""
+        return invariant in self._of_invariant
+
+    def missing(self, invariant: str) -> tuple[str, ...]:
+        """Return the obligations that the proof of ``invariant`` lacks: its own, and those of all that it rests on."""
+        return tuple(each.id for each in self._rest_on(invariant) if not self._is_proved(each))
+
+    def _rest_on(self, invariant: str) -> list[Obligation]:
+        return [each for member in self.uses(invariant) for each in self._of_invariant[member]]
+
     def _core(self, obligation: Obligation, kind: str) -> list[str]:
         answer = self.answers.get(obligation.id)
         core = answer.core if answer else ()
@@ -102,8 +86,7 @@ class ProofResult:
             reason = f"not claimed under {where}"
             return ClaimProof(name, SolverOutcome.UNKNOWN, reason=reason)
         members = self.uses(invariant)
-        rest_on = [each for member in members for each in self._of_invariant[member]]
-        missing = tuple(each.id for each in rest_on if not self._is_proved(each))
+        rest_on, missing = self._rest_on(invariant), self.missing(invariant)
         axioms = {axiom for each in rest_on for kind in ("axiom:", "threat:") for axiom in self._core(each, kind)}
         return ClaimProof(
             claim=name,
@@ -113,11 +96,17 @@ class ProofResult:
             defences=tuple(sorted({id for each in rest_on for id in self._defences(each)})),
             axioms=tuple(sorted(axioms)),
             missing=missing,
+            layer=self.threat.id if self.threat else "",
+            satisfiable=tuple(each.id for each in self._of_invariant[invariant] if self._is_refuted(each)),
         )
 
     def _is_proved(self, obligation: Obligation) -> bool:
         answer = self.answers.get(obligation.id)
         return answer is not None and answer.outcome is SolverOutcome.PROVED
+
+    def _is_refuted(self, obligation: Obligation) -> bool:
+        answer = self.answers.get(obligation.id)
+        return answer is not None and answer.outcome is SolverOutcome.REFUTED
 
     def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
         """Return what axioms state: the assumptions they name, and by their own names those that name none."""

@@ -7,22 +7,17 @@ one question can leak into another.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Any
 
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 
 DEFAULT_RLIMIT = 50_000_000
 """Units of Z3's resource counter; a typical obligation takes some 10,000."""
-
-
-class SolverOutcome(StrEnum):
-    """What the solver said of one obligation. Only ``proved`` is a proof; ``unknown`` never is."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    UNKNOWN = "unknown"
+MEGABYTES = 1536
+"""What Z3 may take: less than the process it runs in, so that it can still say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +50,13 @@ class Batch:
     minimise: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SolverAnswer:
-    """What came of one question.
-
-    Attributes:
-        core: names of the hypotheses that the proof used; empty unless proved.
-        attempt: which attempt decided, from 0; -1 where no solver was needed.
-        reason: why the outcome is unknown.
-    """
-
-    id: str
-    outcome: SolverOutcome
-    core: tuple[str, ...] = ()
-    seconds: float = 0.0
-    attempt: int = -1
-    reason: str = ""
+Answer = tuple[SolverOutcome, tuple[str, ...], str]
+"""The outcome, the names of the assertions in an unsatisfiable core without the goal's, and why it is unknown."""
 
 
-def solve(batch: Batch) -> list[SolverAnswer]:
+def solve(batch: Batch) -> Iterator[SolverAnswer]:
     """Answer the questions of ``batch`` in order."""
-    return [_answer(batch, question) for question in batch.questions]
+    return (_answer(batch, question) for question in batch.questions)
 
 
 def _answer(batch: Batch, question: Question) -> SolverAnswer:
@@ -91,7 +72,7 @@ def _answer(batch: Batch, question: Question) -> SolverAnswer:
     return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
 
 
-def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> tuple[SolverOutcome, tuple[str, ...], str]:
+def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> Answer:
     own = {said.name: said for said in question.own}
     statements = (*(own.get(name) or batch.hypotheses[name] for name in names), question.goal)
     return ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
@@ -109,14 +90,24 @@ def _without_the_avoidable(batch: Batch, question: Question, core: tuple[str, ..
     return core
 
 
-def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tuple[SolverOutcome, tuple[str, ...], str]:
+def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answer:
     """Ask Z3 whether the assertions of ``text`` contradict one another.
 
-    Returns:
-        The outcome, the names of the assertions in an unsatisfiable core without the goal's, and why it is unknown.
+    Raises:
+        MemoryError: Z3 needs more memory than it may have; it cannot be used in this process any more.
     """
     import z3
 
+    z3.set_param("memory_max_size", MEGABYTES)
+    try:
+        return _asked(z3, text, rlimit, minimise)
+    except z3.Z3Exception as error:
+        if "out of memory" in str(error):
+            raise MemoryError(str(error)) from None
+        raise
+
+
+def _asked(z3: Any, text: str, rlimit: int, minimise: bool) -> Answer:
     context = z3.Context()
     solver = z3.SimpleSolver(ctx=context)
     solver.set("rlimit", rlimit)
@@ -130,6 +121,15 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> tupl
     if result == z3.sat:
         return SolverOutcome.REFUTED, (), ""
     return SolverOutcome.UNKNOWN, (), str(solver.reason_unknown())
+
+
+def solver_is_installed() -> bool:
+    """Whether there is a solver to ask."""
+    try:
+        import z3  # noqa: F401 # it is only looked for
+    except ImportError:
+        return False
+    return True
 
 
 def solver_version() -> str:

@@ -1,113 +1,110 @@
-"""Worker processes for the solver: many questions to a task, killable, deterministic in what they answer.
+"""Worker processes for Z3: many questions to a task, and whatever becomes of one, the others are answered.
 
-A worker that does not come back is killed; the questions it held are asked again one by one, and the one that does not
-come back even then is ``unknown``. The wall-clock limit exists for that alone: budgets are counted in work.
+What a worker that was lost had not answered is asked again one by one, and what is lost even then is ``unknown``.
+What was answered before, and is in the cache if there is one, is not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, as_completed
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from carnet_check.engines.induction.solving import Batch, SolverAnswer, SolverOutcome, solve
-from carnet_command.interrupts import held_back
-from carnet_command.processes import isolated_spawn
-
-if TYPE_CHECKING:
-    from pebble import ProcessPool
+from carnet_check.cache import Answers
+from carnet_check.engines.induction.solving import Answer, Batch, Question, ask, solve
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.remembering import keep, known
+from carnet_check.exports.smtlib import problem
+from carnet_command.workers import Lost, Pool, WorkerPool
 
 BATCH = 40
 """The most questions in one task."""
-PATIENCE = 120.0
-"""Seconds after which a worker counts as stuck."""
 
 
-Solver = Callable[[Batch], list[SolverAnswer]]
+Solver = Callable[[Batch], Iterable[SolverAnswer]]
 """What a worker runs; a function that a fresh process can import."""
 
 
 class Workers:
-    """A pool of solver processes, to be used as a context manager; with one job everything stays in this process."""
+    """Solver processes, to be used as a context manager.
 
-    def __init__(self, jobs: int = 2, *, patience: float = PATIENCE, solver: Solver = solve) -> None:
-        if jobs < 1:
-            raise ValueError(f"at least one job is needed, not {jobs}")
-        self.jobs = jobs
-        self._patience = patience
-        self._solve = solver
-        self._pool: ProcessPool | None = None
+    Args:
+        jobs: how many.
+        pool: other processes than those of this machine.
+        answers: what was answered before.
+        solver: what they run.
+    """
+
+    def __init__(
+        self, jobs: int = 2, *, pool: Pool | None = None, answers: Answers | None = None, solver: Solver | None = None
+    ) -> None:
+        self._pool = pool or WorkerPool(jobs)
+        self._before = answers
+        self._solve = solver or solve
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._pool is None:
-            return
-        if kind is None:
-            self._pool.close()  # type: ignore[no-untyped-call] # pebble has no types
-        else:
-            self._pool.stop()  # type: ignore[no-untyped-call] # pebble has no types
-        self._pool.join()
-        self._pool = None
+        self._pool.__exit__(kind, error, traceback)
 
     def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
         """Yield the answers to the questions of ``batch``, as they come."""
-        if self.jobs == 1:
-            for question in batch.questions:
-                yield from self._solve(replace(batch, questions=(question,)))
+        if self._before is None or batch.minimise:
+            yield from self._asked(batch)
             return
-        lost: list[Batch] = []
-        for part, future in self._scheduled(_split(batch, self._batch_size(batch))):
-            answers = _result(future)
-            if answers is None:
-                lost.append(part)
-            else:
-                yield from answers
-        for part in lost:
-            for single, future in self._scheduled(_split(part, 1)):
-                (question,) = single.questions
-                reason = f"the solver did not come back within {self._patience:g} s"
-                yield from _result(future) or [SolverAnswer(question.id, SolverOutcome.UNKNOWN, reason=reason)]
+        texts = {question.id: _text(batch, question) for question in batch.questions}
+        names = {question.id: question.attempts[-1] for question in batch.questions}
+        found = {id: known(self._before, id, text, batch.rlimit, names[id]) for id, text in texts.items()}
+        yield from (answer for answer in found.values() if answer is not None)
+        rest = replace(batch, questions=tuple(each for each in batch.questions if found[each.id] is None))
+        for answer in self._asked(rest):
+            keep(self._before, answer, texts[answer.id], batch.rlimit)
+            yield answer
+
+    def _asked(self, batch: Batch) -> Iterator[SolverAnswer]:
+        lost: dict[str, str] = {}
+        for again in (False, True):
+            asked = replace(batch, questions=tuple(q for q in batch.questions if q.id in lost)) if again else batch
+            lost = {question.id: "" for question in asked.questions}
+            for part, answer in self._pool.results(self._solve, _split(asked, 1 if again else self._batch_size(asked))):
+                if isinstance(answer, Lost):
+                    lost.update((question.id, answer.reason) for question in part.questions if question.id in lost)
+                else:
+                    del lost[answer.id]
+                    yield answer
+        yield from (SolverAnswer(id, SolverOutcome.UNKNOWN, reason=reason) for id, reason in lost.items())
 
     def _batch_size(self, batch: Batch) -> int:
         """Give every worker several tasks, so that a slow one does not keep the others waiting for long."""
-        return max(1, min(BATCH, len(batch.questions) // (4 * self.jobs)))
-
-    def _scheduled(self, batches: Sequence[Batch]) -> Iterator[tuple[Batch, Future[list[SolverAnswer]]]]:
-        pool = self._started()
-        with held_back():
-            tasks: dict[Future[list[SolverAnswer]], Batch] = {
-                pool.schedule(self._solve, args=(batch,), timeout=self._patience): batch for batch in batches
-            }
-        for future in as_completed(tasks):
-            yield tasks[future], future
-
-    def _started(self) -> ProcessPool:
-        if self._pool is None:
-            from pebble import ProcessPool
-
-            self._pool = ProcessPool(max_workers=self.jobs, context=isolated_spawn())
-        return self._pool
+        return max(1, min(BATCH, len(batch.questions) // (4 * self._pool.jobs)))
 
 
-def _split(batch: Batch, size: int) -> list[Batch]:
+def ask_apart(text: str) -> Answer:
+    """Ask Z3 in a worker process; see :func:`~carnet_check.engines.induction.solving.ask`."""
+    with WorkerPool(1) as pool:
+        ((_, answer),) = pool.results(_asked, [text])
+    return (SolverOutcome.UNKNOWN, (), answer.reason) if isinstance(answer, Lost) else answer
+
+
+def _asked(text: str) -> list[Answer]:
+    return [ask(text)]
+
+
+def _split(batch: Batch, size: int) -> Sequence[Batch]:
     questions = batch.questions
     return [replace(batch, questions=questions[start : start + size]) for start in range(0, len(questions), size)]
 
 
-def _result(future: Future[list[SolverAnswer]]) -> list[SolverAnswer] | None:
-    """Return the answers, or nothing if the worker was killed or died."""
-    from pebble import ProcessExpired
+def _text(batch: Batch, question: Question) -> str:
+    """Return all that the answer to a question depends on: its text with every hypothesis, and which are tried first.
 
-    try:
-        return future.result()
-    except (TimeoutError, ProcessExpired):
-        return None
+    The last attempt has all hypotheses, and the others are parts of it.
+    """
+    own = {said.name: said for said in question.own}
+    statements = [own.get(name) or batch.hypotheses[name] for name in question.attempts[-1]]
+    return json.dumps(question.attempts) + problem(batch.declarations, [*statements, question.goal])

@@ -19,7 +19,7 @@ SEARCH = "search.js"
 
 
 def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Write the report of ``run``: ``index.html``, a page for each attack, one style sheet and one script.
+    """Write the report of ``run``: ``index.html``, one style sheet, one script, and a page for each counterexample.
 
     Equal runs give equal bytes. ``tables`` are published figures beside reproduced ones, as ``carnet datapath --json``
     prints them.
@@ -30,6 +30,8 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
     pages = {INDEX: _render("index.html", _index(run, tables))}
     for attack in run.attacks:
         pages[views.attack_page(attack)] = _render("attack.html", {**_common(run), "attack": views.attack(attack)})
+    for page, cti in views.ctis(run).items():
+        pages[page] = _render("cti.html", {**_common(run), "cti": cti})
     make_folder(folder)
     for name in STATIC:
         write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
@@ -44,6 +46,7 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "variants": [views.variant(run, each) for each in run.spec["variants"]],
         "attacks": [views.attack_summary(each) for each in run.attacks],
         "goals": run.run["goals"],
+        "unproved": views.without_proof(run),
         "declared": run.run["summary"]["declared"],
         "notes": run.run["notes"],
         "graphs": [drawn(graph) for graph in run.graphs],

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report.lemmas import UNREACHED, cti_lines, unproved
 from carnet_check.report.run_folder import Run
-from carnet_check.wording.file_names import as_file_name, attack_name
+from carnet_check.wording.file_names import as_file_name, attack_name, file_name
 
 Values = Mapping[str, Any]
 
@@ -40,7 +41,10 @@ def variant(run: Run, declared: Values) -> dict[str, Any]:
         ],
         "claims": claims,
         "others": [row for row in rows if row["kind"] != "claim"],
-        "lemmas_used": _used(declared["lemmas"], "name", claims, "lemmas"),
+        "lemmas_used": [
+            {**each, "statuses": _statuses(run, declared["name"], each["name"])}
+            for each in _used(declared["lemmas"], "name", claims, "lemmas")
+        ],
         "defences_used": [{"shuts_out": (), **each} for each in _used(declared["defences"], "id", claims, "defences")],
     }
 
@@ -162,6 +166,81 @@ def _cells(parties: Sequence[str], event: Values) -> Iterator[dict[str, Any]]:
 
 def _lanes(count: int) -> Iterator[dict[str, Any]]:
     return ({"kind": "lane", "span": 1} for _ in range(count))
+
+
+# -- what is not proved -----------------------------------------------------------------------------
+
+
+def _statuses(run: Run, variant: str, lemma: str) -> list[str]:
+    """Return how a lemma stands, once for each threat model that makes a difference."""
+    found = [each for each in run.run.get("lemmas", ()) if (each["variant"], each["name"]) == (variant, lemma)]
+    return [each["status"] + (f" under {each['threat']}" if each["threat"] else "") for each in found]
+
+
+def without_proof(run: Run) -> list[dict[str, Any]]:
+    """Return what is not proved, each with the pages of its counterexamples to induction."""
+    return [
+        {
+            **each,
+            "pages": [
+                {**cti, "page": cti_page(each, cti), "lines": list(cti_lines(cti))} for cti in each["counterexamples"]
+            ],
+        }
+        for each in unproved(run.run.get("lemmas", ()))
+    ]
+
+
+def cti_page(standing: Values, cti: Values) -> str:
+    """Return the name of the page of a counterexample to induction."""
+    return f"cti-{file_name(standing['variant'], standing['threat'] or 'any', cti['obligation'])}.html"
+
+
+def ctis(run: Run) -> dict[str, dict[str, Any]]:
+    """Return what the page of each confirmed counterexample to induction shows, by the page's name."""
+    return {
+        cti_page(each, cti): {**each, **cti, "lead": _lead(cti), "events": list(_moments(cti))}
+        for each in unproved(run.run.get("lemmas", ()))
+        for cti in each["counterexamples"]
+        if not cti["unconfirmed"]
+    }
+
+
+def _lead(cti: Values) -> str:
+    return UNREACHED if cti["action"] else "The interpreter judged this first state: the invariant does not hold there."
+
+
+def _moments(cti: Values) -> Iterator[dict[str, Any]]:
+    """Yield the state before, the step, what it changed, and what is false then."""
+    elements = [f"{sort}: {', '.join(names)}" for sort, names in cti["elements"].items()]
+    yield {
+        "title": "The state before" if cti["action"] else "The first state",
+        "sentence": "All axioms hold" + (", and every claim and lemma below." if cti["holding"] else "."),
+        "parts": _lists(
+            {
+                "Elements": elements,
+                "Facts": cti["before"],
+                "What never changes": cti["fixed"],
+                "Not read by step or invariant": cti["beside"],
+                "Claims and lemmas that hold": cti["holding"],
+            }
+        ),
+    }
+    if cti["action"]:
+        args = [f"{name} = {element}" for name, element in cti["args"].items()]
+        parts = _lists({cti["action"]: args or ["no arguments"]})
+        yield {"title": "The step", "sentence": cti["sentence"], "parts": parts}
+        changes = cti["changes"] or ["nothing"]
+        yield {"title": "What it changed", "sentence": "Nothing else changed.", "parts": _lists({"Changes": changes})}
+    about = [f"{name} = {element}" for name, element in cti["about"].items()]
+    yield {
+        "title": "What is false",
+        "sentence": "The invariant does not hold any more." if cti["action"] else "The invariant does not hold.",
+        "parts": _lists({"For": about, "False": cti["false"] or [cti["formula"]]}),
+    }
+
+
+def _lists(parts: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    return [{"title": title, "items": list(items)} for title, items in parts.items()]
 
 
 # -- tables and search ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Exploration, Search
 from carnet_check.engines.exploring.explorer import Explorer
 from carnet_check.engines.exploring.searches import search
@@ -33,7 +34,11 @@ class Toy(Explorer):
     needs: ClassVar = (Tool("abacus", "counting states", "the package 'abacus'", programs=("abacus",)),)
 
     def searched(
-        self, searches: Sequence[Search], jobs: int, progress: Callable[[Sequence[tuple[Search, int, int]]], None]
+        self,
+        searches: Sequence[Search],
+        jobs: int,
+        progress: Callable[[Sequence[tuple[Search, int, int]]], None],
+        before: Answers | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Run the searches one after the other, in this process."""
         for asked in searches:

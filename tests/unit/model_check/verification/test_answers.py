@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Engine, Listener, Outcome, Task
+from carnet_check.engines.interface import Engine, Outcome, Task
+from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import ProofResult, SolverOutcome, Workers, hints, houdini, prove, prove_claims
+from carnet_check.engines.induction import ProofResult, SolverOutcome, Workers, houdini, prove, prove_claims
 from carnet_check.engines.induction.induction import answers_to
-from carnet_check.engines.induction.solving import Batch, SolverAnswer, solve
+from carnet_check.engines.induction.solving import Batch, solve
 from carnet_check.engines.induction.workers import Solver
+from carnet_check.engines.proving import hints
+from carnet_check.engines.proving.answers import SolverAnswer
+from carnet_command.workers import WorkerPool
 from carnet_spec.language import Claim, Invariant, Protocol
 from carnet_spec.language.terms import FALSE
 from tests.unit.model_check.engines.induction.lessons import draft
@@ -76,28 +80,32 @@ def test_worker_processes_give_the_same_answers(general: ProofResult) -> None:
     assert _without_times(result) == _without_times(general)
 
 
-def _stuck_at_one(batch: Batch) -> list[SolverAnswer]:
+def _stuck_at_one(batch: Batch) -> Iterable[SolverAnswer]:
     while any(question.id == "step/learn/secrecy" for question in batch.questions):
         time.sleep(1)
     return solve(batch)
 
 
-def _dead_at_one(batch: Batch) -> list[SolverAnswer]:
+def _dead_at_one(batch: Batch) -> Iterable[SolverAnswer]:
     if any(question.id == "step/learn/secrecy" for question in batch.questions):
         os._exit(1)
     return solve(batch)
 
 
-@pytest.mark.parametrize("misbehaving", [_stuck_at_one, _dead_at_one])
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("misbehaving", "reason"),
+    [(_stuck_at_one, "the worker said nothing for 1.5 s"), (_dead_at_one, "the worker ended with exit code 1")],
+)
 def test_a_lost_worker_leaves_its_one_obligation_unknown(
-    misbehaving: Solver, general: ProofResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    misbehaving: Solver, reason: str, jobs: int, general: ProofResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and these solvers are in this one
-    with Workers(2, patience=1.5, solver=misbehaving) as workers:
+    with Workers(pool=WorkerPool(jobs, patience=1.5), solver=misbehaving) as workers:
         result = prove(LESSON, workers=workers)
     lost = result.answers["step/learn/secrecy"]
     assert lost.outcome is SolverOutcome.UNKNOWN
-    assert "did not come back" in lost.reason
+    assert reason in lost.reason
     assert not result.claim("secrecy").proved
     others = [id for id in general.answers if id != lost.id]
     assert {id: result.answers[id].outcome for id in others} == {id: general.answers[id].outcome for id in others}

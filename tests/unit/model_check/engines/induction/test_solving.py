@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from carnet_check.engines.induction.solving import Batch, Question, SolverOutcome, ask, solve, solver_version
+from carnet_check.engines.induction.solving import Batch, Question, ask, solve, solver_version
+from carnet_check.engines.proving.answers import SolverOutcome
 from carnet_check.exports.smtlib import Declarations, Statement, statement
 from carnet_spec.language import Formula
 from tests.unit.model_check.small import first, second, third
@@ -50,7 +51,7 @@ def test_a_proof_from_few_hypotheses_is_a_proof_and_no_more_are_tried() -> None:
 
 
 def test_an_obligations_own_hypotheses_take_part_where_they_are_named() -> None:
-    assert [solve(_batch(~third, names))[0].outcome for names in (("guard:own",), EVERY)] == [
+    assert [next(solve(_batch(~third, names))).outcome for names in (("guard:own",), EVERY)] == [
         SolverOutcome.PROVED,
         SolverOutcome.REFUTED,
     ]

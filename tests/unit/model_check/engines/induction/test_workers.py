@@ -1,13 +1,15 @@
-"""Worker processes: what is asked is answered, in this process for one job, and batches are small enough to share."""
+"""Worker processes for Z3: what is asked is answered, in another process, and batches are small enough to share."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction.solving import Batch, Question, SolverAnswer, SolverOutcome
+from carnet_check.engines.induction.solving import Batch, Question
 from carnet_check.engines.induction.workers import BATCH, Workers
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.exports.smtlib import Declarations, statement
 from tests.unit.model_check.small import first
 
@@ -24,11 +26,14 @@ def _told(batch: Batch) -> list[SolverAnswer]:
     return [SolverAnswer(question.id, SolverOutcome.UNKNOWN, reason=reason) for question in batch.questions]
 
 
-def test_one_job_stays_in_this_process_and_asks_one_by_one() -> None:
+def test_one_job_is_one_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and this solver is in this one
     with Workers(1, solver=_told) as workers:
-        answers = list(workers.answers(_batch(3)))
-    assert [answer.id for answer in answers] == ["q0", "q1", "q2"]
-    assert {answer.reason for answer in answers} == {f"{os.getpid()} 1"}
+        answers = list(workers.answers(_batch(8)))
+    assert [answer.id for answer in answers] == [f"q{number}" for number in range(8)]
+    (told,) = {answer.reason for answer in answers}
+    assert told.endswith(" 2")
+    assert not told.startswith(f"{os.getpid()} ")
 
 
 @pytest.mark.parametrize(

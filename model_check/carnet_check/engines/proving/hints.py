@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from carnet_spec.language import Protocol
 
 if TYPE_CHECKING:
-    from carnet_check.engines.induction.solving import SolverAnswer
+    from carnet_check.engines.proving.answers import SolverAnswer
 
 Hints = Mapping[str, tuple[str, ...]]
 """For an obligation's id, the names of the hypotheses that sufficed."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import hints
-from carnet_check.engines.induction.solving import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving import hints
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from tests.unit.model_check.engines.induction.lessons import draft
 
 KNOWN = {"step/a/x": ("inv:x", "guard:g"), "init/x": (), "step/b/x": ("inv:x",)}

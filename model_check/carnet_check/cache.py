@@ -1,0 +1,177 @@
+"""Answers that were computed before, as files in a folder, each bound to everything that it depends on.
+
+An entry lies under the digest of a key: the format, who answers (a solver and its version, and the source code of the
+checker), the budget, and the digest of the text that was asked. It holds that key again and a checksum, so an entry
+that was cut off, copied to another place or written for something else is not believed. Only answers that are definite
+are kept: what is unknown, or was lost with a worker, is asked again.
+
+None of this stops a person who may write into the folder from making an entry up. It is trusted as the solver is, and
+so it is refused if others may write into it. The kernel reads none of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import carnet_check
+import carnet_command
+import carnet_spec
+from carnet_check.errors import UsageError
+from carnet_command.files import reason, replacing
+from carnet_command.text import counted
+
+FORMAT: Final = "carnet-answer/1"
+LARGEST: Final = 16 << 20
+"""Bytes of an entry; a longer file is none."""
+SHOWN: Final = 3
+"""How many entries that are not believed are named."""
+OTHERS: Final = stat.S_IWOTH
+
+Read = TypeVar("Read")
+
+
+class NotAnAnswerError(Exception):
+    """An entry is not what its place says."""
+
+
+@dataclass(slots=True)
+class Used:
+    """How often a folder was asked, how often it knew, and what was wrong with entries that were not believed."""
+
+    asked: int = 0
+    known: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Used) -> None:
+        """Count what somebody else counted, too."""
+        self.asked += other.asked
+        self.known += other.known
+        self.wrong += other.wrong
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a run says of it at its end."""
+        told = f"{self.known:,} of {counted(self.asked, 'answer')} came from the cache"
+        more = f" (and {len(self.wrong) - SHOWN} more)" if len(self.wrong) > SHOWN else ""
+        ignored = (f"the cache is not believed where {'; '.join(self.wrong[:SHOWN])}{more}",) if self.wrong else ()
+        return (told, *ignored)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers of one solver or search in a folder; ``who`` names it, with all that its answers depend on."""
+
+    folder: Path
+    who: tuple[str, ...]
+    used: Used = field(default_factory=Used)
+
+    def known(self, text: str, budget: str, read: Callable[[Mapping[str, Any]], Read]) -> Read | None:
+        """Return what was answered to ``text`` before; ``read`` makes sense of it, or raises if there is none."""
+        key = self._key(text, budget)
+        place = self._place(key)
+        self.used.asked += 1
+        try:
+            answer = read(_entry(place, key))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.used.wrong.append(f"'{place}': {reason(error)}")
+            return None
+        except (NotAnAnswerError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            self.used.wrong.append(f"'{place}': {_why(error)}")
+            return None
+        self.used.known += 1
+        return answer
+
+    def keep(self, text: str, budget: str, answer: Mapping[str, Any]) -> None:
+        """Write an answer down, whole or not at all; where that fails, the run goes on without it."""
+        key = self._key(text, budget)
+        place = self._place(key)
+        entry = {"format": FORMAT, "key": key, "answer": answer}
+        try:
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            with replacing(place) as file:
+                file.write(_canonical({**entry, "sum": _digest(_canonical(entry))}) + "\n")
+        except OSError as error:
+            self.used.wrong.append(f"'{place}' cannot be written: {reason(error)}")
+
+    def _key(self, text: str, budget: str) -> dict[str, Any]:
+        return {"who": list(self.who), "budget": budget, "text": _digest(text)}
+
+    def _place(self, key: Mapping[str, Any]) -> Path:
+        name = _digest(_canonical({"format": FORMAT, **key}))
+        return self.folder / name[:2] / f"{name[2:]}.json"
+
+
+def opened(folder: Path) -> Path:
+    """Return a folder for answers, which is made if it is not there.
+
+    Raises:
+        UsageError: it cannot be made, or somebody else may write into it.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise UsageError(f"expected a folder for answers, and '{folder}': {reason(error)}") from None
+    if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
+        raise UsageError(f"expected a cache that nobody else may write to, since it is believed; '{folder}' is not one")
+    return folder.absolute()
+
+
+@functools.cache
+def code() -> str:
+    """Return the digest of the source code that asks solvers and searches: with other code, answers are others'."""
+    here, command, spec = (Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec))
+    found = []
+    for folder in (here, command, spec / "language"):
+        files = sorted(folder.rglob("*.py"))
+        if not files:
+            raise UsageError(
+                f"expected Carnet's source code in '{folder}': without it nobody knows whose answers these are"
+            )
+        found += [f"{folder.name}/{file.relative_to(folder)} {_digest(file.read_text('utf-8'))}\n" for file in files]
+    return _digest("".join(found))
+
+
+def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer in a file, if it is one to this very key."""
+    found = json.loads(_content(place))
+    kept = found.pop("sum", None)
+    if kept != _digest(_canonical(found)):
+        raise NotAnAnswerError("its checksum is not that of what it holds")
+    if found.get("format") != FORMAT or found.get("key") != key:
+        raise NotAnAnswerError("it is the answer to something else")
+    answer: Mapping[str, Any] = found["answer"]
+    return answer
+
+
+def _content(place: Path) -> bytes:
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotAnAnswerError("it is no plain file")
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise NotAnAnswerError(f"it is larger than {LARGEST >> 20} MiB")
+    return content
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, NotAnAnswerError) else "it is not written as an answer is"
+
+
+def _canonical(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,141 @@
+"""``carnet certify``: make the certificates of a protocol's proofs, as far as those that are there do not serve."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_check.commands.common import cores, jobs_option, json_option, protocol_argument, say
+from carnet_check.commands.completion import VARIANT
+from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from carnet_check.certificates.file import Certificates
+    from carnet_check.certificates.production import Made
+    from carnet_check.loading.families import Source
+    from carnet_check.obligations import Layer
+    from carnet_command.interrupts import Covered
+
+SHOWN = 10
+"""How many obligations without a certificate are named."""
+
+
+@click.command()
+@protocol_argument
+@click.option(
+    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write into this folder, with the texts.")
+@jobs_option
+@json_option
+@click.pass_context
+def certify(
+    context: click.Context, protocol: str, variants: tuple[str, ...], out: Path | None, jobs: int | None, as_json: bool
+) -> int:
+    """Make the certificates of everything that has to be proved of PROTOCOL, beside its specification.
+
+    Certificates that serve still are kept; the search for the others is not believed: the checker accepts each, or it
+    is not written. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without --variant,
+    all main variants and the layers over them are meant.
+    """
+    from carnet_check.certificates.place import NAME, load_certificates, place_of, save_certificates
+    from carnet_check.loading.families import load
+    from carnet_check.obligations import layers
+    from carnet_check.report.artefacts import claimed
+    from carnet_check.report.closing import rerun_command, rerun_line
+    from carnet_command.interrupts import covering
+    from carnet_command.progress import progress
+
+    source = load(protocol)
+    beside = place_of(source)
+    place = out / NAME if out else beside
+    if place is None:
+        raise UsageError(f"'{protocol}' is in no file that certificates could lie beside; expected --out DIR")
+    context.with_resource(claimed(place.parent))
+    before = load_certificates(place if place.exists() or beside is None else beside)
+    names = dict.fromkeys(variants or source.family.with_layers(source.family.main))
+    every = [layers(source.protocol(name)) for name in names]
+    with progress() as shown, covering(shown) as covered:
+        made, certificates = _made(source, every, before, jobs or cores(), covered)
+        size = save_certificates(place, certificates)
+        if out:
+            _write_folder(out, every, certificates)
+    code = ExitCode.UNKNOWN if any(each.missing for each in made) else ExitCode.EXPECTED
+    if as_json:
+        value = {"protocol": source.family.id, "variants": [_as_json(each) for each in made], "bytes": size}
+        click.echo(json.dumps({**value, "file": str(place), "rerun": rerun_command(context)}, indent=2))
+        return code
+    for line in _lines(made, size, place):
+        say(line)
+    say(rerun_line(context))
+    return code
+
+
+def _made(
+    source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
+) -> tuple[list[Made], Certificates]:
+    """Make the certificates of these variants."""
+    from carnet_check.certificates.producing.workers import Workers
+    from carnet_check.certificates.production import Production
+    from carnet_check.engines.interface import RemembersProofs
+    from carnet_check.engines.registry import able
+
+    def told(variant: str, done: int, total: int) -> None:
+        covered.status(f"{variant}: {done:,} of {total:,} obligations certified")
+
+    remembers = able(RemembersProofs)
+    with Workers(jobs) as workers:
+        production = Production(source.reference, before, workers, told)
+        made = [production.make(layers, remembers.remembered(layers[0].protocol)) for layers in every]
+    return made, production.certificates
+
+
+def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: Certificates) -> None:
+    """Write the texts that certificates are bound to, the index of obligations, and the variants."""
+    from carnet_check.certificates.cores import cores as used
+    from carnet_check.certificates.folder import SYSTEMS
+    from carnet_check.exports.obligation_index import index, rows
+    from carnet_check.report.artefacts import make_folder
+    from carnet_check.report.obligation_folder import ObligationFolder, write_protocol
+    from carnet_check.wording.file_names import as_file_name
+
+    folder, cells = ObligationFolder(out, "smt2"), []
+    (out / SYSTEMS).mkdir(exist_ok=True)
+    for layers in every:
+        for row in rows(layers, used(certificates, layers)):
+            if row.digest not in folder.files:
+                folder.add(row.digest, row.smtlib)
+            cells.append(row.cells())
+        protocol = layers[0].protocol
+        make_folder(out / SYSTEMS)
+        write_protocol(out / SYSTEMS / f"{as_file_name(protocol.variant)}.json", protocol.encoded)
+    folder.close(index(cells))
+
+
+def _as_json(made: Made) -> dict[str, Any]:
+    return {
+        "variant": made.variant,
+        "obligations": made.obligations,
+        "kept": made.kept,
+        "adapted": made.adapted,
+        "found": made.found,
+        "missing": dict(made.missing),
+        "seconds": round(made.seconds, 3),
+    }
+
+
+def _lines(made: Sequence[Made], size: int, place: Path) -> Iterator[str]:
+    from carnet_command.text import counted, wrapped
+
+    for each in made:
+        counts = f"{each.kept:,} kept, {each.adapted:,} adapted, {each.found:,} found, {len(each.missing):,} missing"
+        obligations = counted(each.obligations, "obligation")
+        yield from wrapped("variant", f"{each.variant}: {obligations}: {counts}; {each.seconds:.1f} s")
+        for id, why in list(each.missing.items())[:SHOWN]:
+            yield from wrapped("missing", f"{id}: {why}")
+    yield from wrapped("artefacts", f"{place}, {size:,} bytes")

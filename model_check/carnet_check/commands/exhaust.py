@@ -1,0 +1,134 @@
+"""``carnet exhaust``: certificates that every state of small instances was visited, checked by what Coq extracts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from carnet_check.commands.common import json_option, protocol_argument, say
+from carnet_check.commands.completion import THREAT, VARIANT
+from carnet_command.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from carnet_check.engines.interface import Plan
+    from carnet_check.loading.families import Source
+    from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """One certificate: what it is about, and what the program says of it; nothing where there is no program."""
+
+    variant: str
+    threat: str
+    claims: int
+    states: int
+    bytes: int
+    visited_in: float
+    accepted: bool | None = None
+    checked_in: float = 0.0
+    folder: str = ""
+
+    @property
+    def line(self) -> str:
+        """One line for a reader."""
+        judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
+        what = f"{self.variant} · {self.threat}: {self.claims} claims in {self.states:,} states"
+        return f"{what}, {self.bytes:,} bytes; {judged}"
+
+
+@click.command()
+@protocol_argument
+@click.option(
+    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
+)
+@click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this one. Repeatable.")
+@click.option("--profile", "size", default="tiny", show_default=True, metavar="NAME", help="The size of the instances.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
+@json_option
+def exhaust(
+    protocol: str, variants: tuple[str, ...], threats: tuple[str, ...], size: str, out: Path, as_json: bool
+) -> int:
+    """Visit every state of PROTOCOL's instances, write the states down, and have them checked.
+
+    A certificate holds the states of one instance under one threat model, and names the claims that hold in them. The
+    program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
+    exhaust` builds it. Without it, certificates are written and not checked.
+    """
+    from carnet_check.engines.interface import Remembers
+    from carnet_check.engines.registry import able
+    from carnet_check.loading.families import load
+    from carnet_check.verification.planning import Request, planned
+
+    source = load(protocol)
+    request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
+    campaign = planned(request)
+    found = []
+    for plan in campaign.plans:
+        for threat in plan.threats:
+            for each in _certified(source, plan, threat, campaign.profile, out):
+                found.append(each)
+                if not as_json:
+                    say(each.line)
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+    return ExitCode.INTERNAL if any(each.accepted is False for each in found) else ExitCode.EXPECTED
+
+
+def _certified(source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path) -> Iterator[Certified]:
+    """Yield a certificate for each instance that the claims are explored in."""
+    from carnet_check.loading.scope import scope_of
+
+    claims = plan.claims(threat)
+    scope = scope_of(source, plan.protocol, threat.id, profile, claims)
+    for number, (instance, some) in enumerate(scope.instances, 1):
+        folder = out / plan.protocol.variant / threat.id / f"{number}"
+        yield _one(source, plan, threat, profile, instance, some or claims, folder)
+
+
+def _one(
+    source: Source,
+    plan: Plan,
+    threat: Threat,
+    profile: Profile,
+    instance: Instance,
+    claims: tuple[str, ...],
+    folder: Path,
+) -> Certified:
+    from carnet_check.coq.exhaustion import judged, program, write
+    from carnet_check.engines.interface import Remembers
+    from carnet_check.engines.registry import able
+
+    began = time.monotonic()
+    invariants = [plan.protocol.claim(name).checked for name in claims]
+    visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
+    standing = [name for name in claims if plan.protocol.claim(name).checked.name not in visited.fallen]
+    size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
+    written = time.monotonic()
+    executable = program()
+    accepted = judged(executable, folder).accepted if executable else None
+    return Certified(
+        variant=plan.protocol.variant,
+        threat=threat.id,
+        claims=len(standing),
+        states=visited.states.rows,
+        bytes=size,
+        visited_in=round(written - began, 2),
+        accepted=accepted,
+        checked_in=round(time.monotonic() - written, 2),
+        folder=f"{folder}",
+    )
+
+
+def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
+    """Return what `carnet verify` looks for beside the claims, so that the same states are visited."""
+    from carnet_check.engines.premises import premises_of
+
+    near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
+    return [*near, *(premise for each in invariants for premise in premises_of(each))]

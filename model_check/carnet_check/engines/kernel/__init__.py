@@ -1,0 +1,1 @@
+"""The engine that believes no solver: it re-checks the certificates that lie beside a specification."""

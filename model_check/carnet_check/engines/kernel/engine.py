@@ -1,0 +1,161 @@
+"""The engine of certificates: claims proved for any number of parties, and checked again by a small kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from typing import ClassVar, Self
+
+from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry
+from carnet_check.certificates.judging import Accepted, Judge
+from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.production import Asked, key_of
+from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Task
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.proving.composition import Composition
+from carnet_check.engines.proving.rows import row_of
+from carnet_check.engines.runner import Listener
+from carnet_check.loading.families import Source
+from carnet_check.obligations import Layer, Obligation, layers, obligations
+from carnet_check.results import Result, Verdict
+from carnet_command.text import counted
+from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
+
+MOST_TOKENS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Kernel(AnswersObligations):
+    """Has the kernel follow every certificate that a claim rests on; ``most`` is how many tokens one may have."""
+
+    name: ClassVar = "kernel"
+    purpose: ClassVar = "proofs for any number of parties, by certificates and without a solver"
+    verdicts: ClassVar = (Verdict.PROVED,)
+    by_default: ClassVar = False
+    believes_no_solver: ClassVar = True
+    most: int = MOST_TOKENS
+
+    def limited(self, most: int) -> Self:
+        """Return the same engine for certificates of at most so many tokens."""
+        return replace(self, most=most)
+
+    def expected(self, profile: Profile) -> Verdict:
+        """Return PROVED, whatever the profile."""
+        return Verdict.PROVED
+
+    def intention(self, task: Task) -> str:
+        """Say that certificates are checked."""
+        return "checks the certificates of proofs for any number of everything"
+
+    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+        """Say that no size matters."""
+        return (f"{self.name}: unbounded",)
+
+    def budget(self, profile: Profile) -> str:
+        """Say how long a certificate may be."""
+        return f"{self.most:,} tokens to a certificate"
+
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Check the certificates of what is claimed to hold: where one is refused, nothing is refuted."""
+        accepted: Accepted = set()
+        told = [each for plan in task.plans for each in self._checked(task, plan, accepted, listener)]
+        bases = {row.key: Basis(proof.layer) for row, proof in told}
+        return Outcome(self.name, tuple(row for row, _ in told), bases=bases)
+
+    def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
+        """Judge the certificate of every obligation of every layer; one that is not accepted decides nothing."""
+        place, judge = place_of(source), Judge(self.most)
+        certificates = load_certificates(place) if place else Certificates({})
+        for layer in layers(protocol):
+            asked = Asked.of(layer)
+            entries = asked.entries(certificates.layers.get(key_of(layer)))
+            skipped: dict[str, ObligationAnswer] = {}
+            for obligation in obligations(layer):
+                answer = skipped.get(obligation.invariant.name) if obligation.skipped else None
+                if answer is None:
+                    answer = _told(judge, obligation, entries.get(obligation.id))
+                if obligation.skipped:
+                    skipped[obligation.invariant.name] = answer
+                yield replace(answer, obligation=obligation.id)
+
+    def version(self) -> str:
+        """Return the version of the checker, which the kernel is part of."""
+        return f"carnet {metadata.version('carnet')}"
+
+    def _checked(
+        self, task: Task, plan: Plan, accepted: Accepted, listener: Listener
+    ) -> Iterator[tuple[Result, ClaimProof]]:
+        wanted = [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
+        if not wanted:
+            return
+        began, variant = time.monotonic(), plan.protocol.variant
+        listener.status(f"{variant}: checking certificates")
+        proofs = self._proofs(task.source, plan, wanted, Judge(self.most, accepted))
+        seconds = time.monotonic() - began
+        held = sum(proof.proved for proof in proofs)
+        listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
+        for (_, threat), proof in zip(wanted, proofs, strict=True):
+            yield row_of(self, task, plan, proof, threat, seconds, _detail(proof)), proof
+
+    def _proofs(
+        self, source: Source, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], judge: Judge
+    ) -> list[ClaimProof]:
+        """Return the proof of each claim, by certificates."""
+        needed = {threat.id for _, threat in wanted}
+        try:
+            certificates = _certificates(source)
+            every = [each for each in layers(plan.protocol) if each.threat is None or each.threat.id in needed]
+        except (BadCertificateFile, SpecificationError) as error:
+            return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
+        composed = composed_of(every, certificates, judge)
+        return [composed.claim(claim, threat) for claim, threat in wanted]
+
+
+def composed_of(layers: Sequence[Layer], certificates: Certificates, judge: Judge) -> Composition:
+    """Judge the certificates of some layers: one that is accepted is a proof from the hypotheses that it uses.
+
+    The skipped pairs of an invariant have one text, so the certificate of the first stands for all of them.
+    """
+    obligations: list[Obligation] = []
+    answers: dict[str, SolverAnswer] = {}
+    for layer in layers:
+        asked = Asked.of(layer)
+        entries = asked.entries(certificates.layers.get(key_of(layer)))
+        for obligation in asked:
+            obligations.append(obligation)
+            answers[obligation.id] = _answer(judge, obligation, entries.get(obligation.id))
+    return Composition(layers, obligations, answers)
+
+
+def _told(judge: Judge, obligation: Obligation, entry: Entry | None) -> ObligationAnswer:
+    began = time.perf_counter()
+    why = judge.why_refused(obligation, entry)
+    threat, outcome = obligation.layer.threat.id if obligation.layer.threat else "", "unknown" if why else "proved"
+    return ObligationAnswer(threat, obligation.id, outcome, seconds=time.perf_counter() - began, reason=why)
+
+
+def _answer(judge: Judge, obligation: Obligation, entry: Entry | None) -> SolverAnswer:
+    why = judge.why_refused(obligation, entry)
+    if why or entry is None:
+        return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
+    return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
+
+
+def _certificates(source: Source) -> Certificates:
+    place = place_of(source)
+    found = load_certificates(place) if place else Certificates({})
+    if not found.layers:
+        raise BadCertificateFile(f"no certificates: expected '{place or 'a file'}'; `carnet certify` makes it")
+    return found
+
+
+def _detail(proof: ClaimProof) -> str:
+    if not proof.proved:
+        return proof.reason
+    return f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
+
+
+KERNEL = Kernel()

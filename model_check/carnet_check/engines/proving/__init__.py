@@ -1,0 +1,1 @@
+"""What engines share that prove claims obligation by obligation."""

@@ -1,0 +1,107 @@
+"""From the answers to obligations to claims: what is proved, what the proof rests on, and what is open.
+
+The invariants of a layer are proved together. A claim is proved if a set of invariants contains it, every obligation of
+every member is proved, and every invariant in their cores is a member again. The general layer's invariants may be used
+under every threat model, and are proved without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.obligations import Layer, Obligation
+from carnet_command.text import counted
+from carnet_spec.language import Claim, Invariant, Threat
+
+SATISFIABLE = "satisfiable"
+NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The answers to the obligations of some layers of one protocol, by their ids."""
+
+    layers: Sequence[Layer]
+    obligations: Sequence[Obligation]
+    answers: Mapping[str, SolverAnswer]
+    _of: dict[tuple[str, str], list[Obligation]] = field(default_factory=dict, repr=False)
+    """The obligations of each invariant in each layer, by the id of its threat model or nothing."""
+
+    def __post_init__(self) -> None:
+        for each in self.obligations:
+            self._of.setdefault((_of_threat(each.layer), each.invariant.name), []).append(each)
+
+    def claim(self, claim: Claim, threat: Threat) -> ClaimProof:
+        """Say whether ``claim`` is proved under ``threat``, and what the proof rests on."""
+        invariant = claim.checked
+        layer = self._layer(invariant, threat)
+        if layer is None:
+            return ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=f"not claimed under threat model {threat.id}")
+        members = self._reached(invariant.name, threat.id)
+        rest_on = [each for member in members for each in self._needed(member, threat.id)]
+        used = {name for each in rest_on for name in self._answer(each).core}
+        axioms = {name.partition(":")[2] for name in used if name.startswith(("axiom:", "threat:"))}
+        missing = tuple(each.id for each in rest_on if self._answer(each).outcome is not SolverOutcome.PROVED)
+        own = (each for each in rest_on if each.invariant.name == invariant.name)
+        protocol = layer.protocol
+        stated = {axiom.name: axiom.states for axiom in protocol.axioms}
+        return ClaimProof(
+            claim=claim.name,
+            outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
+            lemmas=tuple(member for member in members if member != invariant.name),
+            assumptions=tuple(sorted({stated[name] for name in axioms if name in stated})),
+            defences=tuple(sorted({name for each in rest_on for name in self._defences(each)})),
+            axioms=tuple(sorted(axioms)),
+            missing=missing,
+            reason=self._why(missing),
+            layer=_of_threat(layer),
+            satisfiable=tuple(each.id for each in own if self._answer(each).outcome is SolverOutcome.REFUTED),
+        )
+
+    def _layer(self, invariant: Invariant, threat: Threat) -> Layer | None:
+        """Return the layer that proves ``invariant`` under ``threat``."""
+        able = (each for each in self.layers if each.threat is None or each.threat.id == threat.id)
+        return next((each for each in able if invariant in each.claims), None)
+
+    def _needed(self, invariant: str, threat: str) -> Sequence[Obligation]:
+        return self._of.get(("", invariant)) or self._of[threat, invariant]
+
+    def _reached(self, invariant: str, threat: str) -> tuple[str, ...]:
+        """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
+        reached = {invariant}
+        waiting = [invariant]
+        while waiting:
+            for each in self._needed(waiting.pop(), threat):
+                used = {name.removeprefix("inv:") for name in self._answer(each).core if name.startswith("inv:")}
+                waiting += used - reached
+                reached |= used
+        return tuple(sorted(reached))
+
+    def _answer(self, obligation: Obligation) -> SolverAnswer:
+        return self.answers.get(obligation.id, NOT_ASKED)
+
+    def _defences(self, obligation: Obligation) -> set[str]:
+        """Return the defences whose guards were used."""
+        core = self._answer(obligation).core
+        guards = obligation.action.guards if obligation.action else ()
+        return {guard.defence for guard in guards if guard.defence and f"guard:{guard.name}" in core}
+
+    def _why(self, missing: Sequence[str]) -> str:
+        """Say which obligations are open and why, the satisfiable ones first."""
+        if not missing:
+            return ""
+        found = sorted((self.answers.get(id, NOT_ASKED).outcome is not SolverOutcome.REFUTED, id) for id in missing)
+        told = [f"{id} ({self.answers.get(id, NOT_ASKED).reason if unsure else SATISFIABLE})" for unsure, id in found]
+        more = ", …" if len(told) > SHOWN else ""
+        return f"{counted(len(told), 'obligation')} open: {', '.join(told[:SHOWN])}{more}"
+
+
+SHOWN = 3
+"""How many open obligations of a claim are named."""
+
+
+def _of_threat(layer: Layer) -> str:
+    return layer.threat.id if layer.threat else ""

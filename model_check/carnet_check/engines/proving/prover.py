@@ -1,0 +1,221 @@
+"""Engines that answer the unsimplified obligations one by one; claims are put together from the answers."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from carnet_check.cache import Answers
+from carnet_check.engines.interface import (
+    AnswersObligations,
+    Basis,
+    ObligationAnswer,
+    Outcome,
+    Plan,
+    Shares,
+    Task,
+)
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.proving.composition import Composition
+from carnet_check.engines.proving.cores import likely_cores
+from carnet_check.engines.proving.questions import Answered, Question, asked, falling_to
+from carnet_check.engines.proving.remembering import keep, known
+from carnet_check.engines.proving.rows import row_of
+from carnet_check.engines.runner import Listener, Portion, Runner, Shard
+from carnet_check.errors import UsageError
+from carnet_check.loading.families import Source
+from carnet_check.obligations import Layer, Obligation, layers, obligations
+from carnet_check.results import Result, Verdict
+from carnet_command.progress import Pace
+from carnet_command.text import counted
+from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
+
+
+@dataclass(frozen=True)
+class Prover(AnswersObligations, Shares):
+    """Proves each obligation of a layer by itself; ``most`` is its budget for each, in units of its own work."""
+
+    verdicts: ClassVar = (Verdict.PROVED,)
+    by_default: ClassVar = False
+    unit: ClassVar[str]
+    """What its budget counts."""
+    fewer: ClassVar[int]
+    """How many times less is spent on a text with few hypotheses, if others follow."""
+    most: int
+
+    @abstractmethod
+    def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
+        """Answer each question once, in any order, under its digest."""
+
+    @abstractmethod
+    def read(self, question: Question) -> str:
+        """Return what the solver reads of a question, with all else that its answer depends on."""
+
+    def allowed(self, question: Question) -> int:
+        """Return the budget of one question."""
+        return question.share(self.most, self.fewer)
+
+    @abstractmethod
+    def missing(self) -> str:
+        """Say what has to be installed before it can answer, or nothing."""
+
+    def limited(self, most: int) -> Self:
+        """Return the engine with another budget for each obligation."""
+        return replace(self, most=most)
+
+    def expected(self, profile: Profile) -> Verdict:
+        """Return PROVED, whatever the profile."""
+        return Verdict.PROVED
+
+    def intention(self, task: Task) -> str:
+        """Say that no size matters, and who answers."""
+        return f"every unsimplified obligation, for any number of everything, by {self.version()}"
+
+    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+        """Say that no size matters."""
+        return (f"{self.name}: unbounded",)
+
+    def budget(self, profile: Profile) -> str:
+        """Say what the solver may take."""
+        return f"{self.most:,} {self.unit} to an obligation"
+
+    def require_runnable(self, task: Task) -> None:
+        """Refuse to run without the solver.
+
+        Raises:
+            UsageError: it is not installed.
+        """
+        if lacking := self.missing():
+            raise UsageError(f"the engine '{self.name}' needs {lacking}")
+
+    # -- claims ------------------------------------------------------------------------------------
+
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Prove what is claimed to hold, one variant after the other."""
+        bases: dict[tuple[str, str, str, str, str], Basis] = {}
+        rows: list[Result] = []
+        before = self._before(task.runner)
+        for plan in task.plans:
+            for row, proof in self._judged(task, plan, listener, before):
+                rows.append(row)
+                bases[row.key] = Basis(proof.layer, proof.satisfiable)
+        return Outcome(self.name, tuple(rows), notes=before.used.notes if before else (), bases=bases)
+
+    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+        """Answer the obligations that fall to ``shard``: one text falls to one part, however many share it."""
+        before = self._before(task.runner)
+        done, of = 0, 0
+        open_: dict[str, str] = {}
+        for plan in filter(_wanted, task.plans):
+            variant = plan.protocol.variant
+            try:
+                made, listed = _listed(plan)
+            except SpecificationError as error:
+                open_[variant] = str(error)
+                continue
+            of += len(listed)
+            for found in self._answered(task.source, made, listed, task.runner, before, shard):
+                done += 1
+                listener.status(f"{variant}: {self.name}, {done} obligations of shard {shard}")
+                if found.answer.outcome is SolverOutcome.UNKNOWN:
+                    open_[f"{variant}: {found.obligation.id}"] = found.answer.reason
+        return Portion(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
+
+    def _before(self, runner: Runner) -> Answers | None:
+        return runner.answers(self.name, self.version())
+
+    def _judged(
+        self, task: Task, plan: Plan, listener: Listener, before: Answers | None
+    ) -> Iterator[tuple[Result, ClaimProof]]:
+        wanted = _wanted(plan)
+        if not wanted:
+            return
+        began = time.monotonic()
+        variant = plan.protocol.variant
+        listener.status(f"{variant}: writing down proof obligations")
+        proofs = self._proofs(task, plan, wanted, listener, before)
+        seconds = time.monotonic() - began
+        held = sum(proof.proved for proof in proofs)
+        listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
+        for (_, threat), proof in zip(wanted, proofs, strict=True):
+            rests = f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}; {self.version()}"
+            told = rests if proof.proved else proof.reason
+            yield row_of(self, task, plan, proof, threat, seconds, told), proof
+
+    def _proofs(
+        self,
+        task: Task,
+        plan: Plan,
+        wanted: Sequence[tuple[Claim, Threat]],
+        listener: Listener,
+        before: Answers | None,
+    ) -> list[ClaimProof]:
+        try:
+            made, listed = _listed(plan)
+        except SpecificationError as error:
+            return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
+        pace = Pace()
+        answers: dict[str, SolverAnswer] = {}
+        for done, found in enumerate(self._answered(task.source, made, listed, task.runner, before), 1):
+            answers[found.obligation.id] = found.answer
+            progress = f"{done} of {len(listed)} obligations{pace.left(done, len(listed))}"
+            listener.status(f"{plan.protocol.variant}: {self.name}, {progress}")
+        composed = Composition(made, listed, answers)
+        return [composed.claim(claim, threat) for claim, threat in wanted]
+
+    def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
+        """Answer every obligation of every layer."""
+        made = layers(protocol)
+        listed = [each for layer in made for each in obligations(layer)]
+        for found in self._answered(source, made, listed, Runner(jobs)):
+            obligation, answer = found.obligation, found.answer
+            layer = obligation.layer.threat.id if obligation.layer.threat else ""
+            outcome = str(answer.outcome)
+            yield ObligationAnswer(layer, obligation.id, outcome, found.digest, answer.seconds, answer.reason)
+
+    def _answered(
+        self,
+        source: Source,
+        made: Sequence[Layer],
+        listed: Sequence[Obligation],
+        runner: Runner,
+        before: Answers | None = None,
+        shard: Shard | None = None,
+    ) -> Iterator[Answered]:
+        cores = likely_cores(source, made, listed)
+        mine = falling_to(shard, listed, cores) if shard else listed
+        return asked(mine, cores, lambda questions: self._solved(questions, runner, before))
+
+    def _solved(self, questions: Sequence[Question], runner: Runner, before: Answers | None) -> Iterator[SolverAnswer]:
+        """Answer questions, those that were answered before from the cache."""
+        if before is None:
+            yield from self.solve(questions, runner)
+            return
+        texts = {each.digest: self.read(each) for each in questions}
+        budgets = {each.digest: self.allowed(each) for each in questions}
+        rest = []
+        for each in questions:
+            names = each.kept if each.kept is not None else [h.name for h in each.obligation.hypotheses]
+            answer = known(before, each.digest, texts[each.digest], budgets[each.digest], names)
+            if answer is None:
+                rest.append(each)
+            else:
+                yield answer
+        for answer in self.solve(rest, runner):
+            keep(before, answer, texts[answer.id], budgets[answer.id])
+            yield answer
+
+
+def _wanted(plan: Plan) -> list[tuple[Claim, Threat]]:
+    """Return what is to be proved: what is expected to fall has no proof."""
+    return [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
+
+
+def _listed(plan: Plan) -> tuple[list[Layer], list[Obligation]]:
+    """Return the layers that a plan asks for, and their obligations."""
+    made = [each for each in layers(plan.protocol) if each.threat is None or each.threat in plan.threats]
+    return made, [each for layer in made for each in obligations(layer)]

@@ -1,0 +1,1 @@
+"""Second solvers: provers that share no code with Z3 answer the unsimplified obligations, as text."""

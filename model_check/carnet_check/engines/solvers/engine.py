@@ -1,0 +1,131 @@
+"""Two solvers that share no code with Z3, as engines: cvc5 reads SMT-LIB, and E reads TPTP."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from carnet_check.engines.interface import Tool
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.prover import Prover
+from carnet_check.engines.proving.questions import Question
+from carnet_check.engines.runner import Runner
+from carnet_check.engines.solvers import cvc5, eprover
+from carnet_check.exports.tptp import tptp
+from carnet_check.obligations import Obligation
+from carnet_command.workers import Lost
+from carnet_spec.language.terms import And, Not, Term
+
+
+@dataclass(frozen=True)
+class Cvc5(Prover):
+    """Proves with cvc5, in worker processes."""
+
+    name: ClassVar = "cvc5"
+    purpose: ClassVar = "claims, for any number of everything: unsimplified obligations, by cvc5"
+    unit: ClassVar = "solver units"
+    needs: ClassVar = (
+        Tool("cvc5", "proofs by a second solver", "pip install -c constraints.txt '.[cvc5]'", ("cvc5",)),
+    )
+    fewer: ClassVar = cvc5.FEWER
+    most: int = cvc5.DEFAULT_RLIMIT
+
+    def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
+        """Ask cvc5 every text."""
+        asked = [(each.digest, each.text, self.allowed(each)) for each in questions]
+        with runner.pool(cvc5.version) as pool:
+            for (digest, _, _), said in pool.results(cvc5.answer, asked):
+                yield _told(digest, said)
+
+    def read(self, question: Question) -> str:
+        """Return the text in SMT-LIB."""
+        return question.text
+
+    def version(self) -> str:
+        """Return the name and the version of the solver."""
+        return cvc5.version()
+
+    def missing(self) -> str:
+        """Say how to get cvc5, unless it is there."""
+        return "" if importlib.util.find_spec("cvc5") else "the extra 'cvc5' (pip install 'carnet[cvc5]')"
+
+
+@dataclass(frozen=True)
+class EProver(Prover):
+    """Proves with E, a process for each text."""
+
+    name: ClassVar = "eprover"
+    purpose: ClassVar = "claims, for any number of everything: unsimplified obligations, by E"
+    unit: ClassVar = "processed clauses"
+    needs: ClassVar = (
+        Tool("eprover", "proofs by a third solver", "the package 'eprover' of the system", programs=(eprover.PROGRAM,)),
+    )
+    fewer: ClassVar = eprover.FEWER
+    most: int = eprover.DEFAULT_CLAUSES
+    seconds: int = eprover.SECONDS
+    """After so long E is ended; budgets are clauses."""
+
+    def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
+        """Ask E every text, and where that comes to nothing each part of a goal with several."""
+        long = {each.digest: each for each in questions if len(parts(each.obligation)) > 1}
+        open_: list[Question] = []
+        for answer in self._asked([(each, (None,)) for each in questions], runner):
+            if answer.outcome is SolverOutcome.UNKNOWN and answer.id in long:
+                open_.append(long[answer.id])
+            else:
+                yield answer
+        yield from self._asked([(each, parts(each.obligation)) for each in open_], runner)
+
+    def read(self, question: Question) -> str:
+        """Return the texts in TPTP, of the whole goal and of its parts, and how long E may take."""
+        goals = (None, *parts(question.obligation))
+        return "\n".join((str(self.seconds), *(tptp(question.obligation, question.kept, goal) for goal in goals)))
+
+    def _asked(
+        self, wanted: Sequence[tuple[Question, Sequence[Term | None]]], runner: Runner
+    ) -> Iterator[SolverAnswer]:
+        """Ask questions with other goals than their own, all of which have to be refuted."""
+        asked = [
+            eprover.Asked(
+                each.digest,
+                tuple(tptp(each.obligation, each.kept, goal) for goal in goals),
+                self.allowed(each),
+                self.seconds,
+                shutil.which(eprover.PROGRAM) or eprover.PROGRAM,
+            )
+            for each, goals in wanted
+        ]
+        with runner.pool(eprover.version, patience=eprover.PATIENCE) as pool:
+            for each, said in pool.results(eprover.answer, asked):
+                yield _told(each.digest, said)
+
+    def version(self) -> str:
+        """Return the name and the version of the prover."""
+        return eprover.version()
+
+    def missing(self) -> str:
+        """Say how to get E, unless it is there."""
+        return "" if shutil.which(eprover.PROGRAM) else "E, the program 'eprover' (the package 'eprover' of the system)"
+
+
+def parts(obligation: Obligation) -> tuple[Term, ...]:
+    """Return the negated goal as several, all of which have to be refuted: one for each part of a conjunction."""
+    goal = obligation.goal.formula
+    assert isinstance(goal, Not)
+    found: list[Term] = []
+    rest = goal.body
+    while isinstance(rest, And):
+        part, rest = rest.parts
+        found.append(Not(part))
+    return (*found, Not(rest))
+
+
+def _told(digest: str, said: SolverAnswer | Lost) -> SolverAnswer:
+    return SolverAnswer(digest, SolverOutcome.UNKNOWN, reason=said.reason) if isinstance(said, Lost) else said
+
+
+CVC5 = Cvc5()
+EPROVER = EProver()

@@ -1,0 +1,168 @@
+"""`carnet certify` and `carnet recheck`: what they write, say and end with."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from carnet_check.certificates.place import NAME
+from carnet_check.coq.program import program
+from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet
+
+CERTIFICATES = "toy.certificates.json.xz"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """Return a copy of the toy with its certificates beside it."""
+    shutil.copy(TOY, tmp_path)
+    shutil.copy(FIXTURES / CERTIFICATES, tmp_path)
+    return tmp_path / "toy.py"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that was written for `carnet recheck`."""
+    folder = tmp_path_factory.mktemp("certified") / "out"
+    assert certify(TOY, "--out", str(folder)).code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """Return a copy of that folder, to be spoilt."""
+    return Path(shutil.copytree(whole, tmp_path / "out"))
+
+
+def certify(*words: str) -> Ran:
+    return carnet("certify", *words, "--jobs", "1")
+
+
+def some_row(folder: Path) -> dict[str, str]:
+    with (folder / "index.csv").open(encoding="utf-8", newline="") as file:
+        return next(row for row in csv.DictReader(file) if row["obligation"].startswith("step/lend/"))
+
+
+def test_certificates_that_serve_are_kept_and_their_file_stays_as_it_is(spec: Path) -> None:
+    before = spec.with_name(CERTIFICATES).read_bytes()
+    ran = certify(str(spec), "--json")
+    (main,) = ran.json["variants"]
+    assert ran.code == 0
+    assert (main["variant"], main["found"], main["missing"]) == ("main", 0, {})
+    assert main["kept"] == main["obligations"] > 15
+    assert ran.json["bytes"] == len(before)
+    assert spec.with_name(CERTIFICATES).read_bytes() == before
+    assert f"{main['kept']} kept, 0 adapted, 0 found, 0 missing" in " ".join(certify(str(spec)).out.split())
+
+
+def test_what_is_missing_is_made(spec: Path) -> None:
+    spec.with_name(CERTIFICATES).unlink()
+    ran = certify(str(spec), "--json")
+    (main,) = ran.json["variants"]
+    assert (ran.code, main["kept"], main["missing"]) == (0, 0, {})
+    assert main["found"] == main["obligations"]
+    assert carnet("verify", str(spec), "--engine", "kernel").code == 0
+
+
+def test_what_cannot_be_proved_is_missing_and_named(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "controls.py", tmp_path)
+    ran = certify(f"{tmp_path / 'controls.py'}:wrong_claim")
+    assert ran.code == 3
+    assert "missing      step/" in ran.out
+
+
+def test_a_file_that_is_none_is_refused(spec: Path) -> None:
+    spec.with_name(CERTIFICATES).write_bytes(b"certificates")
+    ran = certify(str(spec))
+    assert ran.code == 2
+    assert "is no file of certificates" in ran.err
+
+
+def test_a_protocol_in_no_file_needs_a_folder() -> None:
+    assert certify("no-such-protocol").code == 2
+
+
+# -- recheck --------------------------------------------------------------------------------------
+
+
+def test_a_whole_folder_is_accepted(whole: Path) -> None:
+    assert {each.name for each in whole.iterdir()} == {NAME, "index.csv", "obligations", "systems"}
+    ran = carnet("recheck", str(whole), "--json")
+    assert (ran.code, ran.json["unproved"]) == (0, [])
+    assert ran.json["verified"] is (True if program() else None)
+    assert ran.json["obligations"] > 20
+    assert "accepts the certificates of" in carnet("recheck", str(whole)).out
+
+
+def test_a_missing_certificate_is_3(folder: Path) -> None:
+    row = some_row(folder)
+    text = (folder / "obligations" / f"{row['digest']}.smt2").read_text().replace("true", "false")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "obligations" / f"{digest}.smt2").write_text(text)
+    index = folder / "index.csv"
+    index.write_text(index.read_text() + f"main,,step/more,{digest},[]\n")
+    ran = carnet("recheck", str(folder))
+    assert ran.code == 3
+    assert "step/more: there is no certificate" in ran.out
+
+
+def test_a_missing_text_is_3(folder: Path) -> None:
+    row = some_row(folder)
+    (folder / "obligations" / f"{row['digest']}.smt2").unlink()
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.code == 3
+    assert row["obligation"] in {each["obligation"] for each in ran.json["unproved"]}
+
+
+def test_a_changed_text_is_1(folder: Path) -> None:
+    row = some_row(folder)
+    file = folder / "obligations" / f"{row['digest']}.smt2"
+    file.write_text(file.read_text().replace("(check-sat)", "(check-sat )"))
+    ran = carnet("recheck", str(folder))
+    assert ran.code == 1
+    assert "another digest" in ran.out
+
+
+def test_a_digest_that_is_none_is_1(folder: Path) -> None:
+    index = folder / "index.csv"
+    index.write_text(index.read_text() + f"main,,step/more,{'../' * 21}x,[]\n")
+    ran = carnet("recheck", str(folder))
+    assert ran.code == 1
+    assert "no SHA-256 digest" in ran.out
+
+
+@pytest.mark.parametrize("name", ["index.csv", NAME])
+def test_a_folder_without_its_files_is_none(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    ran = carnet("recheck", str(folder))
+    assert ran.code == (2 if name == "index.csv" else 3)
+
+
+def test_an_index_that_is_none_is_refused(folder: Path) -> None:
+    (folder / "index.csv").write_text("a,b\n")
+    assert "expected rows of variant" in carnet("recheck", str(folder)).err
+
+
+def test_an_empty_index_establishes_nothing(folder: Path) -> None:
+    index = folder / "index.csv"
+    index.write_text(index.read_text().partition("\n")[0] + "\n")
+    assert carnet("recheck", str(folder)).code == 3
+
+
+@pytest.mark.parametrize(("program", "code", "said"), [("true", 0, "accepts them all"), ("false", 5, "refuses some")])
+def test_the_program_that_is_proved_sound_has_to_agree(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int, said: str
+) -> None:
+    monkeypatch.setenv("CARNET_CHECKER", program)
+    ran = carnet("recheck", str(whole))
+    assert (ran.code, said in ran.out) == (code, True)
+
+
+def test_a_program_that_cannot_be_run_is_said(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARNET_CHECKER", str(whole / "nothing"))
+    ran = carnet("recheck", str(whole))
+    assert (ran.code, "CARNET_CHECKER" in ran.err) == (2, True)

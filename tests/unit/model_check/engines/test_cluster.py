@@ -1,0 +1,105 @@
+"""A Ray cluster of two workers on this machine: it answers as this machine does, and a lost worker costs its part."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.engines import cluster
+from carnet_check.engines.cluster import RayPool, joined
+from carnet_check.errors import UsageError
+from carnet_command.workers import Lost
+from tests.unit.model_check.command import TOY, carnet
+
+ray = pytest.importorskip("ray", reason="the extra 'cluster' is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = Path.cwd()
+    os.environ.update(cluster._QUIET)
+    os.chdir(tmp_path_factory.mktemp("elsewhere"))  # workers import nothing from the current folder
+    ray.init(
+        address=cluster.LOCAL,
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parents[4])}},
+    )
+    yield
+    ray.shutdown()
+    os.chdir(before)
+
+
+def said(part: str) -> Iterator[tuple[str, int]]:
+    """Say which task this is, and then behave as told."""
+    yield "here", os.getppid()
+    if part == "killed":
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
+    if part == "greedy":
+        bytearray(8 << 30)
+    if part == "silent":
+        signal.pause()
+    if part == "wrong":
+        raise LookupError("nothing there")
+    yield "done", os.getpid()
+
+
+def version() -> str:
+    return "nobody 1"
+
+
+def process() -> str:
+    return f"somebody {os.getpid()}"
+
+
+def last(*parts: str, patience: float = 60.0) -> dict[str, Any]:
+    with RayPool(cluster.LOCAL, version, patience=patience) as pool:
+        assert pool.jobs == 2
+        return dict(pool.results(said, parts))
+
+
+LOST = {"killed": "the cluster lost the worker", "greedy": "needs more memory", "silent": "said nothing for 5 s"}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_only_what_a_lost_worker_had_is_lost(how: str) -> None:
+    found = last("one", how, "two", "three", patience=5.0 if how == "silent" else 60.0)
+    lost = found.pop(how)
+    assert isinstance(lost, Lost)
+    assert LOST[how] in lost.reason
+    assert {part: each[0] for part, each in found.items()} == dict.fromkeys(("one", "two", "three"), "done")
+
+
+def test_what_goes_wrong_there_goes_wrong_here() -> None:
+    with pytest.raises(LookupError, match="nothing there"):
+        last("wrong")
+
+
+def test_a_cluster_with_another_solver_is_asked_nothing() -> None:
+    with RayPool(cluster.LOCAL, process) as pool, pytest.raises(UsageError, match="expected the cluster to answer by"):
+        list(pool.results(said, ["one"]))
+
+
+def test_nobody_is_told_how_ray_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray._common.usage import usage_lib
+
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")
+    assert usage_lib.usage_stats_enabled(), "Ray reports unless it is told not to, so the next lines say something"
+    joined(cluster.LOCAL)
+    assert not usage_lib.usage_stats_enabled()
+
+
+def test_verdicts_are_those_of_this_machine(tmp_path: Path) -> None:
+    for name, more in (("here", ()), ("there", ("--ray", "local"))):
+        assert carnet("verify", TOY, "--engine", "induction", *more, "--out", str(tmp_path / name)).code == 0
+    here, there = ((tmp_path / name / "verdicts.jsonl").read_bytes() for name in ("here", "there"))
+    assert here == there

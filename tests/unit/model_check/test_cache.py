@@ -1,0 +1,190 @@
+"""The cache: an entry is believed only where it lies and as what it is, and it is the answer to one text alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.cache import LARGEST, Answers, NotAnAnswerError, _canonical, _digest, code, opened
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.remembering import keep, known
+from carnet_check.errors import UsageError
+
+WHO = ("solver", "1.0")
+PROVED = SolverAnswer("step/lend/secrecy", SolverOutcome.PROVED, ("inv:owned", "guard:fresh"), 3.0, 1)
+NAMES = ("axiom:one", "inv:owned", "guard:fresh")
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Answers:
+    """Return a cache that knows one answer."""
+    found = Answers(tmp_path, WHO)
+    keep(found, PROVED, "text", 7)
+    return found
+
+
+def asked(answers: Answers, text: str = "text", budget: int = 7) -> SolverAnswer | None:
+    return known(answers, "another/id", text, budget, NAMES)
+
+
+def entry(folder: Path) -> Path:
+    (file,) = folder.glob("*/*.json")
+    return file
+
+
+def test_an_answer_is_known_again(answers: Answers) -> None:
+    assert asked(answers) == SolverAnswer("another/id", SolverOutcome.PROVED, PROVED.core, 0.0, 1)
+    assert answers.used.notes == ("1 of 1 answer came from the cache",)
+
+
+@pytest.mark.parametrize("changed", ["text", "budget", "version", "solver"])
+def test_an_answer_is_to_one_text_by_one_solver_with_one_budget(answers: Answers, changed: str) -> None:
+    who = {"version": ("solver", "1.1"), "solver": ("other", "1.0")}.get(changed, WHO)
+    other = Answers(answers.folder, who)
+    assert asked(other, "texts" if changed == "text" else "text", 8 if changed == "budget" else 7) is None
+    assert other.used.notes == ("0 of 1 answer came from the cache",)
+
+
+def test_what_is_unknown_is_asked_again(tmp_path: Path) -> None:
+    keep(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    assert list(tmp_path.iterdir()) == []
+
+
+def rewritten(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    """Return what changes an entry and gives it the checksum that it should have then."""
+
+    def change_it(file: Path) -> None:
+        found = json.loads(file.read_text())
+        del found["sum"]
+        change(found)
+        file.write_text(_canonical({**found, "sum": _digest(_canonical(found))}))
+
+    return change_it
+
+
+def moved(file: Path) -> None:
+    """Put the answer to something else in its place."""
+    other = Answers(file.parents[1], WHO)
+    before = set(file.parents[1].glob("*/*.json"))
+    keep(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
+    (stranger,) = set(file.parents[1].glob("*/*.json")) - before
+    stranger.replace(file)
+
+
+def linked(file: Path) -> None:
+    content = file.with_name("elsewhere")
+    file.replace(content)
+    file.symlink_to(content)
+
+
+def piped(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def with_answer(**changes: object) -> Callable[[Path], None]:
+    return rewritten(lambda found: found["answer"].update(changes))
+
+
+BAD: Mapping[str, tuple[Callable[[Path], object], str]] = {
+    "cut off": (lambda file: file.write_bytes(file.read_bytes()[:-40]), "it is not written as an answer is"),
+    "empty": (lambda file: file.write_bytes(b""), "it is not written as an answer is"),
+    "not text": (lambda file: file.write_bytes(b"\xff\xfe"), "it is not written as an answer is"),
+    "a list": (lambda file: file.write_text("[]"), "it is not written as an answer is"),
+    "deep": (lambda file: file.write_text("[" * 100_000), "it is not written as an answer is"),
+    "one letter": (lambda file: file.write_text(file.read_text().replace("fresh", "fresk")), "its checksum is not"),
+    "large": (lambda file: file.write_bytes(b" " * (LARGEST + 1)), "it is larger than 16 MiB"),
+    "another's": (moved, "it is the answer to something else"),
+    "another format": (rewritten(lambda found: found.update(format="carnet-answer/0")), "the answer to something else"),
+    "no answer": (rewritten(lambda found: found.pop("answer")), "it is not written as an answer is"),
+    "another word": (with_answer(outcome="PROVED"), "it is not written as an answer is"),
+    "unknown": (with_answer(outcome="unknown"), "it is not definite"),
+    "a foreign core": (with_answer(core=["inv:nobody"]), "its core names what is no hypothesis"),
+    "no core": (with_answer(core="inv:owned"), "its core names what is no hypothesis"),
+    "a link": (linked, "too many levels of symbolic links"),
+    "a pipe": (piped, "it is no plain file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, answers: Answers) -> None:
+    spoil, why = BAD[name]
+    file = entry(answers.folder)
+    spoil(file)
+    assert asked(answers) is None
+    told, ignored = answers.used.notes
+    assert told == "0 of 1 answer came from the cache"
+    assert ignored.startswith(f"the cache is not believed where '{file}': ")
+    assert why in ignored
+    assert "\n" not in ignored
+
+
+def test_an_entry_that_is_not_believed_is_written_anew(answers: Answers) -> None:
+    entry(answers.folder).write_text("{")
+    assert asked(answers) is None
+    keep(answers, PROVED, "text", 7)
+    assert asked(answers) is not None
+
+
+def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.touch()
+    answers = Answers(place, WHO)
+    keep(answers, PROVED, "text", 7)
+    assert asked(answers) is None
+    assert "cannot be written: not a directory" in answers.used.notes[1]
+
+
+def test_many_complaints_are_one_line(answers: Answers) -> None:
+    answers.used.wrong += [f"{number}" for number in range(10)]
+    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
+
+
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "cache"
+    assert opened(folder) == folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
+        opened(folder)
+    with pytest.raises(UsageError, match="expected a folder for answers, and"):
+        opened(Path(__file__))
+
+
+def test_somebody_elses_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
+        opened(tmp_path)
+
+
+def test_answers_are_bound_to_the_code_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("here/engines", "command", "spec/language", "spec/protocols"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "module.py").touch()
+    monkeypatch.setattr("carnet_check.__file__", str(tmp_path / "here" / "__init__.py"))
+    monkeypatch.setattr("carnet_command.__file__", str(tmp_path / "command" / "__init__.py"))
+    monkeypatch.setattr("carnet_spec.__file__", str(tmp_path / "spec" / "__init__.py"))
+    seen = [code.__wrapped__()]
+    for name in ("here/engines", "command", "spec/language"):
+        (tmp_path / name / "module.py").write_text("changed = 1")
+        seen.append(code.__wrapped__())
+    assert len(set(seen)) == 4
+    (tmp_path / "spec/protocols/module.py").write_text("changed = 1")
+    assert code.__wrapped__() == seen[-1], "a specification is part of the text that is asked"
+    (tmp_path / "spec/language/module.py").unlink()
+    with pytest.raises(UsageError, match="expected Carnet's source code in"):
+        code.__wrapped__()
+
+
+def test_what_no_reader_expects_is_not_swallowed(answers: Answers) -> None:
+    def broken(_: Mapping[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        answers.known("text", "7", broken)
+    assert issubclass(NotAnAnswerError, Exception)
