@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
-from carnet_check.engines.interface import Plan, Silent
+from carnet_check.engines.interface import Plan
+from carnet_check.engines.runner import Silent
 from carnet_check.loading.families import load
 from carnet_check.verification.planning import Campaign, Request, planned
 

@@ -19,6 +19,7 @@ from carnet_spec.language import Draft, Family, Formula, SpecificationError, imp
 from carnet_spec.language.requirements import Level, NormativeText
 from docs._ext import carnet_pages
 from docs._ext.carnet_pages import is_implemented, registered_families, write
+from docs._ext.carnet_pages.accounts import accounts_page
 from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
 from docs._ext.carnet_pages.mended import marks, mended
@@ -293,7 +294,8 @@ def test_each_protocol_has_its_own_requirements_on_the_pages() -> None:
 def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     source = tmp_path / "source"
     pages = assurance([FAMILY], list(found().values()), [run()], TESTS)
-    write(source, pages | {"assurance/mended.md": mended([], {}, "")})
+    beside = {"mended": mended([], {}, ""), "accounts": accounts_page([]), "proofs": "# Proofs, counted\n"}
+    write(source, pages | {f"assurance/{name}.md": text for name, text in beside.items()})
     settings = (ROOT / "docs" / "conf.py").read_text("utf-8").partition("# The assurance case")[2]
     used = "myst_parser", "sphinx_needs", "sphinx_test_reports"
     (source / "conf.py").write_text(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,28 @@ class Fault:
     survived: bool = False
 
 
-def faults() -> dict[str, Fault]:
+SEEDED = Path(__file__).with_name("seeded.toml")
+
+
+def faults(file: Path = SEEDED) -> dict[str, Fault]:
     """Return the faults, by id, in the order of the file."""
-    listed: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("seeded.toml").read_text("utf-8"))["fault"]
+    listed: list[dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))["fault"]
     found = [Fault(**{**each, "noticed_by": tuple(each["noticed_by"])}) for each in listed]
     assert len({fault.id for fault in found}) == len(found), "two faults have one id"
     return {fault.id: fault for fault in found}
+
+
+COLUMNS = ["fault", "file", "caught by"]
+
+
+def record(variable: str, every: Mapping[str, Fault], caught: Mapping[str, str]) -> None:
+    """Write down which test noticed each fault, if an environment variable names a file and all were tried."""
+    where = os.environ.get(variable)
+    if where and set(caught) == set(every):
+        with Path(where).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows([fault.says, fault.file, caught[fault.id]] for fault in every.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from carnet_check.certificates.file import BadCertificateFile
+from carnet_check.certificates.file import read as read_certificates
+from carnet_check.kernel.checker import Refused
+from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.encodings import decode, decode_pem, device_evidence
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
@@ -56,6 +60,7 @@ from carnet_ref.wire.fields import join, number
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.spdm_ends import chain, requester, responder
+from tests.unit.model_check.kernel.texts import CERTIFICATE, NAMES, PROVED
 
 Seeds = Callable[[], Iterable[bytes]]
 
@@ -218,6 +223,19 @@ def _composite() -> list[bytes]:
     return [CompositeEvidence(binding, bytes(20), bytes(20), bytes(20)).encode()]
 
 
+def _certificate(data: bytes) -> object:
+    """Read the steps of a certificate of an obligation of the tests."""
+    return read_refutation(data.decode("utf-8", "replace"), NAMES, read_obligation(PROVED).obligation.functions)
+
+
+def _obligations() -> list[bytes]:
+    return [PROVED.encode()]
+
+
+def _certificate_files() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("fixtures/*.certificates.json.xz"))]
+
+
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
@@ -262,5 +280,8 @@ PARSERS: Final = {
         Parser("device-report", parse_firmware_report, _tagged),
         Parser("role-envelope", parse_envelope, _tagged),
         Parser("role-message", parse_role_message, _tagged),
+        Parser("obligation", lambda data: read_obligation(data.decode("utf-8", "replace")), _obligations, (Refused,)),
+        Parser("certificate", _certificate, lambda: [CERTIFICATE.encode()], (Refused,)),
+        Parser("certificate-file", read_certificates, _certificate_files, (BadCertificateFile,), heavy=True),
     )
 }

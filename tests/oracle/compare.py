@@ -88,6 +88,8 @@ class Judgement:
     too_big: bool = False
     rows: Counter[str] = field(default_factory=Counter)
     disagreements: list[Disagreement] = field(default_factory=list)
+    truths: dict[str, Truth] = field(default_factory=dict)
+    """What is true of each variant that was verified and is not too big."""
 
 
 def judge(recipe: Recipe, engines: tuple[Engine, ...] = BOTH) -> Judgement:
@@ -109,7 +111,7 @@ def judge_family(asked: Family, engines: tuple[Engine, ...] = BOTH) -> Judgement
         return judgement
     try:
         for plan in campaign.campaign.plans:
-            truth = truth_about(plan.protocol)
+            truth = judgement.truths[plan.protocol.variant] = truth_about(plan.protocol)
             judgement.disagreements += _Comparison(campaign, plan, truth).all()
         judgement.disagreements += _inherited(asked, campaign)
     except TooBigError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any, Self
 from unittest.mock import patch
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring import pools
 from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.induction import diagnosis
 from carnet_check.engines.induction.engine import Induction
 from carnet_check.engines.interface import Engine, Explores
 from carnet_check.errors import CarnetError
@@ -58,6 +60,8 @@ def verdicts(asked: Family, engines: tuple[Engine, ...] = BOTH) -> CampaignOutco
         try:
             return running.verify(replace(planned(Request(source)), engines=engines))
         except (SpecificationError, CarnetError) as error:
+            if "in the registry" in str(error):
+                raise RuntimeError("a process was asked about a protocol that it cannot load") from error
             raise Refused(str(error)) from error
 
 
@@ -71,6 +75,7 @@ def _here(source: Source) -> Iterator[None]:
     """Explore in this process what is not registered anywhere."""
     with (
         patch.object(pools, "run_all", _run_all),
+        patch.object(diagnosis, "WorkerPool", _NoPool),
         patch.object(families, "load", lambda _reference: source),
         patch.object(scope, "elements_of", _elements_of),
         patch.object(made, "elements_of", _elements_of),
@@ -78,8 +83,25 @@ def _here(source: Source) -> Iterator[None]:
         yield
 
 
+class _NoPool:
+    """Does in this process what a pool of workers would do."""
+
+    def __init__(self, _jobs: int) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def results(self, work: Callable[[Any], Iterator[Any]], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield each task with everything that its work says."""
+        yield from ((task, said) for task in tasks for said in work(task))
+
+
 def _run_all(
-    explorer: Explores, tasks: Sequence[Search], _jobs: int, _progress: Callable[[object], None]
+    explorer: Explores, tasks: Sequence[Search], _jobs: int, _progress: Callable[[object], None], _before: object = None
 ) -> Iterator[tuple[Search, Coverage]]:
     for task in tasks:
         try:

@@ -61,6 +61,7 @@ def actions(
     if fresh and draw(st.integers(0, 5)) == 5:
         guards.append(_nothing_drawn(fresh[0].sort))
     by = THIEF if not all(_open(update) for update in updates) else draw(draw_in((HONEST, HONEST, THIEF)))
+    by = THIEF if any(map(_hidden, guards)) else by
     return ActionRecipe(
         name,
         by,
@@ -103,7 +104,11 @@ def additions(draw: st.DrawFn, below: Words, words: Words, base: ActionRecipe) -
         base.name,
         base.by,
         params,
-        tuple(guard if _checkable(guard, base.by == HONEST) else _given(guard) for guard in guards[:1]),
+        tuple(
+            guard if _checkable(guard, base.by == HONEST) else _given(guard)
+            for guard in guards[:1]
+            if base.by == THIEF or not _hidden(guard)
+        ),
         () if update is None else (update,),
         added=True,
     )
@@ -235,6 +240,12 @@ def _open(update: UpdateRecipe) -> bool:
 
 def _checkable(guard: GuardRecipe, honest: bool) -> bool:
     return honest and all(map(_readable, _seen([guard.formula])))
+
+
+def _hidden(guard: GuardRecipe) -> bool:
+    """Whether it reads what no honest step may wait for: history, or what is true of somebody from the start."""
+    read = _seen([guard.formula])
+    return any(symbol.kind is Kind.GHOST or (symbol.kind is Kind.TRUTH and not symbol.mutable) for symbol in read)
 
 
 def _given(guard: GuardRecipe) -> GuardRecipe:

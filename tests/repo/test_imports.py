@@ -31,6 +31,22 @@ def test_the_spec_imports_the_standard_library_only() -> None:
     assert not strangers
 
 
+KERNEL = Path("model_check/carnet_check/kernel")
+WRITING = {"open", "write", "write_text", "write_bytes", "system", "exec", "eval", "__import__", "import_module"}
+
+
+def test_the_kernel_rests_on_the_standard_library_and_writes_nothing() -> None:
+    files = [path for path in tracked_python() if path.is_relative_to(KERNEL)]
+    assert {path.name for path in files} == {"__init__.py", "checker.py", "reader.py"}
+    for path in files:
+        assert set(_imported_packages(path)) <= {"carnet_check", *sys.stdlib_module_names}
+        modules = re.findall(r"^(?:from|import) (carnet_check\S*)", read(path), flags=re.MULTILINE)
+        assert all(module.startswith("carnet_check.kernel.") for module in modules), path
+        names = {node.id for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.Name)}
+        called = {node.attr for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.Attribute)}
+        assert not WRITING & (names | called), path
+
+
 FOR_DEVELOPMENT = {"test", "docs", "lint", "dev"}
 MODULES = {"in-toto-attestation": "in_toto_attestation", "z3-solver": "z3"}
 """The module of a distribution, where that is not the distribution's own name."""

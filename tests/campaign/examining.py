@@ -1,0 +1,275 @@
+"""One random protocol through everything: engines, kernels and exports, beside what the enumerator finds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import z3
+
+from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
+from carnet_check.certificates.judging import Judge, follow
+from carnet_check.certificates.production import Asked, key_of
+from carnet_check.engines.kernel.engine import composed_of
+from carnet_check.exports.obligation_text import Writer
+from carnet_check.kernel.checker import Refused
+from carnet_check.loading.threats import NO_THREAT
+from carnet_check.obligations import Layer, Obligation, obligations
+from carnet_spec.language import Claim, Family, Protocol, SpecificationError
+from carnet_spec.language.decoding import decoded
+from tests.campaign import answers
+from tests.campaign.answers import PROVED, REFUTED
+from tests.campaign.exhausting import Exhausted, instance_of
+from tests.campaign.kernels import Both, Key
+from tests.campaign.models import Models
+from tests.campaign.spoiling import spoilt
+from tests.oracle.compare import EXPLORED, Disagreement, Truth, judge_family, truth_about
+from tests.oracle.enumerate import ANYTHING
+from tests.oracle.errors import TooBigError
+from tests.oracle.pipeline import family
+from tests.oracle.recipe import Recipe
+
+COQ, PYTHON, KERNELS = "kernel in Coq", "kernel in Python", "kernels"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The programs that Coq's files are extracted to, and where files may be written."""
+
+    checker: Path
+    exhaust: Path
+    folder: Path
+
+
+@dataclass
+class Examined:
+    """What was counted of a protocol, and where anything disagrees."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    disagreements: list[Disagreement] = field(default_factory=list)
+
+
+def examined(recipe: Recipe, tools: Tools, draw: random.Random, with_e: bool) -> Examined:
+    """Put a protocol through everything."""
+    asked = family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts})
+    judgement = judge_family(asked)
+    found = Examined(Counter(judgement.rows), list(judgement.disagreements))
+    if judgement.refused:
+        found.counts["refused"] += 1
+        return found
+    found.counts["protocols"] += 1
+    found.counts["too big to enumerate"] += judgement.too_big
+    found.counts["protocols asked of E"] += with_e
+    for name in asked.variants:
+        protocol = asked.protocol(name)
+        truth = judgement.truths.get(name) or _truth(protocol)
+        try:
+            variant = _Variant(protocol, truth, Both(protocol, tools.checker), draw, with_e)
+            variant.compare(found)
+            _exhausted(asked, protocol, tools, draw, found)
+        except Exception as error:
+            crash = f"{type(error).__name__}: {error}"
+            found.disagreements.append(Disagreement("crash", f"variant {name}", crash, "an answer"))
+    return found
+
+
+def _truth(protocol: Protocol) -> Truth | None:
+    try:
+        return truth_about(protocol)
+    except TooBigError:
+        return None
+
+
+def _exhausted(asked: Family, protocol: Protocol, tools: Tools, draw: random.Random, found: Examined) -> None:
+    threat = draw.choice([threat.id for threat in protocol.threats] or [ANYTHING])
+    instance = instance_of(protocol, threat, draw)
+    if instance is not None:
+        differing, counts = Exhausted(protocol, instance, threat).compared(tools.exhaust, tools.folder)
+        found.disagreements += differing
+        found.counts += counts
+
+
+@dataclass
+class _Variant:
+    """One variant: its obligations, what everybody says of each, and what is made of that."""
+
+    protocol: Protocol
+    truth: Truth | None
+    both: Both
+    draw: random.Random
+    with_e: bool
+    said: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What everybody says of each text."""
+    certificates: dict[str, Entry] = field(default_factory=dict)
+    """The certificates of texts: equal texts have equal names, so one serves them all."""
+
+    @cached_property
+    def writer(self) -> Writer:
+        return Writer()
+
+    @cached_property
+    def context(self) -> z3.Context:
+        return z3.Context()
+
+    def compare(self, found: Examined) -> None:
+        """Compare everything."""
+        refusals = self._refusals()
+        if any(refusals.values()):
+            found.counts["variants outside the certified language"] += 1
+            if not all(refusals.values()):
+                found.disagreements.append(self._differs("certified language", "who refuses it", str(refusals)))
+            return
+        found.counts["variants"] += 1
+        found.disagreements += self._read_back()
+        models = Models(self.protocol, self.draw)
+        for layer in self.both.layers:
+            for obligation in obligations(layer):
+                found.disagreements += self._obligation(obligation, models, found.counts)
+        found.disagreements += self._kernels(found.counts)
+        found.disagreements += self._claims(found.counts)
+
+    def _differs(self, kind: str, what: str, said: str, truth: str = "") -> Disagreement:
+        return Disagreement(kind, f"{what} in {self.protocol.variant}", said, truth)
+
+    def _refusals(self) -> dict[str, str]:
+        """Return why each of the two readers of the certified language refuses the protocol, if it does."""
+        readers: dict[str, Callable[[], object]] = {
+            "obligations": lambda: self.both.layers,
+            "systems": lambda: self.both.converter,
+        }
+        found = {}
+        for name, read in readers.items():
+            try:
+                found[name] = "" if read() else "nothing"
+            except SpecificationError as error:
+                found[name] = str(error)
+        return found
+
+    def _read_back(self) -> Iterator[Disagreement]:
+        """Read the canonical JSON back, and let Coq make the obligations of it."""
+        if decoded(self.protocol.encoded).encoded != self.protocol.encoded:
+            yield self._differs("export", "canonical JSON", "it reads back as another protocol")
+        if set(self.both.here) != set(self.both.there):
+            yield self._differs("generators", "obligations", str(set(self.both.here) ^ set(self.both.there)))
+        elif differing := self.both.generators_differ():
+            yield self._differs("generators", "obligations", differing)
+
+    # -- obligations --------------------------------------------------------------------------------
+
+    def _obligation(self, obligation: Obligation, models: Models, counts: Counter[str]) -> Iterator[Disagreement]:
+        text = self.writer.text(obligation)
+        counts["obligations"] += 1
+        if text not in self.said:
+            self.said[text] = said = self._asked(obligation, text, models)
+            counts["texts"] += 1
+            counts["certificates"] += text in self.certificates
+            counts.update(f"{who}: {what}" for who, what in said.items())
+            if {PROVED, REFUTED} <= set(said.values()):
+                yield self._differs("obligation", obligation.id, str(said), "one answer")
+
+    def _asked(self, obligation: Obligation, text: str, models: Models) -> dict[str, str]:
+        """Ask everybody, and make a certificate of what Z3 proves."""
+        proved, core = answers.by_z3(text, self.context)
+        said = {"Z3": proved, "cvc5": answers.by_cvc5(text)}
+        if self.with_e:
+            said["E"] = answers.by_e(obligation)
+        if models.model(obligation) is not None:
+            said["small structures"] = REFUTED
+        entry = answers.certificate(self.writer, obligation, core) if proved == PROVED else None
+        if entry is not None:
+            self.certificates[text] = entry
+        return said
+
+    def _certificate(self, obligation: Obligation) -> Entry | None:
+        return self.certificates.get(self.writer.text(obligation))
+
+    # -- kernels ------------------------------------------------------------------------------------
+
+    def _kernels(self, counts: Counter[str]) -> Iterator[Disagreement]:
+        """Have both kernels judge the certificates as they are, and spoilt ones."""
+        whole = {key: self._certificate(obligation) for key, obligation in self.both.here.items()}
+        sound = {key: entry for key, entry in whole.items() if entry is not None}
+        yield from self._judged(sound, counts, "certificates")
+        every = list(sound.values())
+        spoiled = {key: spoilt(entry, every, self.draw) for key, entry in sound.items()}
+        open_ = [key for key, entry in whole.items() if entry is None]
+        spoiled |= {key: spoilt(self.draw.choice(every), every, self.draw) for key in open_ if every}
+        yield from self._judged(spoiled, counts, "spoilt certificates")
+
+    def _judged(self, given: Mapping[Key, Entry], counts: Counter[str], what: str) -> Iterator[Disagreement]:
+        converted = {key: self.both.converted(key, entry) for key, entry in given.items()}
+        read = {key: certificate for key, certificate in converted.items() if certificate is not None}
+        in_coq, well_stated = self.both.accepted_in_coq(read)
+        if not well_stated:
+            yield self._differs(COQ, "the system", "it is not well stated", "so it is")
+        counts[f"{what} judged"] += len(given)
+        counts[f"{what} that can be read"] += len(read)
+        counts[f"{what} accepted"] += len(in_coq)
+        for key, entry in given.items():
+            said = {COQ: key in in_coq, PYTHON: False, "of the text": self._followed(self.both.here[key], entry)}
+            if key in read:
+                said[PYTHON] = self.both.accepted_here(self.writer, key, read[key])
+            text = self.writer.text(self.both.here[key])
+            if (
+                said[COQ] != said[PYTHON]
+                or said["of the text"] > said[COQ]
+                or (what == "certificates" and not said[COQ])
+            ):
+                yield self._differs(KERNELS, f"{key} by {entry}", str(said), "one answer")
+            if said[COQ] and REFUTED in self.said[text].values():
+                yield self._differs(KERNELS, f"{key} by {entry}", "accepted", str(self.said[text]))
+            counts["certificates offered for what is not so"] += REFUTED in self.said[text].values()
+
+    def _followed(self, obligation: Obligation, entry: Entry) -> bool:
+        """Whether the Python kernel accepts a certificate as the product does: of the text cut to its hypotheses."""
+        if not {each.name for each in obligation.hypotheses}.issuperset(entry.hypotheses):
+            return False
+        try:
+            follow(self.writer.text(obligation, entry.hypotheses), entry)
+        except Refused:
+            return False
+        return True
+
+    # -- claims -------------------------------------------------------------------------------------
+
+    def _claims(self, counts: Counter[str]) -> Iterator[Disagreement]:
+        """Compare what follows for claims and lemmas with the states of the enumerator."""
+        for who in ("Z3", "cvc5", "E"):
+            for layer in self.both.layers:
+                if self._proves(who, layer) and (not layer.threat or self._proves(who, self.both.layers[0])):
+                    counts[f"layers proved by {who}"] += 1
+                    yield from (self._false(who, each.name, threat) for each, threat in self._untrue(layer))
+        composed = composed_of(self.both.layers, Certificates(dict(map(self._layer, self.both.layers))), Judge())
+        for claim in self.protocol.claims:
+            for threat in claim.under or (ANYTHING,):
+                if composed.claim(claim, self.protocol.threat(threat) if claim.under else NO_THREAT).proved:
+                    counts["claims proved by certificates"] += 1
+                    if self.truth and (claim.name, threat) in self.truth.anywhere.violated:
+                        yield self._false(PYTHON, claim.name, threat)
+
+    def _layer(self, layer: Layer) -> tuple[LayerKey, LayerCertificates]:
+        asked = Asked.of(layer)
+        found = {each.id: entry for each in asked if (entry := self._certificate(each)) is not None}
+        return key_of(layer), asked.certificates(found)
+
+    def _proves(self, who: str, layer: Layer) -> bool:
+        return all(self.said[self.writer.text(each)].get(who) == PROVED for each in obligations(layer))
+
+    def _untrue(self, layer: Layer) -> Iterator[tuple[Claim, str]]:
+        """Yield the claims of a layer that are false in a state that is reached under its threat models."""
+        names = {invariant.name for invariant in layer.claims}
+        threats = [layer.threat.id] if layer.threat else [each.id for each in self.protocol.threats] or [ANYTHING]
+        for claim in self.protocol.claims:
+            if claim.invariant is not None and claim.checked.name in names and self.truth:
+                for threat in threats:
+                    if (claim.name, threat) in self.truth.anywhere.violated:
+                        yield claim, threat
+
+    def _false(self, who: str, name: str, threat: str) -> Disagreement:
+        return self._differs(
+            "claim", f"{name} under {threat or 'any'}", f"{who} proves it", "false in a reachable state"
+        )

@@ -1,0 +1,53 @@
+"""The page that counts proofs, and what has to be believed, shows what was recorded and what lies in the source."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from carnet_check.loading.families import load
+from docs._ext.carnet_pages.counted_proofs import ROOT, TRUSTED, lines, proofs
+from tests.coq.test_theorems import to_be_proved
+
+FAMILY = load("gpu-travelling").family
+RECORD = ROOT / "docs" / "results" / "proofs" / "gpu-travelling.json"
+
+
+@pytest.fixture
+def recorded() -> dict[str, Any]:
+    found = json.loads(RECORD.read_text("utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_was_recorded_is_about_this_specification(recorded: dict[str, Any]) -> None:
+    protocols = [FAMILY.protocol(name) for name in FAMILY.with_layers(FAMILY.main)]
+    assert [(each["variant"], each["digest"]) for each in recorded["variants"]] == [
+        (protocol.variant, protocol.digest) for protocol in protocols
+    ]
+    assert [each["theorems"] for each in recorded["variants"]] == [
+        len(set(to_be_proved(protocol))) for protocol in protocols
+    ]
+
+
+def test_the_page_shows_what_was_recorded(recorded: dict[str, Any]) -> None:
+    text = proofs([FAMILY], {FAMILY.id: recorded})
+    assert "Stale" not in text
+    for each in recorded["variants"]:
+        assert f"| `{each['variant']}` | `{each['digest'][:12]}` | {each['obligations']:,} |" in text
+    assert f"One file of {recorded['bytes']:,} bytes" in text
+
+
+def test_another_specification_makes_the_record_stale(recorded: dict[str, Any]) -> None:
+    recorded["variants"][0]["digest"] = "0" * 64
+    assert "Stale: the run was about digest `000000000000`" in proofs([FAMILY], {FAMILY.id: recorded})
+
+
+def test_all_that_has_to_be_believed_is_counted() -> None:
+    text = proofs([], {})
+    for parts in TRUSTED.values():
+        for path, what in parts.items():
+            assert f"| `{path}` | {lines(path)} | {what} |" in text
+    assert lines("model_check/coq/Logic.v") == len((ROOT / "model_check/coq/Logic.v").read_text("utf-8").splitlines())
