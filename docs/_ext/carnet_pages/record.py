@@ -4,7 +4,9 @@
   reader would type; about half an hour.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
+* ``accounts``: what each proof cannot do without, and what falls if an assumption falls; some four minutes.
 * ``discriminating``: a design for each claim in which it alone falls, and what is proved there; minutes.
+* ``proofs``: certificates are made, judged and compiled into theorems; a minute, with Coq.
 * ``tests``: the tests that verify requirements are run, about two minutes.
 * ``shown``: every command that a page shows is typed again, about three minutes.
 """
@@ -24,7 +26,7 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family
 
-from . import discriminating, round_picture, shown
+from . import accounts, counted_proofs, discriminating, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -113,6 +115,12 @@ def _event(shown: ShownStep) -> dict[str, Any]:
     return {"number": shown.number, "action": shown.step.action, "actor": shown.actor, "arrow": arrow}
 
 
+def accounted(family: Family) -> None:
+    """Look for a minimal set of assumptions and defences for each claim, and for attacks without an assumption."""
+    if family.hunts and family.protocol().assumptions:
+        _write(accounts.RECORDS / f"{family.id}.json", accounts.record(family))
+
+
 def tests(families: Sequence[Family]) -> None:
     """Run the tests that verify requirements and keep the report.
 
@@ -148,11 +156,20 @@ def places(family: Family) -> None:
         written.writerows(sorted((each.id, each.place) for each in found))
 
 
+def certified(family: Family) -> None:
+    """Keep what the certificates of a protocol come to, if it has any."""
+    found = counted_proofs.measured(family)
+    if found:
+        _write(RESULTS / "proofs" / f"{family.id}.json", found)
+
+
 RECORDERS: Mapping[str, Callable[[Family], None]] = {
+    "accounts": accounted,
     "attacks": attacks,
     "verdicts": verdicts,
     "rounds": rounds,
     "places": places,
+    "proofs": certified,
 }
 """What is recorded of each protocol by itself."""
 

@@ -1,0 +1,175 @@
+"""What certificates came to, as recorded, and what remains to be trusted, counted in the source.
+
+``python -m docs._ext.carnet_pages.record proofs`` makes every certificate of a protocol anew from those beside it, has
+both checkers judge them, and compiles the theorems, by the commands that a reader would type; a minute, with Coq.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from carnet_spec.language import Family
+
+from .markdown import Lines, code, page, prose, table
+from .verdicts import freshness
+
+ROOT = Path(__file__).parents[3]
+COQ = ROOT / "model_check" / "coq"
+CLOSED = "Closed under the global context"
+_THEOREM = re.compile(r"^Theorem ", re.MULTILINE)
+Recorded = Mapping[str, Any]
+
+TRUSTED: Mapping[str, Mapping[str, str]] = {
+    "To believe a theorem": {
+        "model_check/coq/Logic.v": "formulas, and when a structure satisfies one",
+        "model_check/coq/Protocol.v": "protocols, steps, reachable states, and what a theorem says",
+        "spec/carnet_spec/language/encoding.py": "the canonical JSON of a protocol",
+        "model_check/carnet_check/exports/systems.py": "the same protocol with numbers for names",
+        "model_check/carnet_check/exports/coq_data.py": "its text in Coq",
+    },
+    "To believe the verified checker, without compiling theorems": {
+        "model_check/coq/Extract.v": "which functions are extracted, and to which types of OCaml",
+        "model_check/coq/program/reading.ml": "the reader",
+        "model_check/coq/program/main.ml": "the program around the extracted functions",
+    },
+    "To believe an explored instance": {
+        "model_check/carnet_check/exports/exhaustion.py": "the elements, facts, limits and claims of an instance",
+        "model_check/coq/ExtractExhaustion.v": "which functions are extracted",
+        "model_check/coq/program/exhaustion/main.ml": "the program around them",
+    },
+    "To believe `--engine kernel`, without Coq": {
+        "model_check/carnet_check/kernel": "the checker, and the reader of obligations and certificates",
+        "model_check/carnet_check/obligations": "the generator; a test compares it with the proved one",
+        "model_check/carnet_check/exports/obligation_text.py": "what an obligation's text says",
+        "model_check/carnet_check/exports/smtlib.py": "how a formula is written",
+    },
+}
+"""What has to be believed: files or folders, each with what it holds. The files of a heading come on top of others."""
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def proofs(families: Sequence[Family], recorded: Mapping[str, Recorded]) -> str:
+    """Return the page: what is certified of each protocol, and the source that has to be believed."""
+    return page(
+        "# Proofs, counted",
+        "{doc}`../../assurance/proofs` says what these words mean.",
+        *(_of(family, recorded[family.id]) for family in families if family.id in recorded),
+        "## What remains to be trusted",
+        "Lines are all lines: blank ones, comments and documentation included.",
+        *(_trusted(heading, parts) for heading, parts in TRUSTED.items()),
+    )
+
+
+def _of(family: Family, run: Recorded) -> Lines:
+    yield from (f"## {prose(family.title)}", "")
+    for each in run["variants"]:
+        now = family.protocol(each["variant"]).digest if each["variant"] in family.variants else None
+        if each["digest"] != now:
+            yield from (freshness(each["digest"], now), "")
+    head = ["variant", "digest", "obligations", "distinct texts", "theorems", "Coq says of them"]
+    yield from table(head, map(_variant, run["variants"]))
+    size = f"One file of {run['bytes']:,} bytes has all certificates, of {run['texts']:,} distinct texts."
+    seconds = f"The kernel in Python checks them in {run['python_seconds']:.1f} s, and the verified one, with all that \
+feeds it, in {run['verified_seconds']:.1f} s. Coq compiles the theorems in {run['theorem_seconds']:.0f} s"
+    yield from (size, "", f"{seconds} ({run['cores']} cores, Python {run['python']}, {prose(run['coq'])}).", "")
+
+
+def _variant(each: Recorded) -> tuple[str, ...]:
+    counts = (f"{each[name]:,}" for name in ("obligations", "texts", "theorems"))
+    return (code(each["variant"]), code(each["digest"][:12]), *counts, prose(each["assumptions"]))
+
+
+def _trusted(heading: str, parts: Mapping[str, str]) -> Lines:
+    yield from (f"### {heading}", "")
+    yield from table(
+        ["source", "lines", "what it holds"], ((code(p), str(lines(p)), what) for p, what in parts.items())
+    )
+
+
+def lines(path: str) -> int:
+    """Return how many lines a file has, or all Python files of a folder together."""
+    found = ROOT / path
+    files = sorted(found.rglob("*.py")) if found.is_dir() else [found]
+    return sum(len(file.read_text("utf-8").splitlines()) for file in files)
+
+
+# -- the record -------------------------------------------------------------------------------------------------------
+
+
+def measured(family: Family) -> dict[str, Any] | None:
+    """Return what certificates come to; nothing for a protocol that has none beside it.
+
+    Raises:
+        SystemExit: something is not certified, not accepted or not compiled; nothing is kept.
+    """
+    from carnet_check.certificates.place import place_of
+    from carnet_check.loading.families import load
+
+    place = place_of(load(family.id))
+    if place is None or not place.exists():
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "proofs"
+        _made("all", "program")
+        certified = _printed("certify", family.id, "--out", str(folder))
+        rechecked = _printed("recheck", str(folder))
+        if rechecked["unproved"] or not rechecked["verified"]:
+            raise SystemExit("a checker does not accept everything, so nothing is recorded")
+        began = time.monotonic()
+        _made("theorems", f"DIR={folder}", f"PYTHON={sys.executable}")
+        seconds = time.monotonic() - began
+        return {
+            "variants": list(_variants(family, certified, folder)),
+            "texts": len(list((folder / "obligations").iterdir())),
+            "bytes": certified["bytes"],
+            "python_seconds": rechecked["seconds"],
+            "verified_seconds": rechecked["verified_seconds"],
+            "theorem_seconds": seconds,
+            "cores": os.cpu_count(),
+            "python": sys.version.split()[0],
+            "coq": _said("coqc", "--version").splitlines()[0],
+        }
+
+
+def _variants(family: Family, certified: Recorded, folder: Path) -> Iterator[dict[str, Any]]:
+    with (folder / "index.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for each in certified["variants"]:
+        name, mine = each["variant"], [row for row in rows if row["variant"] == each["variant"]]
+        stem = re.sub(r"\W", "_", name)
+        theorems = folder / "coq" / f"theorems_{stem}.v"
+        said = theorems.with_suffix(".assumptions").read_text("utf-8").strip()
+        if said != CLOSED:
+            raise SystemExit(f"{name}: Coq says '{said}', so nothing is recorded")
+        yield {
+            "variant": name,
+            "digest": family.protocol(name).digest,
+            "obligations": len(mine),
+            "texts": len({row["digest"] for row in mine}),
+            "theorems": len(_THEOREM.findall(theorems.read_text("utf-8"))),
+            "assumptions": said,
+        }
+
+
+def _made(*words: str) -> None:
+    subprocess.run(["make", "-s", "-C", str(COQ), *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def _printed(*words: str) -> Any:
+    return json.loads(_said("carnet", *words, "--json"))
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
