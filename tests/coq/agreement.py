@@ -31,7 +31,9 @@ from carnet_spec.language import Action, Instance, Protocol, Row, Sort, Symbol
 from tests.coq.built import said
 from tests.coq.compiled import Truth, World, compiled, parsed, within
 
-COLUMNS = ["variant", "comparisons", "differing", "true", "changed", "actions", "of", "symbols", "of"]
+COLUMNS = ["variant", "digest", "comparisons", "differing", "true", "changed", "actions", "of", "symbols", "of"]
+DIGITS = 16
+"""How much of the digest of a variant the table has."""
 PROTOCOL = "gpu-travelling"
 ROWS = 30
 """The most rows of a symbol that are compared after one step."""
@@ -288,7 +290,7 @@ def main(out: Path, comparisons: int, seed: int) -> None:
             counts = comparison.compare(comparisons)
             if counts.differing:
                 raise click.ClickException(f"{variant}: {len(counts.differing)} differ, first {counts.differing[0]}")
-            writer.writerow([variant, *comparison.row()])
+            writer.writerow([variant, comparison.protocol.digest[:DIGITS], *comparison.row()])
 
 
 if __name__ == "__main__":

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from carnet_check.commands.common import json_option, say
+from carnet_command.errors import LostWorkerError
 from carnet_command.exit_codes import ExitCode, deciding
+from carnet_command.workers import Lost, WorkerPool
 
 if TYPE_CHECKING:
     from carnet_check.certificates.folder import Judged
@@ -32,15 +34,9 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     Each obligation of DIR/index.csv needs its text and a certificate that the checker accepts. The program that is
     proved sound in Coq, where it is built, makes the obligations of DIR/systems anew and checks certificates, too.
     """
-    from carnet_check.certificates.folder import judged
     from carnet_check.report.closing import rerun_command, rerun_line
 
-    with ProcessPoolExecutor(1, get_context("spawn")) as beside:
-        verifying = beside.submit(verified_checker, folder)
-        began = time.monotonic()
-        every = list(judged(folder))
-        seconds = time.monotonic() - began
-        verified, verified_seconds = verifying.result()
+    (every, seconds), (verified, verified_seconds) = _both_checkers(folder)
     code = _code(every, verified)
     if as_json:
         unproved = [
@@ -56,10 +52,45 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     return code
 
 
-def verified_checker(folder: Path) -> tuple[bool | None, float]:
-    """Return whether the program that is proved sound accepts every variant, and how many seconds that took.
+def _both_checkers(folder: Path) -> tuple[tuple[list[Judged], float], tuple[bool | None, float]]:
+    """Return what each checker says, and the seconds that it took; the two work at the same time."""
+    said: dict[Checker, Any] = {}
+    with WorkerPool(len(Checker), patience=math.inf, keep=False) as pool:
+        for (checker, _), answer in pool.results(_timed, [(checker, folder) for checker in Checker]):
+            if isinstance(answer, Lost):
+                raise LostWorkerError(f"the {checker.value} gave no answer: {answer.reason}")
+            said[checker] = answer
+    return said[Checker.KERNEL], said[Checker.VERIFIED]
 
-    Where there is no such program, the answer is nothing.
+
+class Checker(Enum):
+    """What checks certificates."""
+
+    KERNEL = "kernel"
+    VERIFIED = "checker from Coq"
+
+
+def _timed(asked: tuple[Checker, Path]) -> Iterator[tuple[Any, float]]:
+    """Answer in a process of its own."""
+    checker, folder = asked
+    began = time.monotonic()
+    answer = by_kernel(folder) if checker is Checker.KERNEL else by_verified_checker(folder)
+    yield answer, time.monotonic() - began
+
+
+def by_kernel(folder: Path) -> list[Judged]:
+    """Return what the Python kernel says of every obligation.
+
+    Raises:
+        UsageError: the folder is none that ``carnet certify --out`` writes.
+    """
+    from carnet_check.certificates.folder import judged
+
+    return list(judged(folder))
+
+
+def by_verified_checker(folder: Path) -> bool | None:
+    """Return whether the program that is proved sound accepts every variant; nothing where there is no such program.
 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
@@ -67,10 +98,8 @@ def verified_checker(folder: Path) -> tuple[bool | None, float]:
     from carnet_check.coq.folder import judged
     from carnet_check.coq.program import program
 
-    began = time.monotonic()
     found = program()
-    accepted = None if found is None else all(verdict.accepted for verdict in judged(folder, found))
-    return accepted, time.monotonic() - began
+    return None if found is None else all(verdict.accepted for verdict in judged(folder, found))
 
 
 def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
