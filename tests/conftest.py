@@ -1,4 +1,6 @@
-"""Settings that every test shares: Hypothesis draws the same examples on every machine."""
+"""Settings that every test shares: Hypothesis draws the same examples on every machine, and signals are heard."""
+
+import signal
 
 from hypothesis import Phase, settings
 
@@ -7,3 +9,7 @@ settings.register_profile("explore", parent=settings.get_profile("ci"), derandom
 settings.register_profile("failing", parent=settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
 # `--hypothesis-profile=failing` says that something fails, and makes no example small
 settings.load_profile("ci")  # `pytest --hypothesis-profile=explore` draws new examples, and more of them
+
+for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    if signal.getsignal(each) is signal.SIG_IGN:  # under nohup or in the background, where Carnet leaves it ignored
+        signal.signal(each, signal.default_int_handler if each is signal.SIGINT else signal.SIG_DFL)
