@@ -80,10 +80,15 @@ def write_theorems(folder: Path, out: Path) -> Iterator[str]:
     """Write the files that Coq compiles into theorems; yield the names of the variants.
 
     Raises:
-        CarnetError: a certificate is missing or cannot be converted, or the folder cannot be read.
+        CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, or two variants would
+            have the same files.
     """
+    written: dict[str, str] = {}
     for whole in variants(folder):
-        given = certificates_of(whole, folder)
+        given, files = certificates_of(whole, folder), CoqFiles(whole)
+        if files.name in written:
+            raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
         out.mkdir(parents=True, exist_ok=True)
-        CoqFiles(whole).written(out, given)
+        files.written(out, given)
+        written[files.name] = whole.variant
         yield whole.variant
