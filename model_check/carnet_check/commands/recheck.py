@@ -17,9 +17,12 @@ from carnet_command.exit_codes import ExitCode, deciding
 
 if TYPE_CHECKING:
     from carnet_check.certificates.folder import Judged
+    from carnet_spec.language import Protocol
 
 SHOWN = 10
 """How many obligations without a proof are named."""
+SPEC_DIGITS = 16
+"""How many digits of a specification's digest are shown, as `carnet verify` shows them."""
 
 
 @click.command()
@@ -29,16 +32,18 @@ SHOWN = 10
 def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     """Check every certificate in DIR, which `carnet certify --out DIR` wrote; nothing is searched for.
 
-    Each obligation of DIR/index.csv needs its text and a certificate that the checker accepts. The program that is
-    proved sound in Coq, where it is built, makes the obligations of DIR/systems anew and checks certificates, too.
+    The obligations of DIR/systems are made anew: each needs its row in DIR/index.csv, its text and a certificate that
+    the checker accepts. The program that is proved sound in Coq, where it is built, does the same by itself. Whether
+    these specifications are those that you have in mind, compare their digests.
     """
-    from carnet_check.certificates.folder import judged
+    from carnet_check.certificates.folder import judged, specifications
     from carnet_check.report.closing import rerun_command, rerun_line
 
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
         verifying = beside.submit(verified_checker, folder)
         began = time.monotonic()
-        every = list(judged(folder))
+        protocols = [protocol for protocol, _ in specifications(folder)]
+        every = list(judged(folder, protocols))
         seconds = time.monotonic() - began
         verified, verified_seconds = verifying.result()
     code = _code(every, verified)
@@ -47,10 +52,11 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
             {"variant": each.variant, "obligation": each.obligation, "why": each.why} for each in every if each.why
         ]
         value = {"obligations": len(every), "unproved": unproved, "verified": verified, "seconds": seconds}
+        value["specifications"] = {each.variant: each.digest for each in protocols}
         value["verified_seconds"] = verified_seconds
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
         return code
-    for line in _lines(every, seconds, verified, verified_seconds):
+    for line in (*_specified(protocols), *_lines(every, seconds, verified, verified_seconds)):
         say(line)
     say(rerun_line(context))
     return code
@@ -83,6 +89,13 @@ def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
     if verified is False and not codes:
         return ExitCode.INTERNAL
     return deciding(codes if every else [ExitCode.UNKNOWN])
+
+
+def _specified(protocols: Sequence[Protocol]) -> Iterator[str]:
+    from carnet_command.text import wrapped
+
+    for each in protocols:
+        yield from wrapped("spec digest", f"{each.id} {each.variant} {each.digest[:SPEC_DIGITS]}")
 
 
 def _lines(every: Sequence[Judged], seconds: float, verified: bool | None, verified_seconds: float) -> Iterator[str]:
