@@ -98,6 +98,8 @@ class Answers:
         entry = {"format": FORMAT, "key": key, "answer": answer}
         try:
             place.parent.mkdir(mode=0o700, exist_ok=True)
+            if place.exists() and not place.is_file():  # what is written to a pipe waits for a reader
+                raise OSError("it is no plain file")
             with replacing(place) as file:
                 file.write(_canonical({**entry, "sum": _digest(_canonical(entry))}) + "\n")
         except OSError as error:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from carnet_check.coq import folder
 from carnet_check.coq.files import CoqFiles
+from carnet_check.errors import UsageError
 from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import registered_families
 from carnet_spec.language import Protocol
@@ -68,6 +71,25 @@ def test_the_specification_says_whose_it_is() -> None:
     digest = protocol().digest
     assert lines[:2] == ["(** flagging, variant main.", f"    SHA-256 of its canonical JSON: {digest} *)"]
     assert f'Definition digest_of_variant_main : string := "{digest}".' in lines
+
+
+def test_no_name_ends_the_comment_that_it_stands_in() -> None:
+    """What a hostile name says is no Coq: it could define ``always`` anew, and every lemma that is used."""
+    name = "token *) Definition always := True. (*"
+    whole = replace(flagging(), protocol=name, variant=name, without=(name, '"'))
+    comment = list(CoqFiles(whole).specification())[:2]
+    assert comment[0].count("*") == 2
+    assert '"' not in comment[0]
+    assert comment[1].endswith(" *)")
+
+
+def test_two_variants_of_one_name_in_coq_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The theorems of one would take the place of the other's."""
+    both = [replace(flagging(), variant=variant) for variant in ("a-b", "a b")]
+    monkeypatch.setattr(folder, "variants", lambda _: iter(both))
+    monkeypatch.setattr(folder, "certificates_of", lambda *_: converted(flagging()))
+    with pytest.raises(UsageError, match="both 'a_b' in Coq"):
+        list(folder.write_theorems(tmp_path, tmp_path))
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,22 @@ def test_one_command_makes_theorems(certified: Path) -> None:
     assert f"main: written to {certified / 'coq'}\n" in ran.stdout
     said = certified / "coq" / "theorems_variant_main.assumptions"
     assert said.read_text("utf-8") == "Closed under the global context\n"
-    began = said.stat().st_mtime_ns
-    assert shared().make("theorems", f"DIR={certified}", f"PYTHON={sys.executable}").returncode == 0
-    assert said.stat().st_mtime_ns == began, "what did not change was compiled again"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_nothing_that_lies_in_the_folder_is_believed(certified: Path, tmp_path: Path) -> None:
+    """Neither what was compiled of another specification, however new it looks, nor another Makefile."""
+    folder = tmp_path / "certified"
+    shutil.copytree(certified, folder)
+    made = "theorems", f"DIR={folder}", f"PYTHON={sys.executable}"
+    assert shared().make(*made).returncode == 0
+    file = folder / "systems" / "main.json"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace('["not",["apply","used_key",[["variable","key","Key"]]]]', '["true"]'), "utf-8")
+    assert CliRunner().invoke(main, [str(folder)]).exit_code == 0
+    tomorrow = time.time() + 86_400
+    for compiled in (*folder.glob("coq/*.vo"), *folder.glob("coq/*.assumptions")):
+        os.utime(compiled, (tomorrow, tomorrow))
+    (folder / "coq" / "GNUmakefile").write_text("all:\n", "utf-8")
+    assert shared().make(*made).returncode != 0

@@ -13,7 +13,7 @@ import click
 
 from carnet_check.commands.common import json_option, protocol_argument, say
 from carnet_check.commands.completion import THREAT, VARIANT
-from carnet_command.exit_codes import ExitCode
+from carnet_command.exit_codes import ExitCode, deciding
 
 if TYPE_CHECKING:
     from carnet_check.engines.interface import Plan
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """One certificate: what it is about, and what the program says of it; nothing where there is no program."""
+    """One certificate: what it is about, and what the program says of it; nothing where there is no program.
+
+    Attributes:
+        fallen: the claims that do not hold in all states, of which it says nothing.
+        unexpected: those of them that are claimed to hold.
+    """
 
     variant: str
     threat: str
@@ -34,13 +39,30 @@ class Certified:
     accepted: bool | None = None
     checked_in: float = 0.0
     folder: str = ""
+    fallen: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
         """One line for a reader."""
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         what = f"{self.variant} · {self.threat}: {self.claims} claims in {self.states:,} states"
-        return f"{what}, {self.bytes:,} bytes; {judged}"
+        return f"{what}, {self.bytes:,} bytes; {judged}{self._fallen}"
+
+    @property
+    def _fallen(self) -> str:
+        expected = [name for name in self.fallen if name not in self.unexpected]
+        said = (("VIOLATED", self.unexpected), ("violated as expected", expected))
+        return "".join(f"; {word}: {', '.join(names)}" for word, names in said if names)
+
+    @property
+    def code(self) -> ExitCode:
+        """What it makes of a run: 5 if it is refused, 1 if a claim is violated, and 3 if nobody checked it."""
+        if self.accepted is False:
+            return ExitCode.INTERNAL
+        if self.unexpected:
+            return ExitCode.VIOLATED
+        return ExitCode.EXPECTED if self.accepted else ExitCode.UNKNOWN
 
 
 @click.command()
@@ -59,13 +81,15 @@ def exhaust(
 
     A certificate holds the states of one instance under one threat model, and names the claims that hold in them. The
     program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
-    exhaust` builds it. Without it, certificates are written and not checked.
+    exhaust` builds it. Without it, certificates are written and not checked, and nothing is established.
     """
     from carnet_check.engines.interface import Remembers
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
+    from carnet_check.report.artefacts import require_writable_folder
     from carnet_check.verification.planning import Request, planned
 
+    require_writable_folder(out)
     source = load(protocol)
     request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
     campaign = planned(request)
@@ -78,7 +102,7 @@ def exhaust(
                     say(each.line)
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
-    return ExitCode.INTERNAL if any(each.accepted is False for each in found) else ExitCode.EXPECTED
+    return deciding([each.code for each in found] or [ExitCode.UNKNOWN])
 
 
 def _certified(source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path) -> Iterator[Certified]:
@@ -108,7 +132,8 @@ def _one(
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
     visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
-    standing = [name for name in claims if plan.protocol.claim(name).checked.name not in visited.fallen]
+    fallen = tuple(name for name in claims if plan.protocol.claim(name).checked.name in visited.fallen)
+    standing = [name for name in claims if name not in fallen]
     size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
     executable = program()
@@ -123,6 +148,8 @@ def _one(
         accepted=accepted,
         checked_in=round(time.monotonic() - written, 2),
         folder=f"{folder}",
+        fallen=fallen,
+        unexpected=tuple(name for name in fallen if not plan.falls(name, threat.id)),
     )
 
 

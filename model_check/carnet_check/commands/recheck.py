@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,9 +19,12 @@ from carnet_command.workers import Lost, WorkerPool
 
 if TYPE_CHECKING:
     from carnet_check.certificates.folder import Judged
+    from carnet_check.coq.folder import Verdict
 
 SHOWN = 10
 """How many obligations without a proof are named."""
+SPEC_DIGITS = 16
+"""How many digits of a specification's digest are shown, as `carnet verify` shows them."""
 
 
 @click.command()
@@ -31,66 +34,89 @@ SHOWN = 10
 def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     """Check every certificate in DIR, which `carnet certify --out DIR` wrote; nothing is searched for.
 
-    Each obligation of DIR/index.csv needs its text and a certificate that the checker accepts. The program that is
-    proved sound in Coq, where it is built, makes the obligations of DIR/systems anew and checks certificates, too.
+    The obligations of DIR/systems are made anew: each needs its row in DIR/index.csv, its text and a certificate that
+    the checker accepts. The program that is proved sound in Coq, where it is built, does the same by itself. Whether
+    these specifications are those that you have in mind, compare their digests.
     """
     from carnet_check.report.closing import rerun_command, rerun_line
 
-    (every, seconds), (verified, verified_seconds) = _both_checkers(folder)
-    code = _code(every, verified)
+    kernel, verified = _both_checkers(folder)
+    every, seconds = kernel.judged, kernel.seconds
+    code = _code(every, verified.accepted)
     if as_json:
         unproved = [
             {"variant": each.variant, "obligation": each.obligation, "why": each.why} for each in every if each.why
         ]
-        value = {"obligations": len(every), "unproved": unproved, "verified": verified, "seconds": seconds}
-        value["verified_seconds"] = verified_seconds
+        value = {"obligations": len(every), "unproved": unproved, "verified": verified.accepted, "seconds": seconds}
+        value["specifications"] = kernel.specifications
+        value["verified_seconds"] = verified.seconds
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
         return code
-    for line in _lines(every, seconds, verified, verified_seconds):
+    for line in (*_specified(kernel.specifications), *_lines(every, seconds), *_in_coq(verified)):
         say(line)
     say(rerun_line(context))
     return code
 
 
-def _both_checkers(folder: Path) -> tuple[tuple[list[Judged], float], tuple[bool | None, float]]:
-    """Return what each checker says, and the seconds that it took; the two work at the same time."""
-    said: dict[Checker, Any] = {}
-    with WorkerPool(len(Checker), patience=math.inf, keep=False) as pool:
-        for (checker, _), answer in pool.results(_timed, [(checker, folder) for checker in Checker]):
-            if isinstance(answer, Lost):
-                raise LostWorkerError(f"the {checker.value} gave no answer: {answer.reason}")
-            said[checker] = answer
-    return said[Checker.KERNEL], said[Checker.VERIFIED]
+@dataclass(frozen=True, slots=True)
+class ByKernel:
+    """What the Python kernel says of every obligation, and the digests of the variants that these belong to."""
+
+    specifications: dict[str, str]
+    judged: list[Judged]
+    seconds: float
 
 
-class Checker(Enum):
-    """What checks certificates."""
+@dataclass(frozen=True, slots=True)
+class ByVerified:
+    """What the program that is proved sound says of every variant; nothing where there is no such program."""
 
-    KERNEL = "kernel"
-    VERIFIED = "checker from Coq"
+    verdicts: list[Verdict] | None
+    seconds: float
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether it accepts all; nothing where there is no program."""
+        return None if self.verdicts is None else all(each.accepted for each in self.verdicts)
 
 
-def _timed(asked: tuple[Checker, Path]) -> Iterator[tuple[Any, float]]:
+def _both_checkers(folder: Path) -> tuple[ByKernel, ByVerified]:
+    """Return what each checker says; the two work at the same time."""
+    kernel: list[ByKernel] = []
+    verified: list[ByVerified] = []
+    with WorkerPool(2, patience=math.inf, keep=False) as pool:
+        for _, said in pool.results(_asked, [(by_kernel, folder), (by_verified, folder)]):
+            if isinstance(said, Lost):
+                raise LostWorkerError(f"a checker gave no answer: {said.reason}")
+            if isinstance(said, ByKernel):
+                kernel.append(said)
+            else:
+                verified.append(said)
+    return kernel[0], verified[0]
+
+
+def _asked(part: tuple[Callable[[Path], ByKernel | ByVerified], Path]) -> Iterator[ByKernel | ByVerified]:
     """Answer in a process of its own."""
-    checker, folder = asked
-    began = time.monotonic()
-    answer = by_kernel(folder) if checker is Checker.KERNEL else by_verified_checker(folder)
-    yield answer, time.monotonic() - began
+    checker, folder = part
+    yield checker(folder)
 
 
-def by_kernel(folder: Path) -> list[Judged]:
-    """Return what the Python kernel says of every obligation.
+def by_kernel(folder: Path) -> ByKernel:
+    """Have the Python kernel judge a folder.
 
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes.
     """
-    from carnet_check.certificates.folder import judged
+    from carnet_check.certificates.folder import judged, specifications
 
-    return list(judged(folder))
+    began = time.monotonic()
+    protocols = [protocol for protocol, _ in specifications(folder)]
+    every = list(judged(folder, protocols))
+    return ByKernel({each.variant: each.digest for each in protocols}, every, time.monotonic() - began)
 
 
-def by_verified_checker(folder: Path) -> bool | None:
-    """Return whether the program that is proved sound accepts every variant; nothing where there is no such program.
+def by_verified(folder: Path) -> ByVerified:
+    """Have the program that is proved sound judge a folder.
 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
@@ -98,8 +124,10 @@ def by_verified_checker(folder: Path) -> bool | None:
     from carnet_check.coq.folder import judged
     from carnet_check.coq.program import program
 
+    began = time.monotonic()
     found = program()
-    return None if found is None else all(verdict.accepted for verdict in judged(folder, found))
+    verdicts = None if found is None else list(judged(folder, found))
+    return ByVerified(verdicts, time.monotonic() - began)
 
 
 def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
@@ -114,18 +142,38 @@ def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
     return deciding(codes if every else [ExitCode.UNKNOWN])
 
 
-def _lines(every: Sequence[Judged], seconds: float, verified: bool | None, verified_seconds: float) -> Iterator[str]:
+def _specified(specifications: Mapping[str, str]) -> Iterator[str]:
+    from carnet_command.text import wrapped
+
+    for variant, digest in specifications.items():
+        yield from wrapped("variant", f"{variant}, spec digest {digest[:SPEC_DIGITS]}")
+
+
+def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
     from carnet_command.text import counted, wrapped
 
     unproved = [each for each in every if each.why]
-    texts = len({each.digest for each in every})
+    texts = counted(len({each.digest for each in every}), "text")
     accepted = counted(len(every) - len(unproved), "obligation")
     yield from wrapped(
-        "checker", f"accepts the certificates of {accepted} of {len(every):,} ({texts:,} texts), {seconds:.1f} s"
+        "checker", f"accepts the certificates of {accepted} of {len(every):,} ({texts}), {seconds:.1f} s"
     )
-    said = {None: "not built here", True: "accepts them all", False: "refuses some"}[verified]
-    yield from wrapped("in Coq", said if verified is None else f"{said}, {verified_seconds:.1f} s")
     for each in unproved[:SHOWN]:
         yield from wrapped("unproved", f"{each.variant} {each.obligation}: {each.why}")
     if len(unproved) > SHOWN:
         yield from wrapped("unproved", f"and {len(unproved) - SHOWN:,} more")
+
+
+def _in_coq(verified: ByVerified) -> Iterator[str]:
+    from carnet_check.coq.program import VARIABLE
+    from carnet_command.text import wrapped
+
+    if verified.verdicts is None:
+        builds = f"`make -C model_check/coq program` builds the program, and {VARIABLE} names it"
+        yield from wrapped("in Coq", f"not asked: {builds}")
+        return
+    refused = [each for each in verified.verdicts if not each.accepted]
+    said = "refuses some" if refused else "accepts them all"
+    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s")
+    for each in refused:
+        yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import lzma
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from pathlib import Path
 
 import carnet_check
 from carnet_check.coq.program import MALFORMED, REFUSED
-from carnet_check.errors import CarnetError
+from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import program_text
 from carnet_check.exports.exhaustion import States, instance_text
 from carnet_check.exports.systems import system
+from carnet_command.files import reason
 from carnet_spec.language import Instance, Protocol
 
 VARIABLE = "CARNET_COQ_EXHAUST"
@@ -35,11 +37,19 @@ class Judgement:
 
 
 def program() -> Path | None:
-    """Return the program, if there is one."""
+    """Return the program, if there is one.
+
+    Raises:
+        UsageError: the variable names none.
+    """
     built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / "carnet-exhaust"
     chosen = os.environ.get(VARIABLE)
-    found = Path(chosen) if chosen else built
-    return found if found.is_file() else None
+    if chosen:
+        named = shutil.which(chosen)
+        if named is None:
+            raise UsageError(f"{VARIABLE} names '{chosen}', which is no program")
+        return Path(named)
+    return built if built.is_file() else None
 
 
 def write(
@@ -49,14 +59,18 @@ def write(
 
     Raises:
         SpecificationError: the protocol or the instance has what Coq has no word for.
+        UsageError: the folder cannot be written to.
     """
     whole = system(protocol.encoded)
     text = instance_text(whole, protocol, instance, threat, claims, states)
     packed = lzma.compress(states.columns, preset=6)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / SYSTEM).write_text(program_text(whole), "utf-8")
-    (folder / INSTANCE).write_text(text, "utf-8")
-    (folder / STATES).write_bytes(packed)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SYSTEM).write_text(program_text(whole), "utf-8")
+        (folder / INSTANCE).write_text(text, "utf-8")
+        (folder / STATES).write_bytes(packed)
+    except OSError as error:
+        raise UsageError(f"cannot write into '{folder}': {reason(error)}") from None
     return len(packed)
 
 

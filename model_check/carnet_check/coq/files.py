@@ -78,7 +78,7 @@ class CoqFiles:
     def specification(self) -> Iterator[str]:
         """Yield the lines of the specification."""
         system = self._system
-        yield f"(** {system.protocol}, variant {system.variant}{_without(system)}."
+        yield f"(** {_plain(system.protocol)}, variant {_plain(system.variant)}{_without(system)}."
         yield f"    SHA-256 of its canonical JSON: {system.digest} *)"
         yield from self._head("Logic Protocol")
         yield f'Definition digest_of_{self.name} : string := "{system.digest}".'
@@ -164,4 +164,9 @@ def _under(layer: Layer) -> str:
 
 
 def _without(system: System) -> str:
-    return f", without {', '.join(system.without)}" if system.without else ""
+    return f", without {', '.join(map(_plain, system.without))}" if system.without else ""
+
+
+def _plain(name: str) -> str:
+    """Return a name as it may stand in a comment of Coq, which nothing in it ends."""
+    return re.sub(r"[^\w .,:-]", "_", name)

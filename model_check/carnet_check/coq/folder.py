@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from carnet_check.certificates.folder import SYSTEMS
+from carnet_check.certificates.folder import specifications
 from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.coq.certificates import Converter
 from carnet_check.coq.files import Certificates, CoqFiles, program_files
 from carnet_check.coq.program import asked
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.systems import System, system
-from carnet_command.files import reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +32,7 @@ def variants(folder: Path) -> Iterator[System]:
         UsageError: there is none, or one cannot be read.
         SpecificationError: one says what Coq's language does not have.
     """
-    files = sorted((folder / SYSTEMS).glob("*.json"))
-    if not files:
-        raise UsageError(f"expected variants in '{folder / SYSTEMS}', as `carnet certify --out` writes them")
-    for file in files:
-        try:
-            text = file.read_text("ascii")
-        except (OSError, UnicodeError) as error:
-            raise UsageError(
-                f"cannot read '{file}': {reason(error) if isinstance(error, OSError) else error}"
-            ) from None
+    for _, text in specifications(folder):
         yield system(text)
 
 
@@ -80,10 +70,15 @@ def write_theorems(folder: Path, out: Path) -> Iterator[str]:
     """Write the files that Coq compiles into theorems; yield the names of the variants.
 
     Raises:
-        CarnetError: a certificate is missing or cannot be converted, or the folder cannot be read.
+        CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, or two variants would
+            have the same files.
     """
+    written: dict[str, str] = {}
     for whole in variants(folder):
-        given = certificates_of(whole, folder)
+        given, files = certificates_of(whole, folder), CoqFiles(whole)
+        if files.name in written:
+            raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
         out.mkdir(parents=True, exist_ok=True)
-        CoqFiles(whole).written(out, given)
+        files.written(out, given)
+        written[files.name] = whole.variant
         yield whole.variant

@@ -131,6 +131,13 @@ def test_an_entry_that_is_not_believed_is_written_anew(answers: Answers) -> None
     assert asked(answers) is not None
 
 
+@pytest.mark.timeout(10)
+def test_nothing_is_written_to_a_pipe_that_nobody_reads(answers: Answers) -> None:
+    piped(entry(answers.folder))
+    keep(answers, PROVED, "text", 7)
+    assert "cannot be written: it is no plain file" in " ".join(answers.used.notes)
+
+
 def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.touch()

@@ -15,7 +15,7 @@ class ClaimProof:
         outcome: ``proved``, or ``unknown``: a failed induction refutes no claim.
         lemmas: the invariants, other claims among them, that the proof rests on.
         assumptions: ids of the assumptions that it used.
-        defences: ids of the defences whose guards or updates it used.
+        defences: ids of the defences whose guards or updates it used; where no core tells of updates, all it could use.
         axioms: names of the axioms that it used, those of the threat model included.
         missing: obligations that were not proved.
         reason: why there is no proof, where no obligation says so.

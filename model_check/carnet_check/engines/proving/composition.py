@@ -14,7 +14,7 @@ from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.claims import ClaimProof
 from carnet_check.obligations import Layer, Obligation
 from carnet_command.text import counted
-from carnet_spec.language import Claim, Invariant, Threat
+from carnet_spec.language import Claim, GuardKind, Invariant, Threat
 
 SATISFIABLE = "satisfiable"
 NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
@@ -84,10 +84,23 @@ class Composition:
         return self.answers.get(obligation.id, NOT_ASKED)
 
     def _defences(self, obligation: Obligation) -> set[str]:
-        """Return the defences whose guards were used."""
+        """Return the defences whose guards were used, or whose updates are in what was proved.
+
+        What a step changes stands in the goal itself, so no core says whether it was needed.
+        """
+        action = obligation.action
+        if action is None or obligation.skipped:
+            return set()
         core = self._answer(obligation).core
-        guards = obligation.action.guards if obligation.action else ()
-        return {guard.defence for guard in guards if guard.defence and f"guard:{guard.name}" in core}
+        drawn = any(name.startswith("fresh:") for name in core)
+        used = [
+            guard.defence
+            for guard in action.guards
+            if f"guard:{guard.name}" in core or (drawn and guard.kind is GuardKind.FRESH)
+        ]
+        read = obligation.statement.symbols
+        used += [update.defence for update in action.updates if update.symbol.name in read]
+        return {defence for defence in used if defence}
 
     def _why(self, missing: Sequence[str]) -> str:
         """Say which obligations are open and why, the satisfiable ones first."""

@@ -11,6 +11,7 @@ import pytest
 
 from carnet_check.certificates.place import NAME
 from carnet_check.coq.program import program
+from carnet_check.loading.families import load
 from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet
 
 CERTIFICATES = "toy.certificates.json.xz"
@@ -151,6 +152,64 @@ def test_an_empty_index_establishes_nothing(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text().partition("\n")[0] + "\n")
     assert carnet("recheck", str(folder)).code == 3
+
+
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the kernel in Python be the only one."""
+    monkeypatch.setattr("carnet_check.coq.program.program", lambda: None)
+
+
+def test_an_index_that_leaves_an_obligation_out_is_3(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch)
+    left = some_row(folder)["obligation"]
+    index = folder / "index.csv"
+    kept = [line for line in index.read_text().splitlines(keepends=True) if f",{left}," not in line]
+    index.write_text("".join(kept))
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.code == 3
+    assert [(each["obligation"], each["why"]) for each in ran.json["unproved"]] == [(left, "the index leaves it out")]
+
+
+def test_the_text_of_another_obligation_in_its_place_is_1(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch)
+    index = folder / "index.csv"
+    with index.open(encoding="utf-8", newline="") as file:
+        header, first, *rows = csv.reader(file)
+    first[3:] = rows[-1][3:]
+    with index.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, first, *rows])
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.code == 1
+    assert [each["obligation"] for each in ran.json["unproved"]] == [first[2]]
+
+
+def test_another_specification_than_was_certified_is_1(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch)
+    file = folder / "systems" / "main.json"
+    guard = '["not",["apply","used_key",[["variable","key","Key"]]]]'
+    file.write_text(file.read_text().replace(guard, '["true"]'))
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.code == 1
+    assert any(each["obligation"].startswith("step/lend/") for each in ran.json["unproved"])
+
+
+def test_what_was_rechecked_is_said(whole: Path) -> None:
+    digest = load(TOY).protocol("main").digest
+    assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
+    assert f"toy main {digest[:16]}" in carnet("recheck", str(whole)).out
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format":"carnet-protocol/1"}', "[" * 100_000])
+def test_a_specification_that_is_none_is_2(folder: Path, text: str) -> None:
+    (folder / "systems" / "main.json").write_text(text)
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, "cannot read" in ran.err) == (2, True)
+
+
+def test_two_specifications_of_one_variant_are_2(folder: Path) -> None:
+    shutil.copy(folder / "systems" / "main.json", folder / "systems" / "other.json")
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, "expected one variant 'main'" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(("program", "code", "said"), [("true", 0, "accepts them all"), ("false", 5, "refuses some")])

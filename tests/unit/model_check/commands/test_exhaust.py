@@ -6,19 +6,21 @@ from pathlib import Path
 
 import pytest
 
+import carnet_check
 from carnet_check.coq.exhaustion import INSTANCE, STATES, SYSTEM, VARIABLE
 from tests.coq.built import exhaust
 from tests.unit.model_check.command import TOY, carnet, control
 
 
 def without_program(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setenv(VARIABLE, str(folder / "nowhere"))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(carnet_check, "__file__", str(folder / "nowhere" / "carnet_check" / "__init__.py"))
 
 
 def test_certificates_are_written_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_program(monkeypatch, tmp_path)
     ran = carnet("exhaust", control("sound"), "--out", str(tmp_path), "--json")
-    assert ran.code == 0
+    assert ran.code == 3
     assert [each["accepted"] for each in ran.json] == [None] * len(ran.json)
     for each in ran.json:
         assert {file.name for file in Path(each["folder"]).iterdir()} == {SYSTEM, INSTANCE, STATES}
@@ -28,6 +30,29 @@ def test_certificates_are_written_without_the_program(tmp_path: Path, monkeypatc
 def test_what_was_not_checked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_program(monkeypatch, tmp_path)
     assert "not checked" in carnet("exhaust", TOY, "--out", str(tmp_path)).out
+
+
+def test_a_program_that_is_none_is_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
+    ran = carnet("exhaust", TOY, "--out", str(tmp_path / "out"))
+    assert (ran.code, VARIABLE in ran.err) == (2, True)
+
+
+def test_a_folder_that_cannot_be_written_to_is_2(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert carnet("exhaust", TOY, "--out", str(tmp_path / "file" / "out")).code == 2
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "main").write_text("")
+    assert carnet("exhaust", TOY, "--out", str(tmp_path / "out")).code == 2
+
+
+@pytest.mark.parametrize(("program", "code"), [("true", 1), ("false", 5)])
+def test_a_claim_that_falls_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int) -> None:
+    monkeypatch.setenv(VARIABLE, program)
+    ran = carnet("exhaust", control("wrong_claim"), "--out", str(tmp_path), "--json")
+    (only,) = ran.json
+    assert (ran.code, only["claims"], only["fallen"], only["unexpected"]) == (code, 1, ["stays-home"], ["stays-home"])
+    assert "VIOLATED: stays-home" in carnet("exhaust", control("wrong_claim"), "--out", str(tmp_path)).out
 
 
 def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.interface import Basis, Task
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.composition import Composition
 from carnet_check.engines.proving.prover import Prover
 from carnet_check.engines.registry import ENGINES, registered
 from carnet_check.engines.runner import Silent
 from carnet_check.loading.families import load
+from carnet_check.obligations import layers, obligations
 from carnet_check.results import Verdict
 from carnet_check.verification.planning import Request, planned
 from tests.unit.model_check.command import FIXTURES, carnet
+from tests.unit.model_check.engines.induction import lessons
 
 PROVERS = sorted(engine.name for engine in registered() if Verdict.PROVED in engine.verdicts)
 
@@ -38,6 +42,16 @@ def test_an_axiom_is_listed_by_its_assumption_or_by_its_own_name(club: Path, nam
     assert row["verdict"] == "PROVED"
     assert row["assumptions"] == ["A1", "axiom: the founder is honest"]
     assert row["defences"] == ["list"]
+
+
+@pytest.mark.parametrize(("claim", "defences"), [("quiet", ("forgetting",)), ("no-blame", ())])
+def test_a_defence_that_is_an_update_is_listed_though_no_core_names_it(claim: str, defences: tuple[str, ...]) -> None:
+    lesson = lessons.draft().protocol()
+    every = layers(lesson)
+    asked = [each for layer in every for each in obligations(layer)]
+    answers = {each.id: SolverAnswer(each.id, SolverOutcome.PROVED) for each in asked}
+    found = Composition(every, asked, answers).claim(lesson.claim(claim), lesson.threat("honest"))
+    assert (found.proved, found.defences) == (True, defences)
 
 
 def test_there_are_provers_to_ask() -> None:
