@@ -196,7 +196,7 @@ def test_another_specification_than_was_certified_is_1(folder: Path, monkeypatch
 def test_what_was_rechecked_is_said(whole: Path) -> None:
     digest = load(TOY).protocol("main").digest
     assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
-    assert f"toy main {digest[:16]}" in carnet("recheck", str(whole)).out
+    assert f"main, spec digest {digest[:16]}" in carnet("recheck", str(whole)).out
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format":"carnet-protocol/1"}', "[" * 100_000])
