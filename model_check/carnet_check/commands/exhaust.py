@@ -13,7 +13,7 @@ import click
 
 from carnet_check.commands.common import json_option, protocol_argument, say
 from carnet_check.commands.completion import THREAT, VARIANT
-from carnet_command.exit_codes import ExitCode
+from carnet_command.exit_codes import ExitCode, deciding
 
 if TYPE_CHECKING:
     from carnet_check.engines.interface import Plan
@@ -23,24 +23,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """One certificate: what it is about, and what the program says of it; nothing where there is no program."""
+    """One certificate: what it is about, and what the program says of it; nothing where there is no program.
+
+    ``claims`` hold in it; those that are ``fallen`` do not, so that it does not speak of them. A claim that falls
+    although it is made is ``unexpected``.
+    """
 
     variant: str
     threat: str
     claims: int
+    fallen: tuple[str, ...]
     states: int
     bytes: int
     visited_in: float
     accepted: bool | None = None
     checked_in: float = 0.0
     folder: str = ""
+    unexpected: bool = False
 
     @property
     def line(self) -> str:
         """One line for a reader."""
+        from carnet_command.text import counted
+
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
-        what = f"{self.variant} · {self.threat}: {self.claims} claims in {self.states:,} states"
-        return f"{what}, {self.bytes:,} bytes; {judged}"
+        what = f"{self.variant} · {self.threat}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
+        falls = f"; not {', '.join(self.fallen)}, which a state breaks" if self.fallen else ""
+        return f"{what}, {self.bytes:,} bytes; {judged}{falls}"
+
+    @property
+    def code(self) -> ExitCode:
+        """What it comes to: nothing is established where nothing was checked."""
+        if self.accepted is False:
+            return ExitCode.INTERNAL
+        if self.unexpected:
+            return ExitCode.VIOLATED
+        return ExitCode.UNKNOWN if self.accepted is None else ExitCode.EXPECTED
 
 
 @click.command()
@@ -59,7 +77,7 @@ def exhaust(
 
     A certificate holds the states of one instance under one threat model, and names the claims that hold in them. The
     program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
-    exhaust` builds it. Without it, certificates are written and not checked.
+    exhaust` builds it. Without it, certificates are written and not checked, and the exit code is 3.
     """
     from carnet_check.engines.interface import Remembers
     from carnet_check.engines.registry import able
@@ -78,7 +96,7 @@ def exhaust(
                     say(each.line)
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
-    return ExitCode.INTERNAL if any(each.accepted is False for each in found) else ExitCode.EXPECTED
+    return deciding([each.code for each in found] or [ExitCode.UNKNOWN])
 
 
 def _certified(source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path) -> Iterator[Certified]:
@@ -109,6 +127,7 @@ def _one(
     invariants = [plan.protocol.claim(name).checked for name in claims]
     visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
     standing = [name for name in claims if plan.protocol.claim(name).checked.name not in visited.fallen]
+    fallen = tuple(name for name in claims if name not in standing)
     size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
     executable = program()
@@ -117,12 +136,14 @@ def _one(
         variant=plan.protocol.variant,
         threat=threat.id,
         claims=len(standing),
+        fallen=fallen,
         states=visited.states.rows,
         bytes=size,
         visited_in=round(written - began, 2),
         accepted=accepted,
         checked_in=round(time.monotonic() - written, 2),
         folder=f"{folder}",
+        unexpected=any(not plan.falls(name, threat.id) for name in fallen),
     )
 
 

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import lzma
-import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import carnet_check
 from carnet_check.coq.program import MALFORMED, REFUSED
+from carnet_check.coq.program import program as found
 from carnet_check.errors import CarnetError
 from carnet_check.exports.coq_data import program_text
 from carnet_check.exports.exhaustion import States, instance_text
@@ -35,11 +34,12 @@ class Judgement:
 
 
 def program() -> Path | None:
-    """Return the program, if there is one."""
-    built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / "carnet-exhaust"
-    chosen = os.environ.get(VARIABLE)
-    found = Path(chosen) if chosen else built
-    return found if found.is_file() else None
+    """Return the program, if there is one.
+
+    Raises:
+        UsageError: the variable names none.
+    """
+    return found(VARIABLE, "carnet-exhaust")
 
 
 def write(
