@@ -43,14 +43,14 @@ def required(system: System, layer: Layer) -> Iterator[Required]:
     start = (*(f"sort:{name}" for name, _ in system.inhabited), *(f"axiom:{name}" for name, _ in system.axioms))
     start = (*start, *(f"threat:{name}" for name, _ in layer.axioms))
     for claim in layer.claims:
-        yield Required(f"init/{_part(claim.name)}", (), (*start, GOAL))
+        yield Required(f"init/{part(claim.name)}", (), (*start, GOAL))
     before = (*start, *(f"inv:{name}" for name, _ in (*layer.known, *layer.claims)))
     read = {claim.name: frozenset(_symbols(claim.value)) for claim in layer.claims}
     for action in system.actions:
         sorts, changed = tuple(sort.text for sort in action.parameters), _changed_by(action)
         for claim in layer.claims:
             if not changed.isdisjoint(read[claim.name]):
-                id = f"step/{_part(action.name)}/{_part(claim.name)}"
+                id = f"step/{part(action.name)}/{part(claim.name)}"
                 yield Required(id, sorts, (*before, *action.hypotheses, GOAL))
 
 
@@ -72,7 +72,8 @@ def _symbols(part: Part) -> Iterator[str]:
                 yield from _symbols(each)
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return a name as one part of an obligation's id, which no other name is written as."""
     return name.replace("%", "%25").replace("/", "%2F")
 
 

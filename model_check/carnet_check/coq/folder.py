@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from carnet_check.certificates.folder import SYSTEMS
+from carnet_check.certificates.folder import SYSTEMS, Judged
 from carnet_check.certificates.place import NAME, load_certificates
-from carnet_check.coq.certificates import Converter
+from carnet_check.coq.certificates import Converter, part, required
 from carnet_check.coq.files import Certificates, CoqFiles, program_files
 from carnet_check.coq.program import asked
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.systems import System, system
 from carnet_command.files import reason
+from carnet_spec.language import SpecificationError
+from carnet_spec.language.decoding import decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ def variants(folder: Path) -> Iterator[System]:
 
     Raises:
         UsageError: there is none, or one cannot be read.
-        SpecificationError: one says what Coq's language does not have.
+        SpecificationError: one is no protocol in canonical JSON, or says what Coq's language does not have.
     """
     files = sorted((folder / SYSTEMS).glob("*.json"))
     if not files:
@@ -43,7 +45,31 @@ def variants(folder: Path) -> Iterator[System]:
             raise UsageError(
                 f"cannot read '{file}': {reason(error) if isinstance(error, OSError) else error}"
             ) from None
-        yield system(text)
+        yield _system(file, text)
+
+
+def _system(file: Path, text: str) -> System:
+    """Return what a file says; it is read as a protocol first, so that nothing malformed reaches what is trusted."""
+    try:
+        decoded(text)
+        return system(text)
+    except SpecificationError as error:
+        raise SpecificationError(f"'{file}': {error}") from None
+
+
+def compared(systems: Sequence[System], listed: Sequence[Judged]) -> Iterator[Judged]:
+    """Yield the rows of an index as the variants bear them out, and after them what they require and it lacks."""
+    variants = {each.variant for each in systems}
+    for row in listed:
+        unknown = f"'{SYSTEMS}' has no such variant, so nothing says what the text is about"
+        yield row if row.why or row.variant in variants else replace(row, why=unknown, missing=True)
+    there = {(row.variant, row.obligation) for row in listed}
+    for whole in systems:
+        for layer in whole.layers:
+            for each in required(whole, layer):
+                id = f"{part(layer.threat)}:{each.id}" if layer.threat else each.id
+                if (whole.variant, id) not in there:
+                    yield Judged(whole.variant, id, "", "the index does not list it", missing=True)
 
 
 def certificates_of(whole: System, folder: Path) -> Certificates:

@@ -147,6 +147,44 @@ def test_an_index_that_is_none_is_refused(folder: Path) -> None:
     assert "expected rows of variant" in carnet("recheck", str(folder)).err
 
 
+def test_an_index_has_to_list_what_a_variant_requires(folder: Path) -> None:
+    index = folder / "index.csv"
+    first, *rows = index.read_text().splitlines(keepends=True)
+    cut = next(row for row in rows if ",init/" in row)
+    index.write_text("".join((first, *(row for row in rows if row != cut))))
+    ran = carnet("recheck", str(folder))
+    assert ran.code == 3
+    assert "the index does not list it" in ran.out
+
+
+def test_a_variant_that_is_not_there_is_not_judged(folder: Path) -> None:
+    index = folder / "index.csv"
+    index.write_text(index.read_text() + index.read_text().splitlines()[1].replace("main,", "other,", 1) + "\n")
+    ran = carnet("recheck", str(folder))
+    assert ran.code == 3
+    assert "no such variant" in ran.out
+
+
+def test_variants_of_an_earlier_run_go(folder: Path) -> None:
+    (folder / "systems" / "main.json").rename(folder / "systems" / "earlier.json")
+    (folder / "systems" / "kept.txt").write_text("")
+    assert certify(TOY, "--out", str(folder)).code == 0
+    assert {each.name for each in (folder / "systems").iterdir()} == {"main.json", "kept.txt"}
+
+
+@pytest.mark.parametrize("text", ["xx", "[]", "{}", '{"format":"carnet-protocol/1"}'])
+def test_a_variant_that_is_no_protocol_is_refused(folder: Path, text: str) -> None:
+    (folder / "systems" / "main.json").write_text(text)
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, "main.json" in ran.err) == (2, True)
+
+
+def test_what_is_judged_is_said(whole: Path) -> None:
+    digest = hashlib.sha256((whole / "systems" / "main.json").read_bytes()).hexdigest()
+    assert f"spec digest {digest[:16]}" in " ".join(carnet("recheck", str(whole)).out.split())
+    assert carnet("recheck", str(whole), "--json").json["variants"] == [{"variant": "main", "digest": digest}]
+
+
 def test_an_empty_index_establishes_nothing(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text().partition("\n")[0] + "\n")
