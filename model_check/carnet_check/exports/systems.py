@@ -1,7 +1,8 @@
 """A specification as a system in the terms of ``model_check/coq``: its protocol, and in layers what is proved of it.
 
 What is read is the canonical JSON of :mod:`carnet_spec.language.encoding` and nothing else. To trust a theorem is to
-trust this file, the one that writes its values down (:mod:`.coq_data`), and no other line of Python. Every value is a
+trust this file, the one that writes its values down (:mod:`.coq_data`), and, unless the text in Coq is read, the
+language of the specification; statements are in files that people read (:mod:`carnet_check.coq.files`). Every value is a
 constructor of ``Logic.v`` or ``Protocol.v`` applied to its arguments. Variables lose their names here and become what
 ``Bound`` counts: the number of those that are bound further in, or, in an action, the place of a parameter.
 
