@@ -32,9 +32,9 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     """Check every certificate in DIR, which `carnet certify --out DIR` wrote; nothing is searched for.
 
     Each obligation of DIR/index.csv needs its text and a certificate that the checker accepts, and the index has to
-    list what every variant in DIR/systems requires. That the texts say what is required is for the program to judge
-    that is proved sound in Coq: where it is there, it makes the obligations of DIR/systems anew and checks certificates,
-    too. Compare the digests that are shown with those of `carnet verify`: they say which specification was judged.
+    list what every variant in DIR/systems requires. Whether the texts say what is required, the program judges that is
+    proved sound in Coq: where it is built, it makes the obligations of DIR/systems anew and checks certificates, too.
+    Compare the digests that are shown with those of `carnet verify`: they say which specification was judged.
     """
     from carnet_check.certificates.folder import judged
     from carnet_check.coq.folder import compared, variants
