@@ -4,7 +4,7 @@
     [known], [successor], [shelved] and [pick] may be any functions. *)
 From Coq Require Import List Bool PArith NArith PeanoNat.
 Import ListNotations.
-From Carnet Require Import Logic Protocol Bits Instances Demands Successors Moves Shelf.
+From Carnet Require Import Logic Protocol Runs Bits Instances Demands Successors Moves Shelf.
 
 Section Start.
 Variable P : protocol.
@@ -133,6 +133,54 @@ Proof.
     + intros q. simpl in q. apply same_is in q. congruence.
     + discriminate.
 Qed.
+(** *** There is one *)
+
+(** Where nothing says what a function is at first, it is the first element of its sort. *)
+Definition begins_with (f : symbol) (row : list thing) : thing :=
+  match first_value f row with
+  | Some x => x
+  | None => match sorts_of_function P f with Some (_, t) => hd (somebody I) (elements P I t) | None => somebody I end
+  end.
+Definition begins_within (d : declaration) : bool :=
+  match result d with
+  | Some t =>
+      negb (mutable d)
+      || forallb (fun row => existsb (same (begins_with (declared d) row)) (elements P I t)) (rows P I (arguments d))
+  | None => true
+  end.
+Definition begins_as_limited (entry : symbol * list (list thing * thing)) : bool :=
+  forallb (fun e => same (begins_with (fst entry) (fst e)) (snd e)) (snd entry).
+Definition begins : bool :=
+  forallb begins_within (declarations P) && forallb begins_as_limited (starting L).
+
+Lemma instance_decides : decides M (elements P I) same (relation_in I).
+Proof. constructor; simpl; [reflexivity|intros x y; symmetry; apply same_is|reflexivity]. Qed.
+
+Definition first_table : table M := start P M (elements P I) same (relation_in I) begins_with.
+
+Lemma first_table_is : forall f row, function_now (world_of M first_table) f row = begins_with f row.
+Proof.
+  intros f row. simpl. unfold begins_with at 2, first_value.
+  destruct (initial_value P f) as [[g|t]|] eqn:E; trivial; unfold begins_with, first_value; rewrite E; trivial.
+Qed.
+
+Theorem something_begins : begins = true ->
+  exists w, limited_first P I L w /\ reachable P M w.
+Proof.
+  intros H. unfold begins in H. apply andb_true_iff in H. destruct H as [W A]. rewrite forallb_forall in W, A.
+  assert (S : well_sorted P M (world_of M first_table)).
+  { intros f ss t row e c i. rewrite first_table_is.
+    destruct (function_declared P f ss t e) as (d & j & <- & m & n & <-). specialize (W d j).
+    unfold begins_within in W. rewrite n, m, c in W. simpl in W. rewrite forallb_forall in W.
+    apply existsb_same, W, rows_all, i. }
+  pose proof (start_right P M _ _ _ instance_decides begins_with S) as F.
+  exists (world_of M first_table). split; [split; [exact F|]|].
+  - intros f row x j. rewrite first_table_is. unfold listed in j.
+    destruct (find (fun entry => Pos.eqb (fst entry) f) (starting L)) as [[g found]|] eqn:E; [|destruct j].
+    apply find_some in E. destruct E as [k q]. apply Pos.eqb_eq in q. simpl in q. subst g.
+    specialize (A _ k). unfold begins_as_limited in A. rewrite forallb_forall in A. apply same_is, (A _ j).
+  - apply at_first; [exact (finite_two_valued _ _ _ _ (decides_now P M _ _ _ instance_decides first_table))|exact F].
+Qed.
 End Start.
 
 (** ** The certificate *)
@@ -187,6 +235,7 @@ Definition exhausted_by (depth : nat) (start : bits) (h : shelf) : bool :=
   is_model P I (axioms P ++ threat)
   && is_first P I L known start
   && stored start (shelved start) h
+  && begins P I L
   && (let n := net_of pick depth tasks in every_state (state_passes h n) h).
 
 Lemma claims_stand : forall n depth h w s, n = net_of pick depth tasks -> described P I known w s ->
@@ -229,7 +278,7 @@ Theorem exhausted_holds : forall depth start h, exhausted_by depth start h = tru
   /\ List.Forall (true_in M (nothing_named M) []) (axioms P ++ threat)
   /\ forall w, reachable_within P I L w -> forall claim, In claim claims -> true_now P M w [] claim.
 Proof.
-  intros depth start h H. unfold exhausted_by in H. rewrite !andb_true_iff in H. destruct H as [[[S F] B] A].
+  intros depth start h H. unfold exhausted_by in H. rewrite !andb_true_iff in H. destruct H as [[[[S F] B] _] A].
   destruct (model_interprets P I _ S) as [G K]. split; [|split]; trivial.
   set (n := net_of pick depth tasks) in A.
   assert (R : forall w, reachable_within P I L w ->
@@ -239,5 +288,13 @@ Proof.
     - exact (steps_stay n depth h w w' s eq_refl D V A T). }
   intros w Rw claim i. destruct (R w Rw) as (s & D & V).
   exact (claims_stand n depth h w s eq_refl D V claim i).
+Qed.
+
+(** What was certified is said of something: a state is reached, and the limits allow it. *)
+Theorem exhausted_begins : forall depth start h, exhausted_by depth start h = true ->
+  exists w, limited_first P I L w /\ reachable P M w.
+Proof.
+  intros depth start h H. unfold exhausted_by in H. rewrite !andb_true_iff in H. destruct H as [[_ B] _].
+  exact (something_begins P I L B).
 Qed.
 End Certificate.

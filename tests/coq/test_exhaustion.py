@@ -184,6 +184,16 @@ def test_the_instance_is_a_model_of_what_is_assumed(tmp_path: Path) -> None:
     assert not judged(exhaust(), tmp_path).accepted
 
 
+@pytest.mark.parametrize(("first", "begun"), [("(() 1)", True), ("(() 1) (() 2)", False), ("(() 3)", False)])
+def test_limits_that_no_first_state_has_are_refused(tmp_path: Path, first: str, begun: bool) -> None:
+    lamp = claiming(LAMP, replace(ONLY_SHOWN, body=TRUE))
+    assert accepted(tmp_path, lamp, PAIR)
+    text = (tmp_path / INSTANCE).read_text("utf-8")
+    assert text.count("(Limits () ((1 ((() 1)))))") == 1
+    (tmp_path / INSTANCE).write_text(text.replace("((() 1))", f"({first})"), "utf-8")
+    assert judged(exhaust(), tmp_path).accepted is begun
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

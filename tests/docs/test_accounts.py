@@ -50,6 +50,15 @@ def test_the_page_tells_attacks_from_lost_proofs() -> None:
     assert f"`{fall['claim']}` ({fall['attack']['steps']} steps under {fall['attack']['threat']}" in page
 
 
+def test_the_page_says_of_how_much_a_need_is_known() -> None:
+    variant = KEPT["variants"][VARIANTS[0]]
+    elements = [(each["claim"], name) for each in variant["claims"] for name in each["assumptions"] + each["defences"]]
+    attacked = {(fall["claim"], fall["assumption"]) for fall in variant["falls"] if fall["attack"]}
+    unsure = {(each["claim"], name) for each in variant["claims"] for name in each["unsure"]}
+    said = f"Of {len(elements)} elements in these sets an attack shows {len(attacked)} to be needed"
+    assert f"{said}; {len(unsure - attacked)} have a *?*." in accounts_page([SOURCE.family])
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_same_is_found_out_again() -> None:

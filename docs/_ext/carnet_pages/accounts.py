@@ -1,4 +1,4 @@
-"""What the proof of each claim cannot do without, and what becomes of the claims if an assumption falls."""
+"""What the proof of each claim was not found without, and what becomes of the claims if an assumption falls."""
 
 from __future__ import annotations
 
@@ -107,29 +107,33 @@ def accounts_page(families: Sequence[Family], attacks: Sequence[Values] = ()) ->
             known = {(run["claim"], *run["removed"]) for run in attacks if _is_of(run, family, name)}
             parts += [f"## {prose(family.title)}: {code(name)}", _freshness(family, name, kept, variant)]
             parts += [table(_CLAIMS, [_needs(each, variant, known) for each in variant["claims"]])]
+            parts += [_certainty(variant, known)]
             parts += [f"### If an assumption falls: {code(name)}", _FALLS, table(_OUTCOMES, [*_fallen(variant)])]
     return page(*parts)
 
 
 _ABOUT = (
-    "Every verdict lists the assumptions and defences that its proof used. Here is, for each claim, a set that it "
-    "cannot do without. Without an assumption its axioms may be false; without a defence its guards may be passed "
-    "although they do not hold, and its updates may take place or not. What an assumption that is built into "
+    "Every verdict lists the assumptions and defences that its proof used. Here is, for each claim, a set from which "
+    "it was proved, and from which nothing could be left out: no proof was found without any one element. That there "
+    "is none is more, and only what is in bold is known to be needed. Without an assumption its axioms may be false; "
+    "without a defence its guards may be passed although they do not hold, and its updates may take place or not. "
+    "What an assumption that is built into "
     "every step says beside its axioms is part of every proof, and is not listed. An axiom that names no "
     "assumption is listed by its own name. A defence that only keeps steps out of the design is in no proof: what "
     "follows without it is on the page of attacks."
 )
 _MINIMAL = (
-    "*Minimal* means: the claim was proved again from this set alone, and was lost when any one element was left "
-    "out as well, with the lemmas of the specification and the budget below. A *?* marks an element without which "
-    "the solver gave no answer: it counts as needed and may be redundant. Elements in bold are known to matter, "
+    "*Minimal* means: the claim was proved again from this set alone, and was not when any one element was left out "
+    "as well, with the lemmas of the specification and the budget below. Where there is no *?*, the solver found "
+    "a counterexample to induction. A *?* marks an element without which it gave no answer: it counts as needed "
+    "and may be redundant. Elements in bold are known to matter, "
     "because an attack on the claim was found without them. *one of several* means that another minimal set may "
     "exist."
 )
 _FALLS = (
     "*Falls* is established by an attack in an instance of which this assumption is false and all others are "
-    "true; the interpreter replayed it. *Proof lost* establishes less: there is no proof without the assumption, "
-    "and no attack was found in the small instances that were searched."
+    "true; the interpreter replayed it. *Proof lost* establishes less: no proof was found without the assumption, "
+    "and no attack in the small instances that were searched. A *?* means the same as above."
 )
 _CLAIMS = ("claim", "under", "assumptions", "defences", "set")
 _OUTCOMES = ("assumption", "falls", "proof lost")
@@ -150,10 +154,28 @@ def _freshness(family: Family, name: str, kept: Values, variant: Values) -> str:
     )
 
 
+def _certainty(variant: Values, known: Collection[tuple[str, ...]]) -> str:
+    """Say how many elements of all sets are known to be needed, and of how many the solver gave no answer."""
+    attacked = _attacked(variant, known)
+    pairs = [
+        (each["claim"], name, name in each["unsure"])
+        for each in variant["claims"]
+        for name in (*each["assumptions"], *each["defences"])
+    ]
+    bold = sum((claim, name) in attacked for claim, name, _ in pairs)
+    unsure = sum(unsure and (claim, name) not in attacked for claim, name, unsure in pairs)
+    return f"Of {len(pairs):,} elements in these sets an attack shows {bold:,} to be needed; {unsure:,} have a *?*."
+
+
+def _attacked(variant: Values, known: Collection[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return the pairs of a claim and an element without which an attack on it was found."""
+    return {(fall["claim"], fall["assumption"]) for fall in variant["falls"] if fall["attack"]} | {*known}
+
+
 def _needs(each: Values, variant: Values, known: Collection[tuple[str, ...]]) -> list[str]:
     """Return a row: the claim, where it is made, and its set."""
     claim = each["claim"]
-    attacked = {(fall["claim"], fall["assumption"]) for fall in variant["falls"] if fall["attack"]} | {*known}
+    attacked = _attacked(variant, known)
 
     def named(name: str) -> str:
         if (claim, name) in attacked:

@@ -33,16 +33,21 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
     "To believe a theorem": {
         "model_check/coq/Logic.v": "formulas, and when a structure satisfies one",
         "model_check/coq/Protocol.v": "protocols, steps, reachable states, and what a theorem says",
-        "spec/carnet_spec/language/encoding.py": "the canonical JSON of a protocol",
+        "spec/carnet_spec/language": "how Python text becomes a protocol and its canonical JSON; or read `spec_….v`",
         "model_check/carnet_check/exports/systems.py": "the same protocol with numbers for names",
         "model_check/carnet_check/exports/coq_data.py": "its text in Coq",
+        "model_check/carnet_check/coq/files.py": "the files of theorems; or read their statements",
     },
     "To believe the verified checker, without compiling theorems": {
         "model_check/coq/Extract.v": "which functions are extracted, and to which types of OCaml",
         "model_check/coq/program/reading.ml": "the reader",
         "model_check/coq/program/main.ml": "the program around the extracted functions",
+        "model_check/carnet_check/coq/folder.py": "which variants the program is asked about",
+        "model_check/carnet_check/coq/program.py": "that it accepted them",
     },
     "To believe an explored instance": {
+        "model_check/coq/Instances.v": "the structure that an instance describes; the rest of the file is proved",
+        "model_check/coq/Moves.v": "runs within limits; the rest of the file is proved",
         "model_check/carnet_check/exports/exhaustion.py": "the elements, facts, limits and claims of an instance",
         "model_check/coq/ExtractExhaustion.v": "which functions are extracted",
         "model_check/coq/program/exhaustion/main.ml": "the program around them",
@@ -52,6 +57,9 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "model_check/carnet_check/obligations": "the generator; a test compares it with the proved one",
         "model_check/carnet_check/exports/obligation_text.py": "what an obligation's text says",
         "model_check/carnet_check/exports/smtlib.py": "how a formula is written",
+        "model_check/carnet_check/certificates/judging.py": "that certificates are followed on the texts just made",
+        "model_check/carnet_check/engines/kernel": "which certificates a verdict rests on",
+        "model_check/carnet_check/engines/proving/composition.py": "when obligations prove a claim",
     },
 }
 """What has to be believed: files or folders, each with what it holds. The files of a heading come on top of others."""

@@ -101,18 +101,18 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
     from carnet_check.certificates.folder import SYSTEMS
     from carnet_check.exports.obligation_index import index, rows
     from carnet_check.report.artefacts import make_folder
-    from carnet_check.report.obligation_folder import ObligationFolder, write_protocol
+    from carnet_check.report.obligation_folder import ObligationFolder, clear_protocols, write_protocol
     from carnet_check.wording.file_names import as_file_name
 
     folder, cells = ObligationFolder(out, "smt2"), []
-    (out / SYSTEMS).mkdir(exist_ok=True)
+    make_folder(out / SYSTEMS)
+    clear_protocols(out / SYSTEMS)
     for layers in every:
         for row in rows(layers, used(certificates, layers)):
             if row.digest not in folder.files:
                 folder.add(row.digest, row.smtlib)
             cells.append(row.cells())
         protocol = layers[0].protocol
-        make_folder(out / SYSTEMS)
         write_protocol(out / SYSTEMS / f"{as_file_name(protocol.variant)}.json", protocol.encoded)
     folder.close(index(cells))
 

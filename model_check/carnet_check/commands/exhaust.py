@@ -45,8 +45,10 @@ class Certified:
     @property
     def line(self) -> str:
         """One line for a reader."""
+        from carnet_command.text import counted
+
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
-        what = f"{self.variant} · {self.threat}: {self.claims} claims in {self.states:,} states"
+        what = f"{self.variant} · {self.threat}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
         return f"{what}, {self.bytes:,} bytes; {judged}{self._fallen}"
 
     @property
@@ -81,7 +83,7 @@ def exhaust(
 
     A certificate holds the states of one instance under one threat model, and names the claims that hold in them. The
     program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
-    exhaust` builds it. Without it, certificates are written and not checked, and nothing is established.
+    exhaust` builds it. Without it, certificates are written and not checked, and the exit code is 3.
     """
     from carnet_check.engines.interface import Remembers
     from carnet_check.engines.registry import able

@@ -82,10 +82,11 @@ class ByVerified:
 
 def _both_checkers(folder: Path) -> tuple[ByKernel, ByVerified]:
     """Return what each checker says; the two work at the same time."""
+    checkers: tuple[_Part, ...] = ((by_kernel, folder), (by_verified, folder))
     kernel: list[ByKernel] = []
     verified: list[ByVerified] = []
-    with WorkerPool(2, patience=math.inf, keep=False) as pool:
-        for _, said in pool.results(_asked, [(by_kernel, folder), (by_verified, folder)]):
+    with WorkerPool(len(checkers), patience=math.inf, keep=False) as pool:
+        for _, said in pool.results(_asked, checkers):
             if isinstance(said, Lost):
                 raise LostWorkerError(f"a checker gave no answer: {said.reason}")
             if isinstance(said, ByKernel):
@@ -95,7 +96,11 @@ def _both_checkers(folder: Path) -> tuple[ByKernel, ByVerified]:
     return kernel[0], verified[0]
 
 
-def _asked(part: tuple[Callable[[Path], ByKernel | ByVerified], Path]) -> Iterator[ByKernel | ByVerified]:
+_Part = tuple[Callable[[Path], ByKernel | ByVerified], Path]
+"""A checker, and the folder that it shall judge."""
+
+
+def _asked(part: _Part) -> Iterator[ByKernel | ByVerified]:
     """Answer in a process of its own."""
     checker, folder = part
     yield checker(folder)

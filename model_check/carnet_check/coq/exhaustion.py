@@ -7,15 +7,13 @@
 from __future__ import annotations
 
 import lzma
-import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import carnet_check
 from carnet_check.coq.program import MALFORMED, REFUSED
+from carnet_check.coq.program import program as found
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import program_text
 from carnet_check.exports.exhaustion import States, instance_text
@@ -42,14 +40,7 @@ def program() -> Path | None:
     Raises:
         UsageError: the variable names none.
     """
-    built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / "carnet-exhaust"
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        named = shutil.which(chosen)
-        if named is None:
-            raise UsageError(f"{VARIABLE} names '{chosen}', which is no program")
-        return Path(named)
-    return built if built.is_file() else None
+    return found(VARIABLE, "carnet-exhaust")
 
 
 def write(

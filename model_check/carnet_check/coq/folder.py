@@ -30,7 +30,7 @@ def variants(folder: Path) -> Iterator[System]:
 
     Raises:
         UsageError: there is none, or one cannot be read.
-        SpecificationError: one says what Coq's language does not have.
+        SpecificationError: one is no protocol in canonical JSON, or says what Coq's language does not have.
     """
     for _, text in specifications(folder):
         yield system(text)

@@ -1,4 +1,4 @@
-"""The program that is extracted from ``model_check/coq``: where it is, and what it says."""
+"""The programs that are extracted from ``model_check/coq``: where they are, and what the checker says."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from carnet_check.errors import CarnetError, UsageError
 
 VARIABLE = "CARNET_CHECKER"
 """Names the program, where it is not where ``make -C model_check/coq program`` leaves it."""
+NAME = "carnet-checker"
 REFUSED, MALFORMED = 1, 2
 """How the program ends if it refuses something, and if it cannot read its input."""
 
 
-def program() -> Path | None:
-    """Return the program, if there is one.
+def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
+    """Return a program, if there is one: what ``variable`` names, or what make left in the source tree.
 
     Raises:
         UsageError: the variable names none.
     """
-    chosen = os.environ.get(VARIABLE)
+    chosen = os.environ.get(variable)
     if chosen:
         named = shutil.which(chosen)
         if named is None:
-            raise UsageError(f"{VARIABLE} names '{chosen}', which is no program")
+            raise UsageError(f"{variable} names '{chosen}', which is no program")
         return Path(named)
-    built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / "carnet-checker"
+    built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / name
     return built if built.is_file() else None
 
 

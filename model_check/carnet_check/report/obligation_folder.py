@@ -64,6 +64,13 @@ def _clear(folder: Path) -> None:
         file.unlink()
 
 
+def clear_protocols(folder: Path) -> None:
+    """Remove the protocols that an earlier export left in a folder, so that none is read beside those of a new one."""
+    for file in folder.glob("*.json"):
+        if _is_protocol(file):
+            file.unlink()
+
+
 def write_protocol(file: Path, encoded: str) -> None:
     """Write a protocol's canonical encoding; only an earlier one is replaced.
 

@@ -148,6 +148,28 @@ def test_an_index_that_is_none_is_refused(folder: Path) -> None:
     assert "expected rows of variant" in carnet("recheck", str(folder)).err
 
 
+def test_a_variant_that_is_not_there_is_not_judged(folder: Path) -> None:
+    index = folder / "index.csv"
+    index.write_text(index.read_text() + index.read_text().splitlines()[1].replace("main,", "other,", 1) + "\n")
+    ran = carnet("recheck", str(folder))
+    assert ran.code == 1
+    assert "no variant in 'systems' asks for it" in " ".join(ran.out.split())
+
+
+def test_variants_of_an_earlier_run_go(folder: Path) -> None:
+    (folder / "systems" / "main.json").rename(folder / "systems" / "earlier.json")
+    (folder / "systems" / "kept.txt").write_text("")
+    assert certify(TOY, "--out", str(folder)).code == 0
+    assert {each.name for each in (folder / "systems").iterdir()} == {"main.json", "kept.txt"}
+
+
+@pytest.mark.parametrize("text", ["xx", "[]", "{}", '{"format":"carnet-protocol/1"}'])
+def test_a_variant_that_is_no_protocol_is_refused(folder: Path, text: str) -> None:
+    (folder / "systems" / "main.json").write_text(text)
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, "main.json" in ran.err) == (2, True)
+
+
 def test_an_empty_index_establishes_nothing(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text().partition("\n")[0] + "\n")
@@ -197,13 +219,6 @@ def test_what_was_rechecked_is_said(whole: Path) -> None:
     digest = load(TOY).protocol("main").digest
     assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
     assert f"main, spec digest {digest[:16]}" in carnet("recheck", str(whole)).out
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"format":"carnet-protocol/1"}', "[" * 100_000])
-def test_a_specification_that_is_none_is_2(folder: Path, text: str) -> None:
-    (folder / "systems" / "main.json").write_text(text)
-    ran = carnet("recheck", str(folder))
-    assert (ran.code, "cannot read" in ran.err) == (2, True)
 
 
 def test_two_specifications_of_one_variant_are_2(folder: Path) -> None:

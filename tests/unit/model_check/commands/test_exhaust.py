@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-import carnet_check
+from carnet_check.coq import exhaustion
 from carnet_check.coq.exhaustion import INSTANCE, STATES, SYSTEM, VARIABLE
 from tests.coq.built import exhaust
 from tests.unit.model_check.command import TOY, carnet, control
 
 
-def without_program(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(carnet_check, "__file__", str(folder / "nowhere" / "carnet_check" / "__init__.py"))
+def without_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhaustion, "program", lambda: None)
 
 
 def test_certificates_are_written_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_program(monkeypatch, tmp_path)
+    without_program(monkeypatch)
     ran = carnet("exhaust", control("sound"), "--out", str(tmp_path), "--json")
     assert ran.code == 3
     assert [each["accepted"] for each in ran.json] == [None] * len(ran.json)
@@ -28,7 +27,7 @@ def test_certificates_are_written_without_the_program(tmp_path: Path, monkeypatc
 
 
 def test_what_was_not_checked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_program(monkeypatch, tmp_path)
+    without_program(monkeypatch)
     assert "not checked" in carnet("exhaust", TOY, "--out", str(tmp_path)).out
 
 
