@@ -25,7 +25,7 @@ import carnet_check
 import carnet_command
 import carnet_spec
 from carnet_check.errors import UsageError
-from carnet_command.files import reason, replacing
+from carnet_command.files import read_plain, reason, replacing
 from carnet_command.text import counted
 
 FORMAT: Final = "carnet-answer/1"
@@ -33,7 +33,7 @@ LARGEST: Final = 16 << 20
 """Bytes of an entry; a longer file is none."""
 SHOWN: Final = 3
 """How many entries that are not believed are named."""
-OTHERS: Final = stat.S_IWOTH
+OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 Read = TypeVar("Read")
 
@@ -124,9 +124,14 @@ def opened(folder: Path) -> Path:
         found = folder.stat()
     except OSError as error:
         raise UsageError(f"expected a folder for answers, and '{folder}': {reason(error)}") from None
-    if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
+    if _is_shared(found):
         raise UsageError(f"expected a cache that nobody else may write to, since it is believed; '{folder}' is not one")
     return folder.absolute()
+
+
+def _is_shared(folder: os.stat_result) -> bool:
+    """Return whether somebody else may write into a folder."""
+    return folder.st_uid != os.geteuid() or bool(folder.st_mode & OTHERS)
 
 
 @functools.cache
@@ -157,11 +162,9 @@ def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _content(place: Path) -> bytes:
-    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotAnAnswerError("it is no plain file")
-        content = file.read(LARGEST + 1)
+    if _is_shared(place.parent.stat()):
+        raise NotAnAnswerError("somebody else may write into its folder")
+    content = read_plain(place, LARGEST, flags=os.O_NOFOLLOW)
     if len(content) > LARGEST:
         raise NotAnAnswerError(f"it is larger than {LARGEST >> 20} MiB")
     return content

@@ -1,4 +1,4 @@
-"""Writing files so that readers find all or nothing, and two writers at once do not mix."""
+"""Files that readers find whole or not at all, that writers do not mix, and that are read within bounds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,21 @@ def require_writable_file(path: Path) -> None:
                 pass
     except OSError as error:
         raise UsageError(f"expected a file that can be written, and '{path}': {reason(error)}") from None
+
+
+def read_plain(path: Path, most: int, *, flags: int = 0) -> bytes:
+    """Return what a plain file holds, or its first ``most + 1`` bytes if it holds more.
+
+    Nothing else is read: a pipe would wait for ever, and a device may have no end.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("it is no plain file")
+        return file.read(most + 1)
 
 
 def reason(error: OSError) -> str:

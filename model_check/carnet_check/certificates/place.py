@@ -6,10 +6,10 @@ import importlib.util
 import secrets
 from pathlib import Path
 
-from carnet_check.certificates.file import BadCertificateFile, Certificates, read, written
+from carnet_check.certificates.file import LARGEST_FILE, BadCertificateFile, Certificates, read, written
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols
-from carnet_command.files import reason
+from carnet_command.files import read_plain, reason
 
 NAME = "certificates.json.xz"
 
@@ -46,7 +46,7 @@ def load_certificates(path: Path) -> Certificates:
         BadCertificateFile: it is no file of certificates, or it cannot be read.
     """
     try:
-        return read(path.read_bytes(), f"'{path}'")
+        return read(read_plain(path, LARGEST_FILE), f"'{path}'")
     except FileNotFoundError:
         return Certificates({})
     except OSError as error:

@@ -196,10 +196,11 @@ class _Reader:
         self, quantifier: str, bound: Sequence[Expression], body: Expression, variables: Variables, depth: int
     ) -> Node:
         """Read what is said of all or some elements; the first variable is bound outermost."""
-        inside, sorts = dict(variables), []
+        inside, sorts, names = dict(variables), [], set[str]()
         for level, each in enumerate(bound, depth):
             match each:
-                case [str(name), sort] if name not in RESERVED and not self.is_declared(name):
+                case [str(name), sort] if name not in RESERVED and not self.is_declared(name) and name not in names:
+                    names.add(name)
                     sorts.append(self.sort(sort))
                     inside[name] = (level, sorts[-1])
                 case _:

@@ -156,9 +156,10 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "cache"
     assert opened(folder) == folder
     assert folder.stat().st_mode & 0o777 == 0o700
-    folder.chmod(0o777)
-    with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
-        opened(folder)
+    for mode in (0o770, 0o707):
+        folder.chmod(mode)
+        with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
+            opened(folder)
     with pytest.raises(UsageError, match="expected a folder for answers, and"):
         opened(Path(__file__))
 
@@ -195,3 +196,10 @@ def test_what_no_reader_expects_is_not_swallowed(answers: Answers) -> None:
     with pytest.raises(ZeroDivisionError):
         answers.known("text", "7", broken)
     assert issubclass(NotAnAnswerError, Exception)
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_an_answer_in_a_folder_that_others_may_write_to_is_not_believed(answers: Answers, mode: int) -> None:
+    entry(answers.folder).parent.chmod(mode)
+    assert asked(answers) is None
+    assert "somebody else may write into its folder" in answers.used.notes[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,11 @@ def test_certificates_lie_beside_the_specification() -> None:
 
 def test_a_place_without_a_file_has_no_certificates_and_a_folder_is_none(tmp_path: Path) -> None:
     assert not load_certificates(tmp_path / "none.json.xz").layers
-    with pytest.raises(BadCertificateFile, match="cannot read"):
-        load_certificates(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for place in (tmp_path, pipe, Path("/dev/zero")):
+        with pytest.raises(BadCertificateFile, match="cannot read"):
+            load_certificates(place)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ NO_FORMULAS = (
     "(forall ((p Bool)) true)",
     "(forall ((p)) true)",
     "(forall ((true sort.Person)) true)",
+    "(forall ((p sort.Person) (p sort.Person)) true)",
     "(forall ((rigid.eve sort.Person)) true)",
     "(forall ((par.x.Person sort.Person)) true)",
     "(let ((p true)) p)",
