@@ -16,8 +16,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carnet_check.certificates.file import DIGITS, Certificates, Entry
@@ -49,6 +49,25 @@ class Judged:
     digest: str
     why: str = ""
     missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Why the certificate of a text is not accepted, or nothing; and whether text or certificate is missing."""
+
+    why: str = ""
+    missing: bool = False
+
+
+ACCEPTED = Outcome()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The digest of each variant of a folder, and what is wrong with the rows of its index, certificates apart."""
+
+    specifications: dict[str, str]
+    rows: tuple[Judged, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,34 +105,49 @@ def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
         yield protocol, text
 
 
-def judged(folder: Path, protocols: Iterable[Protocol]) -> Iterator[Judged]:
-    """Judge the certificate of every obligation of these variants; equal texts are judged once.
+def compared(folder: Path) -> Compared:
+    """Compare the index of a folder with the obligations of its variants, which are made anew.
 
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes.
         SpecificationError: a variant says something that has no obligations.
     """
-    certificates = load_certificates(folder / NAME)
-    entries = {entry.digest: entry for entry in _entries(certificates)}
-    known: dict[str, tuple[str, bool]] = {}
+    protocols = [protocol for protocol, _ in specifications(folder)]
     required = {
         (protocol.variant, obligation.id): (obligation, writer)
         for protocol, writer in ((each, Writer()) for each in protocols)
         for layer in layers(protocol)
         for obligation in obligations(layer)
     }
+    found: list[Judged] = []
     listed: set[tuple[str, str]] = set()
     for row in _rows(folder / INDEX):
         key = row.variant, row.obligation
         listed.add(key)
-        if row.digest not in known:
-            known[row.digest] = _outcome(folder, row.digest, entries.get(row.digest[:DIGITS]))
-        why, missing = known[row.digest]
-        if not why:
-            why = _other_than(row, *required[key]) if key in required else f"no variant in '{SYSTEMS}' asks for it"
-        yield Judged(row.variant, row.obligation, row.digest, why, missing)
+        why = _other_than(row, *required[key]) if key in required else f"no variant in '{SYSTEMS}' asks for it"
+        found.append(Judged(row.variant, row.obligation, row.digest, why))
     for variant, id in (key for key in required if key not in listed):
-        yield Judged(variant, id, "", "the index leaves it out", missing=True)
+        found.append(Judged(variant, id, "", "the index leaves it out", missing=True))
+    return Compared({each.variant: each.digest for each in protocols}, tuple(found))
+
+
+def judged(folder: Path) -> dict[str, Outcome]:
+    """Have the kernel judge the certificate of every text that the index of a folder names, by its digest.
+
+    Raises:
+        UsageError: the folder is none that ``carnet certify --out`` writes.
+    """
+    certificates = load_certificates(folder / NAME)
+    entries = {entry.digest: entry for entry in _entries(certificates)}
+    digests = dict.fromkeys(row.digest for row in _rows(folder / INDEX))
+    return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS])) for digest in digests}
+
+
+def joined(rows: Iterable[Judged], outcomes: Mapping[str, Outcome]) -> Iterator[Judged]:
+    """Yield the rows of a comparison, each with what the kernel says of its text."""
+    for row in rows:
+        outcome = outcomes.get(row.digest, ACCEPTED)
+        yield replace(row, why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
 def _other_than(row: _Row, obligation: Obligation, writer: Writer) -> str:
@@ -151,21 +185,20 @@ def _rows(index: Path) -> Iterator[_Row]:
     yield from (_Row(*row) for row in rows[1:])
 
 
-def _outcome(folder: Path, digest: str, entry: Entry | None) -> tuple[str, bool]:
-    """Return why a certificate is not accepted, or nothing, and whether something is missing."""
+def _outcome(folder: Path, digest: str, entry: Entry | None) -> Outcome:
     try:
         text = _text(folder, digest)
     except OSError as error:
-        return f"its text cannot be read: {reason(error)}", True
+        return Outcome(f"its text cannot be read: {reason(error)}", missing=True)
     except (UnicodeError, Refused) as error:
-        return str(error), False
+        return Outcome(str(error))
     if entry is None:
-        return "there is no certificate", True
+        return Outcome("there is no certificate", missing=True)
     try:
         follow(text, entry)
     except Refused as refused:
-        return f"the certificate is refused: {refused}", False
-    return "", False
+        return Outcome(f"the certificate is refused: {refused}")
+    return ACCEPTED
 
 
 def _text(folder: Path, digest: str) -> str:

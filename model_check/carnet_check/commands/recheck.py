@@ -8,19 +8,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from carnet_check.commands.common import json_option, say
+from carnet_check.commands.common import cores, json_option, say
 from carnet_command.errors import LostWorkerError
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.workers import Lost, WorkerPool
 
 if TYPE_CHECKING:
-    from carnet_check.certificates.folder import Judged
+    from carnet_check.certificates.folder import Compared, Judged, Outcome
     from carnet_check.coq.folder import Verdict
 
+Answer = TypeVar("Answer")
 SHOWN = 10
 """How many obligations without a proof are named."""
 SPEC_DIGITS = 16
@@ -38,90 +39,63 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     the checker accepts. The program that is proved sound in Coq, where it is built, does the same by itself. Whether
     these specifications are those that you have in mind, compare their digests.
     """
+    from carnet_check.certificates.folder import joined
     from carnet_check.report.closing import rerun_command, rerun_line
 
-    kernel, verified = _both_checkers(folder)
-    every, seconds = kernel.judged, kernel.seconds
-    code = _code(every, verified.accepted)
+    compared, kernel, verified = _asked(folder)
+    every, seconds = list(joined(compared.answer.rows, kernel.answer)), kernel.seconds
+    verdicts, verified_seconds = verified.answer, verified.seconds
+    accepted = None if verdicts is None else all(each.accepted for each in verdicts)
+    code = _code(every, accepted)
     if as_json:
         unproved = [
             {"variant": each.variant, "obligation": each.obligation, "why": each.why} for each in every if each.why
         ]
-        value = {"obligations": len(every), "unproved": unproved, "verified": verified.accepted, "seconds": seconds}
-        value["specifications"] = kernel.specifications
-        value["verified_seconds"] = verified.seconds
+        value = {"obligations": len(every), "unproved": unproved, "verified": accepted, "seconds": seconds}
+        value["specifications"] = compared.answer.specifications
+        value["verified_seconds"] = verified_seconds
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
         return code
-    for line in (*_specified(kernel.specifications), *_lines(every, seconds), *_in_coq(verified)):
+    for line in (*_specified(compared.answer.specifications), *_lines(every, seconds), *_in_coq(verified)):
         say(line)
     say(rerun_line(context))
     return code
 
 
 @dataclass(frozen=True, slots=True)
-class ByKernel:
-    """What the Python kernel says of every obligation, and the digests of the variants that these belong to."""
+class Timed(Generic[Answer]):
+    """An answer, and the seconds that it took."""
 
-    specifications: dict[str, str]
-    judged: list[Judged]
+    answer: Answer
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ByVerified:
-    """What the program that is proved sound says of every variant; nothing where there is no such program."""
+def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Timed[list[Verdict] | None]]:
+    """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores."""
+    from carnet_check.certificates.folder import compared, judged
 
-    verdicts: list[Verdict] | None
-    seconds: float
-
-    @property
-    def accepted(self) -> bool | None:
-        """Whether it accepts all; nothing where there is no program."""
-        return None if self.verdicts is None else all(each.accepted for each in self.verdicts)
-
-
-def _both_checkers(folder: Path) -> tuple[ByKernel, ByVerified]:
-    """Return what each checker says; the two work at the same time."""
-    checkers: tuple[_Part, ...] = ((by_kernel, folder), (by_verified, folder))
-    kernel: list[ByKernel] = []
-    verified: list[ByVerified] = []
-    with WorkerPool(len(checkers), patience=math.inf, keep=False) as pool:
-        for _, said in pool.results(_asked, checkers):
-            if isinstance(said, Lost):
-                raise LostWorkerError(f"a checker gave no answer: {said.reason}")
-            if isinstance(said, ByKernel):
-                kernel.append(said)
-            else:
-                verified.append(said)
-    return kernel[0], verified[0]
+    said: dict[Question, Any] = {}
+    with WorkerPool(cores(), patience=math.inf, keep=False) as pool:
+        for (question, _), answer in pool.results(_timed, [(each, folder) for each in (by_verified, compared, judged)]):
+            if isinstance(answer, Lost):
+                raise LostWorkerError(f"nothing was heard of a checker: {answer.reason}")
+            said[question] = answer
+    return said[compared], said[judged], said[by_verified]
 
 
-_Part = tuple[Callable[[Path], ByKernel | ByVerified], Path]
-"""A checker, and the folder that it shall judge."""
+Question = Callable[[Path], Any]
 
 
-def _asked(part: _Part) -> Iterator[ByKernel | ByVerified]:
+def _timed(part: tuple[Question, Path]) -> Iterator[Timed[Any]]:
     """Answer in a process of its own."""
-    checker, folder = part
-    yield checker(folder)
-
-
-def by_kernel(folder: Path) -> ByKernel:
-    """Have the Python kernel judge a folder.
-
-    Raises:
-        UsageError: the folder is none that ``carnet certify --out`` writes.
-    """
-    from carnet_check.certificates.folder import judged, specifications
-
+    question, folder = part
     began = time.monotonic()
-    protocols = [protocol for protocol, _ in specifications(folder)]
-    every = list(judged(folder, protocols))
-    return ByKernel({each.variant: each.digest for each in protocols}, every, time.monotonic() - began)
+    answer = question(folder)
+    yield Timed(answer, time.monotonic() - began)
 
 
-def by_verified(folder: Path) -> ByVerified:
-    """Have the program that is proved sound judge a folder.
+def by_verified(folder: Path) -> list[Verdict] | None:
+    """Return what the program that is proved sound says of every variant; nothing where there is no such program.
 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
@@ -129,10 +103,8 @@ def by_verified(folder: Path) -> ByVerified:
     from carnet_check.coq.folder import judged
     from carnet_check.coq.program import program
 
-    began = time.monotonic()
     found = program()
-    verdicts = None if found is None else list(judged(folder, found))
-    return ByVerified(verdicts, time.monotonic() - began)
+    return None if found is None else list(judged(folder, found))
 
 
 def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
@@ -169,15 +141,15 @@ def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
         yield from wrapped("unproved", f"and {len(unproved) - SHOWN:,} more")
 
 
-def _in_coq(verified: ByVerified) -> Iterator[str]:
+def _in_coq(verified: Timed[list[Verdict] | None]) -> Iterator[str]:
     from carnet_check.coq.program import VARIABLE
     from carnet_command.text import wrapped
 
-    if verified.verdicts is None:
+    if verified.answer is None:
         builds = f"`make -C model_check/coq program` builds the program, and {VARIABLE} names it"
         yield from wrapped("in Coq", f"not asked: {builds}")
         return
-    refused = [each for each in verified.verdicts if not each.accepted]
+    refused = [each for each in verified.answer if not each.accepted]
     said = "refuses some" if refused else "accepts them all"
     yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s")
     for each in refused:
