@@ -1,0 +1,257 @@
+"""Judging one mutant, the cheap ways first.
+
+A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if the induction fails
+(one obligation is refuted or stays open), if a goal or a step is lost, or if an attack on a weakened design is lost. It
+is equivalent if it takes the same steps as the original in every state that the invariants allow, or if it drops an
+axiom that no proof needs. Else it survives. What a budget leaves open is unknown, and counts as none of these.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from carnet_check.engines.interface import ProvesSteps, RemembersProofs
+from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
+from carnet_check.engines.registry import able
+from carnet_check.loading.families import Source
+from carnet_check.mutation.equivalence import PROVED, sameness
+from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.scenarios import MOST_STATES, Place, Scenario, explored, lost
+from carnet_check.mutation.weaknesses import Weakness, defeated
+from carnet_check.obligations import layers
+from carnet_check.obligations.certified import Language, language_of
+from carnet_spec.language import Protocol, Threat
+from carnet_spec.language.lints import RULES, SOUNDNESS
+
+REFUTED = "refuted"
+FIRST_BUDGET = 5_000_000
+"""Units of the solver's counter for each obligation; what they leave open is asked again with its own budget."""
+
+
+class Fate(StrEnum):
+    """What becomes of a mutant."""
+
+    KILLED = "killed"
+    EQUIVALENT = "equivalent"
+    SURVIVED = "survived"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+class By(StrEnum):
+    """What kills a mutant."""
+
+    ATTACK = "attack"
+    PROOF = "failed proof"
+    GOAL = "lost goal"
+    LOST_ATTACK = "lost attack"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found out about one mutant.
+
+    Attributes:
+        key: the mutant's.
+        by: what killed it.
+        evidence: what shows it, in words.
+        core: for an equivalent mutant, what makes the change none, by the names of hypotheses.
+        seconds: how long it took.
+    """
+
+    key: str
+    fate: Fate
+    by: str = ""
+    evidence: str = ""
+    core: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the original: scenarios of each variant, and attacks on weakened designs."""
+
+    scenarios: tuple[Scenario, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
+
+
+@dataclass
+class Judge:
+    """Judges the mutants of one variant."""
+
+    source: Source
+    variant: str
+    threats: tuple[str, ...] = ()
+    """The threat models to judge under; empty: all that the variant has claims for."""
+    known: Known = field(default_factory=Known)
+    hunting: bool = False
+    """Whether an attack is looked for where a proof fails."""
+
+    def __post_init__(self) -> None:
+        self.protocol: Protocol = self.source.protocol(self.variant)
+        self._language: Language = language_of(self.protocol)
+        self._layers = _layers(self.protocol, self.threats)
+        self._limited = {
+            layer.threat: frozenset(_part(each.name) for each in layer.claims) for layer in layers(self.protocol)
+        }
+        self._proofs: StepProofs = able(ProvesSteps).step_proofs(self.protocol, self._layers[0])
+        self._needed = needed(self.protocol, able(RemembersProofs).remembered(self.protocol))
+
+    def judged(self, mutant: Mutant) -> Judgement:
+        """Return what becomes of a mutant."""
+        began = time.perf_counter()
+        return replace(self._judged(mutant), seconds=round(time.perf_counter() - began, 3))
+
+    def judged_again(self, mutant: Mutant, earlier: Judgement) -> Judgement:
+        """Return what becomes of a mutant that survived so far, by the attacks that it may stop."""
+        began = time.perf_counter()
+        assert mutant.action is not None
+        found = _first_lost(mutant, By.LOST_ATTACK, defeated(self.source, mutant, self.protocol, self.known.weaknesses))
+        seconds = earlier.seconds + time.perf_counter() - began
+        return replace(found or earlier, seconds=round(seconds, 3))
+
+    def _judged(self, mutant: Mutant) -> Judgement:
+        if why := refusal(mutant.of(self.protocol)):
+            return Judgement(mutant.key, Fate.REFUSED, evidence=why)
+        failing, open_ = self._unproved(mutant)
+        if failing:
+            return self._attacked(mutant) or Judgement(mutant.key, Fate.KILLED, By.PROOF, failing)
+        if mutant.action is None:
+            return _of_axiom(mutant, open_)
+        same = sameness(self._proofs, self._language, self.protocol.action(mutant.action.name), mutant.action)
+        if same.proved:
+            return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
+        return self._missed(mutant, open_)
+
+    # -- proofs -----------------------------------------------------------------------------------
+
+    def _unproved(self, mutant: Mutant) -> tuple[str, str]:
+        """Return what of the induction is refuted, and what stays open although all budgets are spent."""
+        unsure: list[str] = []
+        for threat in self._layers:
+            if mutant.threat and (threat is None or threat.id != mutant.threat):
+                continue
+            for answer in self._answers(mutant, threat):
+                if answer.outcome == REFUTED:
+                    return self._told(answer), ""
+                if answer.outcome != PROVED:
+                    unsure.append(f"{answer.obligation} is not decided ({answer.reason})")
+        return "", "; ".join(unsure)
+
+    def _answers(self, mutant: Mutant, threat: Threat | None) -> Iterator[ObligationAnswer]:
+        """Answer the obligations that the mutant changes; what is not decided at once comes last, with all budget."""
+        for limited in (True, False):
+            proofs, waiting = self._asked(mutant, threat, limited), False
+            for answer in proofs:
+                if not limited or answer.outcome in (PROVED, REFUTED):
+                    if self._matters(answer, threat):
+                        yield answer
+                else:
+                    waiting = True
+            if not waiting:
+                return
+
+    def _asked(self, mutant: Mutant, threat: Threat | None, limited: bool) -> Iterator[ObligationAnswer]:
+        engine = able(ProvesSteps)
+        engine = engine.limited(FIRST_BUDGET) if limited else engine
+        (part, *_) = mutant.parts
+        if mutant.action is not None:
+            return engine.step_proofs(self.protocol, threat).kept(mutant.action, part)
+        mutated = mutant.of(self.protocol)
+        model = mutated.threat(threat.id) if threat else None
+        return engine.step_proofs(mutated, model).every(part)
+
+    def _matters(self, answer: ObligationAnswer, threat: Threat | None) -> bool:
+        """Whether a claim rests on the invariant, and this layer is where it is proved."""
+        name = _invariant(answer.obligation)
+        return name in self._needed and (bool(self.threats) or name in self._limited[threat])
+
+    def _told(self, answer: ObligationAnswer) -> str:
+        layer = f" under {answer.layer}" if answer.layer else ""
+        return f"{answer.obligation}{layer} is refuted"
+
+    # -- explorations -----------------------------------------------------------------------------
+
+    def _attacked(self, mutant: Mutant) -> Judgement | None:
+        """Look for an attack in the smallest scenario."""
+        if not self.hunting or not self.known.scenarios:
+            return None
+        place: Place = self.known.scenarios[0].place
+        mutated = mutant.of(self.protocol)
+        claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
+        found = explored(self.source, mutated, place, claims, (), MOST_STATES)
+        for name, trace in found.violations.items():
+            told = f"{name} falls in {len(trace.steps)} steps, in {place.words}"
+            return Judgement(mutant.key, Fate.KILLED, By.ATTACK, told)
+        return None
+
+    def _missed(self, mutant: Mutant, open_: str) -> Judgement:
+        """Look for what the mutant loses."""
+        assert mutant.action is not None
+        mutated = mutant.of(self.protocol)
+        found = _first_lost(
+            mutant, By.GOAL, lost(self.source, mutated, self.known.scenarios, mutant.action.name), open_
+        )
+        return found or Judgement(mutant.key, Fate.SURVIVED, evidence="every claim is proved, and nothing is lost")
+
+
+def _first_lost(mutant: Mutant, by: By, losses: Iterable[tuple[str, bool]], open_: str = "") -> Judgement | None:
+    """Say what is lost, or what may be; nothing where nothing is."""
+    unsure = [open_] if open_ else []
+    for what, established in losses:
+        if established:
+            return Judgement(mutant.key, Fate.KILLED, by, f"lost: {what}")
+        unsure.append(f"perhaps lost: {what}")
+    return Judgement(mutant.key, Fate.UNKNOWN, evidence="; ".join(unsure)) if unsure else None
+
+
+def refusal(protocol: Protocol) -> str:
+    """Say why nobody may judge a protocol, if a lint says so.
+
+    What may be read before it is written is no reason: proofs speak of whatever is read there.
+    """
+    found = (f"{name}: {where}: {what}" for name in RULES if name in SOUNDNESS for where, what in RULES[name](protocol))
+    return next(found, "")
+
+
+def needed(protocol: Protocol, remembered: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the invariants, as obligations name them, on which proofs of claims rest; all, if no proof is known."""
+    every = {_part(each.name) for each in protocol.invariants}
+    if not remembered:
+        return frozenset(every)
+    used: dict[str, set[str]] = {}
+    for id, core in remembered.items():
+        names = {_part(name.removeprefix("inv:")) for name in core if name.startswith("inv:")}
+        used.setdefault(_invariant(id), set()).update(names)
+    reached = {_part(claim.invariant.name) for claim in protocol.claims if claim.invariant}
+    waiting = list(reached)
+    while waiting:
+        new = used.get(waiting.pop(), set()) & every - reached
+        reached |= new
+        waiting += new
+    return frozenset(reached)
+
+
+def _layers(protocol: Protocol, threats: tuple[str, ...]) -> tuple[Threat | None, ...]:
+    """Return the layers to prove: the general one and those that add claims, or the threat models that are asked for."""
+    if threats:
+        return tuple(protocol.threat(id) for id in threats)
+    return tuple(layer.threat for layer in layers(protocol))
+
+
+def _invariant(obligation: str) -> str:
+    return obligation.rpartition("/")[2]
+
+
+def _part(name: str) -> str:
+    """Return a name as obligations write it."""
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+def _of_axiom(mutant: Mutant, open_: str) -> Judgement:
+    if open_:
+        return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
+    return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: every claim is proved without it")
