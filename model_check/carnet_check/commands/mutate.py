@@ -126,7 +126,7 @@ def _as_json(request: Request, outcome: Outcome, argued: Mapping[str, Argument])
     counts = _counts(outcome.judgements)
     return {
         "protocol": request.source.family.id,
-        "mutants": len(outcome.judgements),
+        "mutants": len(outcome.judgements) - counts["refused"],
         "killed": counts["killed"],
         "equivalent": counts["equivalent"],
         "survived": [
@@ -169,7 +169,7 @@ def _counts(judgements: Sequence[Judgement]) -> Counter[str]:
 def _lines(outcome: Outcome, argued: Mapping[str, Argument]) -> Iterator[str]:
     from carnet_command.text import counted, hanging, wrapped
 
-    for mutant, each in _every(outcome):
+    for _, each in _every(outcome):
         if each.fate in ("survived", "unknown"):
             argument = argued.get(each.key)
             word = "ARGUED" if argument and each.fate == "survived" else each.fate.upper()
@@ -211,7 +211,7 @@ def _closing(
         verdicts=dict(_counts(judgements)),
         outcome=f"{unexplained} unexplained survivors" if survivors else "no survivor",
         strength="proofs speak of every size; goals and attacks of the instances that are named with them",
-        budget=f"{FIRST_BUDGET:,} solver units to an obligation, then its engine's; {MOST_STATES:,} states to a scenario",
+        budget=f"{FIRST_BUDGET:,} solver units to an obligation and then more; {MOST_STATES:,} states to a scenario",
         profile="the hunting sizes of the protocol",
         digests=digests,
         artefacts=str(out) if out else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from carnet_spec.language import Action
@@ -35,20 +35,28 @@ class ObligationAnswer:
     reason: str = ""
     core: tuple[str, ...] = ()
 
+    @property
+    def invariant(self) -> str:
+        """The name of the invariant that the obligation is about."""
+        return self.obligation.rpartition("/")[2].replace("%2F", "/").replace("%25", "%")
+
 
 class StepProofs(ABC):
     """What is proved of single steps, from the axioms and the invariants of one protocol under one threat model."""
 
     @abstractmethod
-    def kept(self, action: Action, first: str = "") -> Iterator[ObligationAnswer]:
-        """Answer whether ``action`` keeps each invariant; what is likely to need the hypothesis ``first`` comes first.
+    def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+        """Answer whether ``action`` keeps each of some invariants.
 
-        It may be any action over the protocol's symbols, one that the protocol does not have too.
+        Args:
+            action: any action over the protocol's symbols, one that the protocol does not have too.
+            invariants: the names of the invariants.
+            first: a hypothesis; what is likely to need it comes first.
         """
 
     @abstractmethod
-    def every(self, first: str = "") -> Iterator[ObligationAnswer]:
-        """Answer every obligation of the protocol, those of the first state included."""
+    def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+        """Answer every obligation of some invariants, those of the first state included, as :meth:`kept` does."""
 
     @abstractmethod
     def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:

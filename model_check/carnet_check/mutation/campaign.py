@@ -143,7 +143,7 @@ class _Campaign:
     def _weaknesses(self, variant: str) -> tuple[Weakness, ...]:
         source = self.request.source
         parts = [
-            _Look(source.reference, f"{variant}: {each.words}: {each.threat}: {each.claim}", each)
+            _Look(source.reference, f"{each.words}: {each.threat}: {each.claim}", each)
             for each in weakened(source, variant)
         ]
         found = self._looked(f"{variant}: weakened designs attacked", "weakness", parts, weakness_as_json)

@@ -1,8 +1,8 @@
 """Whether a changed action takes the same steps as before, in every state that can be reached.
 
-States are those in which the axioms and the invariants hold, which are proved of the original. Two actions take the same
-steps if from each such state they lead to the same states; a step that changes nothing counts as none. A parameter that
-no update reads is only told: who takes the step may name it as they like, so it is the same step for any of its values.
+States are those in which the axioms and the invariants hold, which are proved of the original. Two actions take the
+same steps if from each such state they lead to the same states; a step that changes nothing counts as none. A parameter
+that no update reads is only told, so it is the same step for each of its values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Sameness:
 
     outcome: str
     core: tuple[str, ...] = ()
-    reason: str = ""
+    differs: str = ""
+    """How the second differs, as far as it is not proved that it does not."""
 
     @property
     def proved(self) -> bool:
@@ -51,8 +52,8 @@ def sameness(proofs: StepProofs, language: Language, before: Action, after: Acti
     return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
 
 
-Question = tuple[dict[str, Term], Term]
-"""What is given, by name, and what shall follow from it."""
+Question = tuple[str, dict[str, Term], Term]
+"""How the actions differ if it does not hold; what is given, by name, and what shall follow from it."""
 
 
 @dataclass
@@ -65,20 +66,23 @@ class _Comparison:
     used: dict[str, None] = field(default_factory=dict)
 
     def outcome(self) -> Sameness:
-        """Ask until something is not proved."""
-        for given, goal in self._questions():
+        """Ask everything, and say what is not proved."""
+        differs: dict[str, str] = {}
+        for how, given, goal in self._questions():
             answer = self.proofs.follows(given, goal)
-            if answer.outcome != PROVED:
-                return Sameness(answer.outcome, reason=answer.reason)
             self.used.update(dict.fromkeys(answer.core))
-        return Sameness(PROVED, tuple(self.used))
+            if answer.outcome != PROVED:
+                differs[how] = answer.outcome
+        if not differs:
+            return Sameness(PROVED, tuple(self.used))
+        return Sameness(next(iter(differs.values())), differs=" and ".join(differs))
 
     def _questions(self) -> Iterator[Question]:
         changed = [symbol for symbol in self._written() if _of(self.before, symbol) != _of(self.after, symbol)]
         if changed:
-            yield self._together(), conjunction(tuple(map(self._alike, changed)))
-        yield from self._only(self.after, self.before)
-        yield from self._only(self.before, self.after)
+            yield "leads elsewhere", self._together(), conjunction(tuple(map(self._alike, changed)))
+        yield from self._only("can be taken more often", self.after, self.before)
+        yield from self._only("can be taken less often", self.before, self.after)
 
     def _written(self) -> tuple[Symbol, ...]:
         updates = (*self.before.action.updates, *self.after.action.updates)
@@ -96,7 +100,7 @@ class _Comparison:
         said = _somewhere(symbol)
         return _equivalent(precondition(said, self.before.changes), precondition(said, self.after.changes))
 
-    def _only(self, one: Steps, other: Steps) -> Iterator[Question]:
+    def _only(self, how: str, one: Steps, other: Steps) -> Iterator[Question]:
         """Ask whether ``one`` changes nothing where it can be taken, and ``other`` cannot."""
         known = {each.formula for each in one.asked}
         if all(each.formula in known for each in other.asked):
@@ -107,7 +111,7 @@ class _Comparison:
         given = {each.name: each.formula for each in one.asked}
         written = (update.symbol for update in one.action.updates)
         idle = [_equivalent(precondition(said, one.changes), said) for said in map(_somewhere, dict.fromkeys(written))]
-        yield given | {OTHERWISE: denied}, conjunction(tuple(idle))
+        yield how, given | {OTHERWISE: denied}, conjunction(tuple(idle))
 
     def _told(self) -> dict[Term, Var]:
         """Return the constants of parameters that no update of either action reads."""

@@ -1,15 +1,15 @@
 """Judging one mutant, the cheap ways first.
 
-A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if the induction fails
-(one obligation is refuted or stays open), if a goal or a step is lost, or if an attack on a weakened design is lost. It
-is equivalent if it takes the same steps as the original in every state that the invariants allow, or if it drops an
-axiom that no proof needs. Else it survives. What a budget leaves open is unknown, and counts as none of these.
+A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if an obligation of
+the induction is refuted, if a goal or a step is lost, or if an attack on a weakened design is lost. It is equivalent if
+it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom that no proof
+needs. Else it survives. What a budget leaves open is unknown, and counts as none of these.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -17,18 +17,21 @@ from carnet_check.engines.interface import ProvesSteps, RemembersProofs
 from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_check.mutation.equivalence import PROVED, sameness
+from carnet_check.mutation.equivalence import PROVED, Sameness, sameness
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.scenarios import MOST_STATES, Place, Scenario, explored, lost
 from carnet_check.mutation.weaknesses import Weakness, defeated
 from carnet_check.obligations import layers
 from carnet_check.obligations.certified import Language, language_of
-from carnet_spec.language import Protocol, Threat
+from carnet_spec.language import Protocol, SpecificationError, Threat
 from carnet_spec.language.lints import RULES, SOUNDNESS
 
 REFUTED = "refuted"
 FIRST_BUDGET = 5_000_000
 """Units of the solver's counter for each obligation; what they leave open is asked again with its own budget."""
+
+
+PROVED_ALL = "every claim is proved, and nothing is lost"
 
 
 class Fate(StrEnum):
@@ -93,17 +96,17 @@ class Judge:
     def __post_init__(self) -> None:
         self.protocol: Protocol = self.source.protocol(self.variant)
         self._language: Language = language_of(self.protocol)
-        self._layers = _layers(self.protocol, self.threats)
-        self._limited = {
-            layer.threat: frozenset(_part(each.name) for each in layer.claims) for layer in layers(self.protocol)
-        }
-        self._proofs: StepProofs = able(ProvesSteps).step_proofs(self.protocol, self._layers[0])
-        self._needed = needed(self.protocol, able(RemembersProofs).remembered(self.protocol))
+        self._proved_in = _layers(self.protocol, self.threats)
+        self._proofs: StepProofs = able(ProvesSteps).step_proofs(self.protocol, next(iter(self._proved_in)))
 
     def judged(self, mutant: Mutant) -> Judgement:
         """Return what becomes of a mutant."""
         began = time.perf_counter()
-        return replace(self._judged(mutant), seconds=round(time.perf_counter() - began, 3))
+        try:
+            found = self._judged(mutant)
+        except SpecificationError as error:
+            found = Judgement(mutant.key, Fate.REFUSED, evidence=str(error))
+        return replace(found, seconds=round(time.perf_counter() - began, 3))
 
     def judged_again(self, mutant: Mutant, earlier: Judgement) -> Judgement:
         """Return what becomes of a mutant that survived so far, by the attacks that it may stop."""
@@ -124,54 +127,43 @@ class Judge:
         same = sameness(self._proofs, self._language, self.protocol.action(mutant.action.name), mutant.action)
         if same.proved:
             return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
-        return self._missed(mutant, open_)
+        return self._missed(mutant, open_, same)
 
     # -- proofs -----------------------------------------------------------------------------------
 
     def _unproved(self, mutant: Mutant) -> tuple[str, str]:
         """Return what of the induction is refuted, and what stays open although all budgets are spent."""
         unsure: list[str] = []
-        for threat in self._layers:
+        for threat in self._proved_in:
             if mutant.threat and (threat is None or threat.id != mutant.threat):
                 continue
             for answer in self._answers(mutant, threat):
                 if answer.outcome == REFUTED:
-                    return self._told(answer), ""
+                    return f"{answer.obligation}{_under(answer)} is refuted", ""
                 if answer.outcome != PROVED:
                     unsure.append(f"{answer.obligation} is not decided ({answer.reason})")
         return "", "; ".join(unsure)
 
     def _answers(self, mutant: Mutant, threat: Threat | None) -> Iterator[ObligationAnswer]:
         """Answer the obligations that the mutant changes; what is not decided at once comes last, with all budget."""
-        for limited in (True, False):
-            proofs, waiting = self._asked(mutant, threat, limited), False
-            for answer in proofs:
-                if not limited or answer.outcome in (PROVED, REFUTED):
-                    if self._matters(answer, threat):
-                        yield answer
-                else:
-                    waiting = True
-            if not waiting:
-                return
+        engine, open_ = able(ProvesSteps), set()
+        for answer in self._asked(engine.limited(FIRST_BUDGET), mutant, threat, self._proved_in[threat]):
+            if answer.outcome in (PROVED, REFUTED):
+                yield answer
+            else:
+                open_.add(answer.invariant)
+        if open_:
+            yield from self._asked(engine, mutant, threat, open_)
 
-    def _asked(self, mutant: Mutant, threat: Threat | None, limited: bool) -> Iterator[ObligationAnswer]:
-        engine = able(ProvesSteps)
-        engine = engine.limited(FIRST_BUDGET) if limited else engine
+    def _asked(
+        self, engine: ProvesSteps, mutant: Mutant, threat: Threat | None, invariants: Collection[str]
+    ) -> Iterator[ObligationAnswer]:
         (part, *_) = mutant.parts
         if mutant.action is not None:
-            return engine.step_proofs(self.protocol, threat).kept(mutant.action, part)
+            return engine.step_proofs(self.protocol, threat).kept(mutant.action, invariants, part)
         mutated = mutant.of(self.protocol)
         model = mutated.threat(threat.id) if threat else None
-        return engine.step_proofs(mutated, model).every(part)
-
-    def _matters(self, answer: ObligationAnswer, threat: Threat | None) -> bool:
-        """Whether a claim rests on the invariant, and this layer is where it is proved."""
-        name = _invariant(answer.obligation)
-        return name in self._needed and (bool(self.threats) or name in self._limited[threat])
-
-    def _told(self, answer: ObligationAnswer) -> str:
-        layer = f" under {answer.layer}" if answer.layer else ""
-        return f"{answer.obligation}{layer} is refuted"
+        return engine.step_proofs(mutated, model).every(invariants, part)
 
     # -- explorations -----------------------------------------------------------------------------
 
@@ -188,14 +180,14 @@ class Judge:
             return Judgement(mutant.key, Fate.KILLED, By.ATTACK, told)
         return None
 
-    def _missed(self, mutant: Mutant, open_: str) -> Judgement:
+    def _missed(self, mutant: Mutant, open_: str, same: Sameness) -> Judgement:
         """Look for what the mutant loses."""
         assert mutant.action is not None
         mutated = mutant.of(self.protocol)
         found = _first_lost(
             mutant, By.GOAL, lost(self.source, mutated, self.known.scenarios, mutant.action.name), open_
         )
-        return found or Judgement(mutant.key, Fate.SURVIVED, evidence="every claim is proved, and nothing is lost")
+        return found or Judgement(mutant.key, Fate.SURVIVED, evidence=f"{PROVED_ALL}; the action {same.differs}")
 
 
 def _first_lost(mutant: Mutant, by: By, losses: Iterable[tuple[str, bool]], open_: str = "") -> Judgement | None:
@@ -218,37 +210,36 @@ def refusal(protocol: Protocol) -> str:
 
 
 def needed(protocol: Protocol, remembered: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return the invariants, as obligations name them, on which proofs of claims rest; all, if no proof is known."""
-    every = {_part(each.name) for each in protocol.invariants}
+    """Return the names of the invariants on which proofs of claims rest; all of them, if no proof is known."""
+    every = {each.name for each in protocol.invariants}
     if not remembered:
         return frozenset(every)
     used: dict[str, set[str]] = {}
     for id, core in remembered.items():
-        names = {_part(name.removeprefix("inv:")) for name in core if name.startswith("inv:")}
-        used.setdefault(_invariant(id), set()).update(names)
-    reached = {_part(claim.invariant.name) for claim in protocol.claims if claim.invariant}
+        names = {name.removeprefix("inv:") for name in core if name.startswith("inv:")}
+        used.setdefault(ObligationAnswer("", id, "").invariant, set()).update(names)
+    reached = {claim.invariant.name for claim in protocol.claims if claim.invariant}
     waiting = list(reached)
     while waiting:
-        new = used.get(waiting.pop(), set()) & every - reached
+        new = (used.get(waiting.pop(), set()) & every) - reached
         reached |= new
         waiting += new
     return frozenset(reached)
 
 
-def _layers(protocol: Protocol, threats: tuple[str, ...]) -> tuple[Threat | None, ...]:
-    """Return the layers to prove: the general one and those that add claims, or the threat models that are asked for."""
+def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None, frozenset[str]]:
+    """Return what is to be proved without a threat model, and what under which; or all of it under those asked for.
+
+    A lemma on which no claim rests need not be proved.
+    """
+    wanted = needed(protocol, able(RemembersProofs).remembered(protocol))
     if threats:
-        return tuple(protocol.threat(id) for id in threats)
-    return tuple(layer.threat for layer in layers(protocol))
+        return {protocol.threat(id): wanted for id in threats}
+    return {layer.threat: wanted & {each.name for each in layer.claims} for layer in layers(protocol)}
 
 
-def _invariant(obligation: str) -> str:
-    return obligation.rpartition("/")[2]
-
-
-def _part(name: str) -> str:
-    """Return a name as obligations write it."""
-    return name.replace("%", "%25").replace("/", "%2F")
+def _under(answer: ObligationAnswer) -> str:
+    return f" under {answer.layer}" if answer.layer else ""
 
 
 def _of_axiom(mutant: Mutant, open_: str) -> Judgement:

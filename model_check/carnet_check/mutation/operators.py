@@ -38,13 +38,17 @@ def mutants(protocol: Protocol, beside: Collection[Action] = (), known: Collecti
 
 
 def _parts(actions: Iterable[Action]) -> frozenset[Guard | Update]:
-    return frozenset(part for action in actions for part in (*action.guards, *action.updates))
+    found: set[Guard | Update] = set()
+    for action in actions:
+        found.update(action.guards, action.updates)
+    return frozenset(found)
 
 
 def _of_action(variant: str, action: Action, elsewhere: frozenset[Guard | Update]) -> Iterator[Mutant]:
     seen = {_meaning(action)}
     names: dict[str, int] = {}
-    own = [part for part in (*action.guards, *action.updates) if part not in elsewhere]
+    every: tuple[Guard | Update, ...] = (*action.guards, *action.updates)
+    own = [part for part in every if part not in elsewhere]
     for place, operator, parts, changed in _changes(action, own):
         meaning = _meaning(changed)
         if meaning in seen:

@@ -60,7 +60,8 @@ class Replacements:
 
     def __init__(self, action: Action, terms: Iterable[Term]) -> None:
         spoken = (sub for term in terms for sub in subterms(term) if isinstance(sub, Apply) and not sub.args)
-        self._others = tuple(dict.fromkeys([*action.params, *(sub for sub in spoken if not sub.symbol.is_relation)]))
+        constants = (sub for sub in spoken if not sub.symbol.is_relation)
+        self._others: tuple[Term, ...] = tuple(dict.fromkeys([*action.params, *constants]))
 
     def __call__(self, term: Term) -> Iterator[Rewriting]:
         """Yield what may stand for ``term`` alone."""

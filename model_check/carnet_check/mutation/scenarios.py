@@ -6,7 +6,7 @@ step that is taken. What it shows is lost in a mutant if a complete exploration 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from carnet_check.engines.exploration import Caps, Exploration
@@ -16,10 +16,12 @@ from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import Source
 from carnet_check.loading.threats import NO_THREAT
-from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_spec.language import Claim, Goal, Instance, Profile, Protocol
-from carnet_spec.trace import Trace
+from carnet_check.semantics import Interpreter, NotEnabled, State
+from carnet_check.verification.vacuity import taking
+from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protocol
+from carnet_spec.trace import Trace, TraceStep
 
+GOAL, STEP = "goal ", "step "
 MOST_STATES = 100_000
 """A scenario with more states is none."""
 ROOM = 10
@@ -60,13 +62,15 @@ class Scenario:
 
     place: Place
     states: int
-    goals: tuple[tuple[str, Trace], ...]
     taken: frozenset[str]
+    """The actions that are taken, and the rules whose premises hold."""
+    ways: Mapping[str, Trace]
+    """A shortest run to each goal, and to where each action can be taken, by their names as in :attr:`shows`."""
 
     @property
     def shows(self) -> frozenset[str]:
         """The names of goals and actions, told apart."""
-        return frozenset(f"goal {name}" for name, _ in self.goals) | {f"step {name}" for name in self.taken}
+        return frozenset(name for name in self.ways if name.startswith(GOAL)) | {STEP + name for name in self.taken}
 
 
 def places(source: Source, variant: str, threats: Collection[str] = ()) -> tuple[Place, ...]:
@@ -83,13 +87,19 @@ def scenario(source: Source, place: Place) -> Scenario | None:
     """Explore a place; nothing if it has too many states, or is none."""
     protocol = source.protocol(place.variant)
     try:
-        found = explored(source, protocol, place, (), protocol.goals, MOST_STATES)
+        found = explored(source, protocol, place, (), _sought(place.seen(protocol)), MOST_STATES)
     except UsageError:
         return None
     if not found.complete:
         return None
     taken = frozenset(name for name, count in found.fired.items() if count)
-    return Scenario(place, found.states, tuple(sorted(found.goals.items())), taken)
+    return Scenario(place, found.states, taken, dict(sorted(found.goals.items())))
+
+
+def _sought(protocol: Protocol) -> tuple[Goal, ...]:
+    """Return the protocol's goals, and that each action can be taken."""
+    goals = (replace(goal, name=GOAL + goal.name) for goal in protocol.goals)
+    return (*goals, *(replace(taking(action), name=STEP + action.name) for action in protocol.actions))
 
 
 def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
@@ -154,27 +164,62 @@ def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action:
         if action not in each.taken or not new:
             continue
         seen |= each.shows
-        if all(name.startswith("goal ") for name in new) and _still_there(source, mutated, each, new):
+        asked = new - _still_there(source, mutated, each, new, action)
+        if not asked:
             continue
-        found = explored(source, mutated, each.place, (), mutated.goals, max(LEAST_ROOM, ROOM * each.states))
-        taken = {f"step {name}" for name, count in found.fired.items() if count}
-        missing = sorted(each.shows - taken - {f"goal {name}" for name in found.goals})
-        if missing:
+        found = explored(source, mutated, each.place, (), _goals(mutated), max(LEAST_ROOM, ROOM * each.states))
+        there = found.goals.keys() | {STEP + name for name, count in found.fired.items() if count}
+        if missing := sorted(asked - there):
             yield f"{', '.join(missing)} in {each.place.words}, {found.states:,} states", found.complete
 
 
-def _still_there(source: Source, mutated: Protocol, known: Scenario, names: Collection[str]) -> bool:
-    """Whether the recorded ways to these goals are ways to them in the mutant, too."""
+def _goals(protocol: Protocol) -> tuple[Goal, ...]:
+    return tuple(replace(goal, name=GOAL + goal.name) for goal in protocol.goals)
+
+
+def _still_there(
+    source: Source, mutated: Protocol, known: Scenario, names: frozenset[str], action: str
+) -> frozenset[str]:
+    """Return what the recorded runs still lead to in the mutant."""
     seen = known.place.seen(mutated)
-    judge = Interpreter(seen, known.place.instance(source, seen))
-    goals = {goal.name: goal for goal in mutated.goals}
-    wanted = [(goals[name], trace) for name, trace in known.goals if f"goal {name}" in names]
-    return all(replays_to(judge, goal, trace) for goal, trace in wanted)
+    runs = _Runs(Interpreter(seen, known.place.instance(source, seen)))
+    ends = {goal.name: goal for goal in _sought(seen)}
+    same = {name for name in names & known.ways.keys() if _untouched(name, known.ways[name], mutated.action(action))}
+    rest = (name for name in names - same if name in known.ways and runs.reach(ends[name], known.ways[name]))
+    return frozenset([*same, *rest])
 
 
-def replays_to(judge: Interpreter, goal: Goal, trace: Trace) -> bool:
-    """Whether a recorded run can be taken, and reaches a goal."""
-    try:
-        return reaches(judge, goal, trace)
-    except NotEnabled:
-        return False
+def _untouched(name: str, run: Trace, action: Action) -> bool:
+    """Whether a change of ``action`` cannot matter to a run; rules are taken whether or not a run lists them."""
+    taken = (step.action for step in run.steps)
+    return not action.deduction and name != STEP + action.name and action.name not in taken
+
+
+class _Runs:
+    """Takes runs again; what several have in common is taken once."""
+
+    def __init__(self, judge: Interpreter) -> None:
+        self._judge = judge
+        self._states: dict[tuple[TraceStep, ...], State | None] = {(): judge.initial()}
+
+    def reach(self, goal: Goal, run: Trace) -> bool:
+        """Whether a run can be taken, and reaches a goal."""
+        state = self._after(run.steps)
+        return state is not None and self._judge.witness(goal.params, goal.body, state) is not None
+
+    def _after(self, steps: tuple[TraceStep, ...]) -> State | None:
+        """Return the state after some steps; nothing if they cannot be taken."""
+        longest = next(number for number in range(len(steps), -1, -1) if steps[:number] in self._states)
+        state = self._states[steps[:longest]]
+        for number in range(longest, len(steps)):
+            state = self._taken(state, steps[number])
+            self._states[steps[: number + 1]] = state
+        return state
+
+    def _taken(self, state: State | None, step: TraceStep) -> State | None:
+        if state is None:
+            return None
+        try:
+            return self._judge.step(state, self._judge.protocol.action(step.action), step.env)
+        except NotEnabled:
+            return None

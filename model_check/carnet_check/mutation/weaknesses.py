@@ -6,7 +6,8 @@ design on which the mutant's adversary fails, although the original's succeeds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
@@ -19,8 +20,10 @@ from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Protocol
 from carnet_spec.trace import Trace
 
-MOST_STATES = 150_000
+MOST_STATES = 60_000
 """An attack that takes a larger search is not looked for."""
+OF_EACH_CLAIM = 2
+"""How many attacks on a claim are tried again, the shortest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,15 @@ class Weakness:
 
 
 def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
-    """Return the designs to attack: those of known findings, and the variant without each defence."""
+    """Return the designs to attack: those of known findings, and the variant without each defence that is meant for it.
+
+    Every other defence is removed from the first main variant.
+    """
     family, protocol = source.family, source.protocol(variant)
-    known = [Weakened(each.variant or variant, each.without, each.threat, each.claim) for each in family.findings]
-    removed = (each for each in protocol.defences if each.id not in protocol.without)
+    first = family.main[0]
+    known = [Weakened(each.variant or first, each.without, each.threat, each.claim) for each in family.findings]
+    own = (each for each in protocol.defences if (each.base or first) == variant)
+    removed = [each for each in own if each.id not in protocol.without]
     known += [Weakened(variant, (each.id,), "") for each in removed]
     return tuple(dict.fromkeys(known))
 
@@ -100,9 +108,7 @@ def defeated(
     """Yield the attacks that are found no more because of a mutant, and whether that is established."""
     assert mutant.action is not None
     before = original.action(mutant.action.name)
-    for each in known:
-        if before.name not in each.actions:
-            continue
+    for each in _shortest(known, before.name):
         protocol = source.protocol(each.weakened.variant, each.weakened.without)
         if protocol.action(before.name) != before:
             continue
@@ -114,6 +120,15 @@ def defeated(
         if not found.violations:
             told = f"the attack on {each.claim} of {each.weakened.words} in {each.place.words}"
             yield f"{told}, {found.states:,} states", found.complete
+
+
+def _shortest(known: Iterable[Weakness], action: str) -> Iterator[Weakness]:
+    """Yield the shortest attacks on each claim in which an action is taken."""
+    found: Counter[str] = Counter()
+    for each in sorted(known, key=lambda each: len(each.trace.steps)):
+        if action in each.actions and found[each.claim] < OF_EACH_CLAIM:
+            found[each.claim] += 1
+            yield each
 
 
 def _succeeds(source: Source, mutated: Protocol, known: Weakness) -> bool:

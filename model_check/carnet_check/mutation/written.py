@@ -30,15 +30,15 @@ def scenario_as_json(scenario: Scenario) -> dict[str, Any]:
     return {
         "place": _place_as_json(scenario.place),
         "states": scenario.states,
-        "goals": {name: trace.to_json() for name, trace in scenario.goals},
         "taken": sorted(scenario.taken),
+        "ways": {name: trace.to_json() for name, trace in scenario.ways.items()},
     }
 
 
 def scenario_from_json(value: Json) -> Scenario:
     """Read a scenario back."""
-    goals = tuple((name, Trace.from_json(trace)) for name, trace in value["goals"].items())
-    return Scenario(_place_from_json(value["place"]), value["states"], goals, frozenset(value["taken"]))
+    ways = {name: Trace.from_json(trace) for name, trace in value["ways"].items()}
+    return Scenario(_place_from_json(value["place"]), value["states"], frozenset(value["taken"]), ways)
 
 
 def weakness_as_json(weakness: Weakness) -> dict[str, Any]:

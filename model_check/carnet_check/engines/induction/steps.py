@@ -6,11 +6,17 @@ wants bounded memory runs in a worker process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from carnet_check.engines.induction.induction import attempts
-from carnet_check.engines.induction.obligations import GOAL, Obligation, System, obligations_of, system
+from carnet_check.engines.induction.obligations import (
+    GOAL,
+    Obligation,
+    System,
+    obligations_of,
+    obligations_of_action,
+    system,
+)
 from carnet_check.engines.induction.simplify import simplified
 from carnet_check.engines.induction.solving import Batch, Question, solve
 from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
@@ -29,15 +35,14 @@ class SolverSteps(StepProofs):
         self._hints = load_hints(protocol)
         self._rlimit = rlimit
 
-    def kept(self, action: Action, first: str = "") -> Iterator[ObligationAnswer]:
+    def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
         """Ask about each invariant that the action may break."""
-        alone = replace(self._system.protocol, actions=(action,))
-        subject = system(alone, self._system.threat)
-        return self._answered(subject, (each for each in obligations_of(subject) if each.action is not None), first)
+        subject = system(self._system.protocol, self._system.threat)
+        return self._answered(subject, obligations_of_action(subject, action), invariants, first)
 
-    def every(self, first: str = "") -> Iterator[ObligationAnswer]:
+    def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
         """Ask about each obligation."""
-        return self._answered(self._system, obligations_of(self._system), first)
+        return self._answered(self._system, obligations_of(self._system), invariants, first)
 
     def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
         """Ask first with those invariants alone that speak of no other state than what is given and the goal."""
@@ -49,8 +54,10 @@ class SolverSteps(StepProofs):
         tried = (near, every) if len(near) < len(every) else (every,)
         return self._asked(self._system, Question(GOAL, denied, own, tried))
 
-    def _answered(self, subject: System, listed: Iterable[Obligation], first: str) -> Iterator[ObligationAnswer]:
-        for each in self._in_order(listed, first):
+    def _answered(
+        self, subject: System, listed: Iterable[Obligation], invariants: Collection[str], first: str
+    ) -> Iterator[ObligationAnswer]:
+        for each in self._in_order((each for each in listed if each.invariant.name in invariants), first):
             if each.goal == TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
