@@ -15,7 +15,7 @@ from carnet_check.loading.families import Source, load
 from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.pairs import pairs_of
+from carnet_check.mutation.pairs import pairs_of, telling_pairs
 from carnet_check.mutation.recording import Recording
 from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling
 from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weakness
@@ -86,7 +86,8 @@ def run(request: Request, every: Sequence[Mutant], recording: Recording, jobs: i
         work = _Campaign(request, recording, pool, say)
         judged = work.judged(every, "mutant")
         pairs = pairs_of(every, judged, request.source) if request.pairs else ()
-        return Outcome(tuple(every), judged, tuple(zip(pairs, work.judged(pairs, "pair"), strict=True)))
+        told = zip(pairs, work.judged(pairs, "pair"), strict=True)
+        return Outcome(tuple(every), judged, telling_pairs(every, judged, told))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ mutant of two parts; where that one is killed, both are a minimal cut set of siz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from carnet_check.loading.families import Source
 from carnet_check.mutation.judging import Fate, Judgement
@@ -34,6 +34,23 @@ def pairs_of(mutants: Sequence[Mutant], judgements: Sequence[Judgement], source:
                 made = Mutant(mutant.variant, name, Operator.DROP, pair, without_parts(whole, pair))
                 found.setdefault(made.key, made)
     return tuple(found.values())
+
+
+def telling_pairs(
+    mutants: Sequence[Mutant], judgements: Sequence[Judgement], pairs: Iterable[tuple[Mutant, Judgement]]
+) -> tuple[tuple[Mutant, Judgement], ...]:
+    """Return the pairs that tell something new: a pair survives of itself where one part alone survives."""
+    alone = {
+        part
+        for mutant, judgement in zip(mutants, judgements, strict=True)
+        if _drops(mutant) and judgement.fate is Fate.SURVIVED
+        for part in _placed(mutant)
+    }
+    return tuple(
+        (pair, judgement)
+        for pair, judgement in pairs
+        if judgement.fate is not Fate.SURVIVED or alone.isdisjoint(_placed(pair))
+    )
 
 
 def _drops(mutant: Mutant) -> bool:
