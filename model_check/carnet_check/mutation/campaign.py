@@ -1,14 +1,15 @@
 """A campaign: every mutant of a family's variants judged by worker processes, and pairs where one alone is no change.
 
-Scenarios of the original come first, then the mutants, then attacks on weakened designs if some mutant survives that
-far. A worker that is lost takes its mutant alone along: that one is unknown, and asked again by the next campaign.
+Proofs come first; what survives them is judged by scenarios of the original, and what survives these by attacks on
+weakened designs. A worker that is lost takes its mutant alone along: that one is unknown, and asked again by the next
+campaign.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.loading.families import Source, load
@@ -35,6 +36,7 @@ PATIENCE = 900.0
 MEMORY = 6 << 30
 """Bytes of address space of a worker, which explores and asks a solver."""
 
+NOTHING = Known()
 Say = Callable[[str], None]
 
 
@@ -98,21 +100,23 @@ class _Campaign:
     say: Say
 
     def judged(self, every: Sequence[Mutant], what: str) -> tuple[Judgement, ...]:
-        """Judge mutants, and those that survive again by the attacks that they may stop."""
+        """Judge mutants, and those that survive again: by what scenarios show, and by attacks that they may stop."""
         if not every:
             return ()
-        variants = tuple(dict.fromkeys(mutant.variant for mutant in every))
-        known = {name: Known(self._scenarios(name)) for name in variants}
-        first = self._answers(f"{what}s judged", what, [self._part(each, known[each.variant]) for each in every])
-        open_ = [each for each in every if first[each.key].fate is Fate.SURVIVED]
-        if open_:
-            for name in dict.fromkeys(mutant.variant for mutant in open_):
-                known[name] = replace(known[name], weaknesses=self._weaknesses(name))
-            again = [self._part(each, known[each.variant], first[each.key]) for each in open_]
-            first |= self._answers("survivors judged again", f"{what} again", again)
-        return tuple(first[each.key] for each in every)
+        found = self._answers(f"{what}s judged", what, [self._part(each) for each in every])
+        for stage, of in (("scenarios", self._scenarios), ("attacks", self._attacks)):
+            kept = {mutant.key for mutant in every if (what, mutant.key) in self.recording}
+            open_ = [each for each in every if each.key in kept and self._is_open(each, found[each.key])]
+            known = {name: of(name) for name in dict.fromkeys(mutant.variant for mutant in open_)}
+            parts = [self._part(each, known[each.variant], found[each.key]) for each in open_]
+            what = f"{what}, {stage}"
+            found |= self._answers(f"survivors judged by {stage}", what, parts)
+        return tuple(found[each.key] for each in every)
 
-    def _part(self, mutant: Mutant, known: Known, earlier: Judgement | None = None) -> _Part:
+    def _is_open(self, mutant: Mutant, judgement: Judgement) -> bool:
+        return mutant.action is not None and judgement.fate in (Fate.SURVIVED, Fate.UNKNOWN)
+
+    def _part(self, mutant: Mutant, known: Known = NOTHING, earlier: Judgement | None = None) -> _Part:
         request = self.request
         return _Part(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
 
@@ -134,21 +138,21 @@ class _Campaign:
 
     # -- what is known of the original ------------------------------------------------------------
 
-    def _scenarios(self, variant: str) -> tuple[Scenario, ...]:
+    def _scenarios(self, variant: str) -> Known:
         source = self.request.source
         asked = {each.words: each for each in places(source, variant, self.request.threats)}
         parts = [_Look(source.reference, f"{variant}: {words}", each) for words, each in asked.items()]
         found = self._looked(f"{variant}: scenarios explored", "scenario", parts, scenario_as_json)
-        return telling(scenario_from_json(each) for each in found if each is not None)
+        return Known(scenarios=telling(scenario_from_json(each) for each in found if each is not None))
 
-    def _weaknesses(self, variant: str) -> tuple[Weakness, ...]:
+    def _attacks(self, variant: str) -> Known:
         source = self.request.source
         parts = [
             _Look(source.reference, f"{each.words}: {each.threat}: {each.claim}", each)
             for each in weakened(source, variant)
         ]
         found = self._looked(f"{variant}: weakened designs attacked", "weakness", parts, weakness_as_json)
-        return tuple(weakness_from_json(each) for each in found if each is not None)
+        return Known(weaknesses=tuple(weakness_from_json(each) for each in found if each is not None))
 
     def _looked(
         self, told: str, kind: str, parts: Sequence[_Look], write: Callable[[Any], dict[str, Any]]
@@ -199,8 +203,10 @@ def _judging(reference: str, variant: str, threats: tuple[str, ...], hunting: bo
 
 def _judge(part: _Part) -> Iterator[Judgement]:
     judge = _judging(part.reference, part.mutant.variant, part.threats, part.hunting)
-    judge.known = part.known
-    yield judge.judged(part.mutant) if part.earlier is None else judge.judged_again(part.mutant, part.earlier)
+    if part.earlier is None:
+        yield judge.judged(part.mutant)
+    else:
+        yield judge.judged_further(part.mutant, part.earlier, part.known)
 
 
 def _look(part: _Look) -> Iterator[_Seen]:

@@ -10,28 +10,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from carnet_check.engines.interface import ProvesSteps, RemembersProofs
 from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_check.mutation.equivalence import PROVED, Sameness, sameness
+from carnet_check.mutation.equivalence import PROVED, sameness
 from carnet_check.mutation.mutant import Mutant
-from carnet_check.mutation.scenarios import MOST_STATES, Place, Scenario, explored, lost
+from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explored, lost, places
 from carnet_check.mutation.weaknesses import Weakness, defeated
 from carnet_check.obligations import layers
 from carnet_check.obligations.certified import Language, language_of
+from carnet_command.text import counted
 from carnet_spec.language import Protocol, SpecificationError, Threat
 from carnet_spec.language.lints import RULES, SOUNDNESS
 
 REFUTED = "refuted"
 FIRST_BUDGET = 5_000_000
 """Units of the solver's counter for each obligation; what they leave open is asked again with its own budget."""
-
-
-PROVED_ALL = "every claim is proved, and nothing is lost"
 
 
 class Fate(StrEnum):
@@ -75,7 +73,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the original: scenarios of each variant, and attacks on weakened designs."""
+    """What is known of the original: scenarios of a variant, or attacks on weakened designs."""
 
     scenarios: tuple[Scenario, ...] = ()
     weaknesses: tuple[Weakness, ...] = ()
@@ -89,7 +87,6 @@ class Judge:
     variant: str
     threats: tuple[str, ...] = ()
     """The threat models to judge under; empty: all that the variant has claims for."""
-    known: Known = field(default_factory=Known)
     hunting: bool = False
     """Whether an attack is looked for where a proof fails."""
 
@@ -108,13 +105,17 @@ class Judge:
             found = Judgement(mutant.key, Fate.REFUSED, evidence=str(error))
         return replace(found, seconds=round(time.perf_counter() - began, 3))
 
-    def judged_again(self, mutant: Mutant, earlier: Judgement) -> Judgement:
-        """Return what becomes of a mutant that survived so far, by the attacks that it may stop."""
+    def judged_further(self, mutant: Mutant, earlier: Judgement, known: Known) -> Judgement:
+        """Return what becomes of a mutant that is not killed so far, by what it may lose of ``known``."""
         began = time.perf_counter()
+        found = _first_lost(earlier, *self._losses(mutant, known))
+        return replace(found, seconds=round(earlier.seconds + time.perf_counter() - began, 3))
+
+    def _losses(self, mutant: Mutant, known: Known) -> tuple[By, Iterator[tuple[str, bool]]]:
         assert mutant.action is not None
-        found = _first_lost(mutant, By.LOST_ATTACK, defeated(self.source, mutant, self.protocol, self.known.weaknesses))
-        seconds = earlier.seconds + time.perf_counter() - began
-        return replace(found or earlier, seconds=round(seconds, 3))
+        if known.weaknesses:
+            return By.LOST_ATTACK, defeated(self.source, mutant, self.protocol, known.weaknesses)
+        return By.GOAL, lost(self.source, mutant.of(self.protocol), known.scenarios, mutant.action.name)
 
     def _judged(self, mutant: Mutant) -> Judgement:
         if why := refusal(mutant.of(self.protocol)):
@@ -127,7 +128,9 @@ class Judge:
         same = sameness(self._proofs, self._language, self.protocol.action(mutant.action.name), mutant.action)
         if same.proved:
             return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
-        return self._missed(mutant, open_, same)
+        if open_:
+            return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
+        return Judgement(mutant.key, Fate.SURVIVED, evidence=f"every claim is proved; the action {same.differs}")
 
     # -- proofs -----------------------------------------------------------------------------------
 
@@ -165,39 +168,30 @@ class Judge:
         model = mutated.threat(threat.id) if threat else None
         return engine.step_proofs(mutated, model).every(invariants, part)
 
-    # -- explorations -----------------------------------------------------------------------------
+    # -- attacks ----------------------------------------------------------------------------------
 
     def _attacked(self, mutant: Mutant) -> Judgement | None:
-        """Look for an attack in the smallest scenario."""
-        if not self.hunting or not self.known.scenarios:
+        """Look for an attack in the smallest size."""
+        if not self.hunting:
             return None
-        place: Place = self.known.scenarios[0].place
+        place = places(self.source, self.variant, self.threats)[0]
         mutated = mutant.of(self.protocol)
         claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
         found = explored(self.source, mutated, place, claims, (), MOST_STATES)
         for name, trace in found.violations.items():
-            told = f"{name} falls in {len(trace.steps)} steps, in {place.words}"
+            told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
             return Judgement(mutant.key, Fate.KILLED, By.ATTACK, told)
         return None
 
-    def _missed(self, mutant: Mutant, open_: str, same: Sameness) -> Judgement:
-        """Look for what the mutant loses."""
-        assert mutant.action is not None
-        mutated = mutant.of(self.protocol)
-        found = _first_lost(
-            mutant, By.GOAL, lost(self.source, mutated, self.known.scenarios, mutant.action.name), open_
-        )
-        return found or Judgement(mutant.key, Fate.SURVIVED, evidence=f"{PROVED_ALL}; the action {same.differs}")
 
-
-def _first_lost(mutant: Mutant, by: By, losses: Iterable[tuple[str, bool]], open_: str = "") -> Judgement | None:
-    """Say what is lost, or what may be; nothing where nothing is."""
-    unsure = [open_] if open_ else []
+def _first_lost(earlier: Judgement, by: By, losses: Iterable[tuple[str, bool]]) -> Judgement:
+    """Return that something is lost, or may be; the judgement that there was where nothing is."""
+    unsure = [earlier.evidence] if earlier.fate is Fate.UNKNOWN else []
     for what, established in losses:
         if established:
-            return Judgement(mutant.key, Fate.KILLED, by, f"lost: {what}")
+            return Judgement(earlier.key, Fate.KILLED, by, f"lost: {what}")
         unsure.append(f"perhaps lost: {what}")
-    return Judgement(mutant.key, Fate.UNKNOWN, evidence="; ".join(unsure)) if unsure else None
+    return Judgement(earlier.key, Fate.UNKNOWN, evidence="; ".join(unsure)) if unsure else earlier
 
 
 def refusal(protocol: Protocol) -> str:

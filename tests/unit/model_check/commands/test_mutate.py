@@ -145,7 +145,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(WorkerPool, "results", counting)
     again = mutate(*words)
     assert again.code == 1
-    assert not set(before) & set(asked[: asked.index("main without guest-list: : ")])
+    assert not set(before) & set(asked[: asked.index("main: small under intruders")])
     monkeypatch.undo()
     afresh = mutate(*words[:3], "--json").json
     assert [each["fate"] for each in again.json["judgements"]] == [each["fate"] for each in afresh["judgements"]]

@@ -45,10 +45,16 @@ def weaknesses() -> tuple[Weakness, ...]:
 
 
 def judged(name: str, *, hunting: bool = False) -> Judgement:
-    """Return what becomes of a mutant of the door, in both passes."""
-    judge = Judge(SOURCE, "main", known=Known(scenarios(), weaknesses()), hunting=hunting)
-    first = judge.judged(MUTANTS[name])
-    return judge.judged_again(MUTANTS[name], first) if first.fate is Fate.SURVIVED else first
+    """Return what becomes of a mutant of the door, stage by stage."""
+    return further(Judge(SOURCE, "main", hunting=hunting), MUTANTS[name])
+
+
+def further(judge: Judge, mutant: Mutant) -> Judgement:
+    found = judge.judged(mutant)
+    for known in (Known(scenarios=scenarios()), Known(weaknesses=weaknesses())):
+        if found.fate in (Fate.SURVIVED, Fate.UNKNOWN):
+            found = judge.judged_further(mutant, found, known)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,7 @@ def test_each_fate(name: str, fate: Fate, by: str, told: str) -> None:
 def test_an_attack_is_looked_for_where_a_proof_fails() -> None:
     found = judged("give_key/guard inside/drop", hunting=True)
     assert (found.fate, found.by) == (Fate.KILLED, By.ATTACK)
-    assert found.evidence.startswith("keys-inside falls in 1 steps")
+    assert found.evidence.startswith("keys-inside falls in 1 step,")
 
 
 def test_where_none_is_found_the_failed_proof_stands() -> None:
@@ -95,8 +101,8 @@ def test_what_makes_a_part_redundant_is_named() -> None:
 class Undecided:
     """Answers that leave one invariant open, however much is spent on it."""
 
-    def __init__(self, _engine: object, protocol: object, threat: object) -> None:
-        self.budgets: list[int] = []
+    def __init__(self, protocol: object, threat: object) -> None:
+        """Open nothing."""
 
     def kept(self, action: object, invariants: object, first: str = "") -> Iterator[ObligationAnswer]:
         yield ObligationAnswer("", "step/x/guests-only", "unknown", reason="budget")
@@ -107,10 +113,10 @@ class Undecided:
 
 def test_an_undecided_obligation_makes_a_mutant_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "admit/guard listed/drop"
-    judge = Judge(SOURCE, "main", known=Known(scenarios()))
-    monkeypatch.setattr(type(INDUCTION), "step_proofs", lambda *given: Undecided(*given))
-    monkeypatch.setattr(judge, "_proofs", Undecided(None, None, None))
-    found = judge.judged(MUTANTS[name])
+    judge = Judge(SOURCE, "main")
+    monkeypatch.setattr(type(INDUCTION), "step_proofs", staticmethod(Undecided))
+    monkeypatch.setattr(judge, "_proofs", Undecided(None, None))
+    found = further(judge, MUTANTS[name])
     assert found.fate is Fate.UNKNOWN
     assert "step/x/guests-only is not decided (budget)" in found.evidence
 
