@@ -61,7 +61,7 @@ def mutate(
     from carnet_check.loading.families import load
     from carnet_check.mutation.arguments import arguments_of, require_valid
     from carnet_check.mutation.campaign import Request, listed, run
-    from carnet_check.mutation.recording import NAME, Recording, about
+    from carnet_check.mutation.recording import NAME, Record, about
     from carnet_check.report.artefacts import claimed
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
@@ -79,9 +79,9 @@ def mutate(
         (log if as_json else say)(line)
     began = time.monotonic()
     with claimed(out) if out else nullcontext():
-        recording = Recording(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
+        record = Record(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
         with progress() as shown, covering(shown) as covered:
-            outcome = run(request, every, recording, jobs or cores(), covered.status)
+            outcome = run(request, every, record, jobs or cores(), covered.status)
     argued = {each.key: each for each in arguments}
     code = _code([each for _, each in _every(outcome)], argued)
     closing = _closing(context, outcome, digests, argued, out, time.monotonic() - began)
@@ -203,13 +203,13 @@ def _closing(
     from carnet_check.mutation.judging import FIRST_BUDGET
     from carnet_check.mutation.scenarios import MOST_STATES
     from carnet_check.report.closing import Closing, rerun_command
+    from carnet_command.text import counted
 
-    judgements = [each for _, each in _every(outcome)]
-    survivors = [each for each in judgements if each.fate == "survived"]
-    unexplained = sum(each.key not in argued for each in survivors)
+    survivors = [each.key for _, each in _with_fate(outcome, "survived")]
+    unexplained = sum(key not in argued for key in survivors)
     return Closing(
-        verdicts=dict(_counts(judgements)),
-        outcome=f"{unexplained} unexplained survivors" if survivors else "no survivor",
+        verdicts=dict(_counts(outcome.judgements)),
+        outcome=f"{counted(unexplained, 'unexplained survivor')}" if survivors else "no survivor",
         strength="proofs speak of every size; goals and attacks of the instances that are named with them",
         budget=f"{FIRST_BUDGET:,} solver units to an obligation and then more; {MOST_STATES:,} states to a scenario",
         profile="the hunting sizes of the protocol",

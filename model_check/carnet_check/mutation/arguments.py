@@ -100,8 +100,8 @@ def require_valid(arguments: Collection[Argument], mutants: Collection[Mutant], 
             raise InvalidSpecificationError(f"{NAME} argues '{each.key}', and there is no such mutant")
         if digests[each.variant] != each.digest:
             raise InvalidSpecificationError(
-                f"{NAME}: the argument for '{each.key}' has expired: it was made for the digest {each.digest:.16}, "
-                f"and the variant has {digests[each.variant]:.16} now"
+                f"{NAME}: the argument for '{each.key}' has expired, because the specification changed: "
+                f"look at it again, and give it the digest {digests[each.variant]}"
             )
     argued = sum(each.variant in digests for each in arguments)
     if argued > MOST * len(mutants):

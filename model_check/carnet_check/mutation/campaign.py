@@ -17,7 +17,7 @@ from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.pairs import pairs_of, telling_pairs
-from carnet_check.mutation.recording import Recording
+from carnet_check.mutation.recording import Record
 from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling
 from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weakness
 from carnet_check.mutation.written import (
@@ -78,14 +78,14 @@ def listed(request: Request) -> tuple[Mutant, ...]:
     return tuple(each for each in found if each.name.startswith(request.only))
 
 
-def run(request: Request, every: Sequence[Mutant], recording: Recording, jobs: int, say: Say) -> Outcome:
+def run(request: Request, every: Sequence[Mutant], record: Record, jobs: int, say: Say) -> Outcome:
     """Judge all mutants.
 
     Raises:
         EngineError: the interpreter does not confirm what an engine found.
     """
     with WorkerPool(jobs, patience=PATIENCE, memory=MEMORY) as pool:
-        work = _Campaign(request, recording, pool, say)
+        work = _Campaign(request, record, pool, say)
         judged = work.judged(every, "mutant")
         pairs = pairs_of(every, judged, request.source) if request.pairs else ()
         told = zip(pairs, work.judged(pairs, "pair"), strict=True)
@@ -95,7 +95,7 @@ def run(request: Request, every: Sequence[Mutant], recording: Recording, jobs: i
 @dataclass(frozen=True)
 class _Campaign:
     request: Request
-    recording: Recording
+    record: Record
     pool: WorkerPool
     say: Say
 
@@ -105,7 +105,7 @@ class _Campaign:
             return ()
         found = self._answers(f"{what}s judged", what, [self._part(each) for each in every])
         for stage, of in (("scenarios", self._scenarios), ("attacks", self._attacks)):
-            kept = {mutant.key for mutant in every if (what, mutant.key) in self.recording}
+            kept = {mutant.key for mutant in every if (what, mutant.key) in self.record}
             open_ = [each for each in every if each.key in kept and self._is_open(each, found[each.key])]
             known = {name: of(name) for name in dict.fromkeys(mutant.variant for mutant in open_)}
             parts = [self._part(each, known[each.variant], found[each.key]) for each in open_]
@@ -122,9 +122,9 @@ class _Campaign:
 
     def _answers(self, told: str, kind: str, parts: Sequence[_Part]) -> dict[str, Judgement]:
         found = {
-            part.key: judgement_from_json(self.recording.known(kind, part.key))
+            part.key: judgement_from_json(self.record.known(kind, part.key))
             for part in parts
-            if (kind, part.key) in self.recording
+            if (kind, part.key) in self.record
         }
         waiting = [part for part in parts if part.key not in found]
         for part, answer in self.pool.results(_judge, waiting):
@@ -132,7 +132,7 @@ class _Campaign:
                 found[part.key] = Judgement(part.key, Fate.UNKNOWN, evidence=answer.reason)
             else:
                 found[part.key] = answer
-                self.recording.keep(kind, part.key, judgement_as_json(answer))
+                self.record.keep(kind, part.key, judgement_as_json(answer))
             self.say(f"{len(found):,} of {len(parts):,} {told}")
         return found
 
@@ -157,14 +157,14 @@ class _Campaign:
     def _looked(
         self, told: str, kind: str, parts: Sequence[_Look], write: Callable[[Any], dict[str, Any]]
     ) -> list[Any]:
-        waiting = [part for part in parts if (kind, part.key) not in self.recording]
+        waiting = [part for part in parts if (kind, part.key) not in self.record]
         done = len(parts) - len(waiting)
         for part, answer in self.pool.results(_look, waiting):
             if not isinstance(answer, Lost):
-                self.recording.keep(kind, part.key, None if answer.found is None else write(answer.found))
+                self.record.keep(kind, part.key, None if answer.found is None else write(answer.found))
             done += 1
             self.say(f"{done} of {len(parts)} {told}")
-        return [self.recording.known(kind, part.key) for part in parts]
+        return [self.record.known(kind, part.key) for part in parts]
 
 
 # -- in a worker ----------------------------------------------------------------------------------

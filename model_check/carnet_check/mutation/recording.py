@@ -22,7 +22,7 @@ FORMAT: Final = "carnet-mutants/1"
 NAME: Final = "mutants.ndjson"
 
 
-class Recording:
+class Record:
     """Results by kind and key; without a file they are kept in memory alone.
 
     Raises:
