@@ -1,7 +1,7 @@
 """Scenarios: small instances of the original, explored once, against which mutants are explored.
 
-A scenario is kept if every state was visited, and if it shows what no smaller one does: a goal that is reached, or a
-step that is taken. What it shows is lost in a mutant if a complete exploration of the same instance does not show it.
+A scenario is kept if every state was visited, and if it shows what no other does: a goal that is reached, or a step
+that is taken. What it shows is lost in a mutant if a complete exploration of the same instance does not show it.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ def _sought(protocol: Protocol) -> tuple[Goal, ...]:
 
 
 def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
-    """Return the scenarios that show something that no smaller one does, smallest first."""
-    shown: set[str] = set()
-    kept = []
-    for each in sorted(found, key=lambda each: each.states):
-        if not each.shows <= shown:
-            kept.append(each)
-            shown |= each.shows
-    return tuple(kept)
+    """Return the smallest scenario, and few others that together show all there is, smallest first."""
+    left = sorted(found, key=lambda each: each.states)
+    kept, shown = left[:1], set[str]()
+    while left:
+        shown |= kept[-1].shows
+        left = [each for each in left if not each.shows <= shown]
+        kept += sorted(left, key=lambda each: -len(each.shows - shown))[:1]
+    return tuple(sorted(kept, key=lambda each: each.states))
 
 
 def explored(
@@ -196,16 +196,19 @@ def _untouched(name: str, run: Trace, action: Action) -> bool:
 
 
 class _Runs:
-    """Takes runs again; what several have in common is taken once."""
+    """Takes runs again; what several have in common is taken once, and deductions where something needs them."""
 
     def __init__(self, judge: Interpreter) -> None:
         self._judge = judge
-        self._states: dict[tuple[TraceStep, ...], State | None] = {(): judge.initial()}
+        self._states: dict[tuple[TraceStep, ...], State | None] = {(): judge.start()}
 
     def reach(self, goal: Goal, run: Trace) -> bool:
         """Whether a run can be taken, and reaches a goal."""
         state = self._after(run.steps)
-        return state is not None and self._judge.witness(goal.params, goal.body, state) is not None
+        return state is not None and (self._holds(goal, state) or self._holds(goal, self._judge.saturate(state)))
+
+    def _holds(self, goal: Goal, state: State) -> bool:
+        return self._judge.witness(goal.params, goal.body, state) is not None
 
     def _after(self, steps: tuple[TraceStep, ...]) -> State | None:
         """Return the state after some steps; nothing if they cannot be taken."""
@@ -217,9 +220,10 @@ class _Runs:
         return state
 
     def _taken(self, state: State | None, step: TraceStep) -> State | None:
-        if state is None:
-            return None
+        return None if state is None else self._fired(state, step) or self._fired(self._judge.saturate(state), step)
+
+    def _fired(self, state: State, step: TraceStep) -> State | None:
         try:
-            return self._judge.step(state, self._judge.protocol.action(step.action), step.env)
+            return self._judge.fire(state, self._judge.protocol.action(step.action), step.env)
         except NotEnabled:
             return None
