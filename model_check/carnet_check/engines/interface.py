@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Exploration
+from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.exhaustion import Visited
@@ -343,29 +344,12 @@ class Separable(Engine):
         """Yield every obligation of a variant."""
 
 
-FRAME = "frame"
-"""Of a step that leaves what an invariant says as it is: induction proves all these by one argument."""
+class ProvesSteps(Engine):
+    """Proves steps one by one, those of changed actions too."""
 
-
-@dataclass(frozen=True, slots=True)
-class ObligationAnswer:
-    """What an engine says of one obligation of one variant.
-
-    Attributes:
-        layer: the id of the threat model in whose layer it is, or nothing.
-        obligation: its id, the same for all engines.
-        outcome: ``proved``, ``refuted`` or ``unknown``, or ``frame`` where the engine has nothing to prove: the step
-            leaves what the invariant says as it is.
-        digest: of the first text that was asked, where engines share the text.
-        reason: why it is unknown.
-    """
-
-    layer: str
-    obligation: str
-    outcome: str
-    digest: str = ""
-    seconds: float = 0.0
-    reason: str = ""
+    @abstractmethod
+    def step_proofs(self, protocol: Specification, threat: Threat | None) -> StepProofs:
+        """Return what answers questions about a protocol under a threat model; without one, under all."""
 
 
 class AnswersObligations(Engine):

@@ -87,7 +87,7 @@ def read(protocol: Protocol) -> Reading:
         {threat.id: tuple(_threat_axioms(threat.id, threat.axioms, language)) for threat in protocol.threats},
         {invariant.name: _statement(invariant, language) for invariant in protocol.invariants},
         {initial.symbol.name: _start(initial, language) for initial in protocol.initial},
-        tuple(_steps(action, language) for action in protocol.actions),
+        tuple(steps_of(action, language) for action in protocol.actions),
     )
 
 
@@ -132,7 +132,12 @@ def _value(term: Term, sort: Sort, reader: Reader) -> Term:
 # -- actions ---------------------------------------------------------------------------------------
 
 
-def _steps(action: Action, language: Language) -> Steps:
+def steps_of(action: Action, language: Language) -> Steps:
+    """Return the steps of ``action``.
+
+    Raises:
+        SpecificationError: it says something that the certified language cannot say.
+    """
     place = f"action {action.name}"
     once(f"in {place} the parameter", (var.name for var in action.params))
     values: dict[Var, Term] = {var: stand_in(Purpose.PARAMETER, var) for var in action.params}

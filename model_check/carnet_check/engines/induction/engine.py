@@ -17,20 +17,20 @@ from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.possibility import SolverPossibilities
 from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, solver_is_installed, solver_version
+from carnet_check.engines.induction.steps import SolverSteps
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.interface import (
-    FRAME,
     AnswersObligations,
     Basis,
     Check,
     DecidesPossibility,
     Diagnoses,
     LivenessAnswer,
-    ObligationAnswer,
     Outcome,
     Plan,
     Possibilities,
     ProvesLiveness,
+    ProvesSteps,
     ProvesWeakened,
     RemembersProofs,
     Separable,
@@ -39,6 +39,7 @@ from carnet_check.engines.interface import (
     Tool,
     Unsure,
 )
+from carnet_check.engines.obligation_answers import FRAME, ObligationAnswer, StepProofs
 from carnet_check.engines.proving.answers import SolverAnswer
 from carnet_check.engines.proving.answers import SolverOutcome as Solved
 from carnet_check.engines.proving.claims import ClaimProof
@@ -68,6 +69,7 @@ class Induction(
     DecidesPossibility,
     Diagnoses,
     ProvesLiveness,
+    ProvesSteps,
     ProvesWeakened,
     RemembersProofs,
     Separable,
@@ -248,6 +250,10 @@ class Induction(
 
         left = houdini(protocol, threat, claims=claims, jobs=jobs, rlimit=self.rlimit, progress=answered)
         return tuple(name for name in claims if not left.claim(name).proved)
+
+    def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
+        """Ask the solver, in this process."""
+        return SolverSteps(protocol, threat, self.rlimit)
 
     def checks(self, plan: Plan) -> Iterator[Check]:
         """Yield what holds under every threat model, then what is limited to some.

@@ -216,10 +216,11 @@ def obligations_of(system: System) -> Iterator[Obligation]:
         id = f"init/{_part(invariant.name)}"
         yield Obligation(id, invariant, None, system.goal_at_start(invariant), {}, system)
     for action in system.protocol.actions:
-        yield from _steps(system, action)
+        yield from obligations_of_action(system, action)
 
 
-def _steps(system: System, action: Action) -> Iterator[Obligation]:
+def obligations_of_action(system: System, action: Action) -> Iterator[Obligation]:
+    """Yield the obligations of ``action``, which no other action of ``system`` may be called as."""
     ground = with_constants(action)
     changed = {update.symbol for update in ground.updates}
     guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}

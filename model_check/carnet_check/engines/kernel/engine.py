@@ -12,7 +12,8 @@ from carnet_check.certificates.file import BadCertificateFile, Certificates, Ent
 from carnet_check.certificates.judging import Accepted, Judge
 from carnet_check.certificates.place import load_certificates, place_of
 from carnet_check.certificates.production import Asked, key_of
-from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Task
+from carnet_check.engines.interface import AnswersObligations, Basis, Outcome, Plan, Task
+from carnet_check.engines.obligation_answers import ObligationAnswer
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.claims import ClaimProof
 from carnet_check.engines.proving.composition import Composition

@@ -12,12 +12,12 @@ from carnet_check.cache import Answers
 from carnet_check.engines.interface import (
     AnswersObligations,
     Basis,
-    ObligationAnswer,
     Outcome,
     Plan,
     Shares,
     Task,
 )
+from carnet_check.engines.obligation_answers import ObligationAnswer
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.claims import ClaimProof
 from carnet_check.engines.proving.composition import Composition

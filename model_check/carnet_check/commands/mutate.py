@@ -1,0 +1,221 @@
+"""``carnet mutate``: change a specification in every small way, and see whether each change is noticed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, protocol_argument, say
+from carnet_check.commands.completion import THREAT, VARIANT
+from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode, deciding
+
+if TYPE_CHECKING:
+    from carnet_check.loading.families import Source
+    from carnet_check.mutation.arguments import Argument
+    from carnet_check.mutation.campaign import Outcome, Request
+    from carnet_check.mutation.judging import Judgement
+    from carnet_check.mutation.mutant import Mutant
+    from carnet_check.report.closing import Closing
+
+OUT = "Keep what is found in this folder; an interrupted run goes on there."
+
+
+@click.command()
+@protocol_argument
+@click.option(
+    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
+)
+@click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this one. Repeatable.")
+@click.option("--only", multiple=True, metavar="TEXT", help="Only mutants whose name begins so. Repeatable.")
+@click.option("--pairs", is_flag=True, help="Where dropping one part changes nothing, drop two.")
+@click.option("--attacks", is_flag=True, help="Where a proof fails, look for an attack in the smallest instance too.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
+@jobs_option
+@json_option
+@click.pass_context
+def mutate(
+    context: click.Context,
+    protocol: str,
+    variants: tuple[str, ...],
+    threats: tuple[str, ...],
+    only: tuple[str, ...],
+    pairs: bool,
+    attacks: bool,
+    out: Path | None,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Change PROTOCOL in every small way, and see whether claims, goals or attacks notice each change.
+
+    A mutant is killed by a failed proof, an attack, a lost goal or a lost attack; or it is proved to be no change; or
+    it survives. Exit code 1: one survives that nobody argues for in argued-mutants.toml beside the specification. 3:
+    something stayed unknown. Without --variant, all main variants and the layers over them are meant.
+    """
+    from carnet_check.loading.families import load
+    from carnet_check.mutation.arguments import arguments_of, require_valid
+    from carnet_check.mutation.campaign import Request, listed, run
+    from carnet_check.mutation.recording import NAME, Record, about
+    from carnet_check.report.artefacts import claimed
+    from carnet_command.interrupts import covering
+    from carnet_command.progress import progress
+
+    source = load(protocol)
+    for name in variants:
+        source.require_variant(name)
+    chosen = source.family.with_layers(source.family.main) if not variants else tuple(dict.fromkeys(variants))
+    request = Request(source, chosen, _threats(source, chosen, threats), attacks, pairs, only)
+    every = listed(request)
+    arguments = arguments_of(source)
+    digests = {name: source.protocol(name).digest for name in chosen}
+    require_valid(arguments, listed(Request(source, chosen)) if only else every, digests)
+    for line in _intention(request, every):
+        (log if as_json else say)(line)
+    began = time.monotonic()
+    with claimed(out) if out else nullcontext():
+        record = Record(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
+        with progress() as shown, covering(shown) as covered:
+            outcome = run(request, every, record, jobs or cores(), covered.status)
+    argued = {each.key: each for each in arguments}
+    code = _code([each for _, each in _every(outcome)], argued)
+    closing = _closing(context, outcome, digests, argued, out, time.monotonic() - began)
+    finish(as_json, _as_json(request, outcome, argued), [] if as_json else _lines(outcome, argued), closing)
+    return code
+
+
+def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the threat models that are asked for.
+
+    Raises:
+        UsageError: one is not known.
+    """
+    from carnet_check.loading.families import unknown
+
+    known = dict.fromkeys(threat.id for name in variants for threat in source.protocol(name).threats)
+    for name in threats:
+        if name not in known:
+            raise UsageError(unknown("threat model", name, source.family.id, known))
+    return tuple(dict.fromkeys(threats))
+
+
+def _intention(request: Request, every: tuple[Mutant, ...]) -> Iterator[str]:
+    from carnet_command.text import wrapped
+
+    by = Counter(mutant.variant for mutant in every)
+    yield f"mutating {request.source.family.id}: {len(every):,} mutants"
+    yield from wrapped("variants", ", ".join(f"{name} {by[name]:,}" for name in request.variants))
+    yield from wrapped("threats", ", ".join(request.threats) or "all that claims are made for")
+    yield ""
+
+
+def _code(judgements: Sequence[Judgement], argued: Collection[str]) -> ExitCode:
+    from carnet_check.mutation.judging import Fate
+
+    survived = [each for each in judgements if each.fate is Fate.SURVIVED and each.key not in argued]
+    unknown = [each for each in judgements if each.fate is Fate.UNKNOWN]
+    return deciding([*(ExitCode.VIOLATED for _ in survived), *(ExitCode.UNKNOWN for _ in unknown)])
+
+
+def _as_json(request: Request, outcome: Outcome, argued: Mapping[str, Argument]) -> dict[str, Any]:
+    counts = _counts(outcome.judgements)
+    return {
+        "protocol": request.source.family.id,
+        "mutants": len(outcome.judgements) - counts["refused"],
+        "killed": counts["killed"],
+        "equivalent": counts["equivalent"],
+        "survived": [
+            {**_named(mutant), "argument": argued[each.key].argument if each.key in argued else None}
+            for mutant, each in _with_fate(outcome, "survived")
+        ],
+        "unknown": [{**_named(mutant), "why": each.evidence} for mutant, each in _with_fate(outcome, "unknown")],
+        "refused": [{**_named(mutant), "why": each.evidence} for mutant, each in _with_fate(outcome, "refused")],
+        "killed_by": dict(sorted(Counter(each.by for each in outcome.judgements if each.by).items())),
+        "pairs": {
+            "judged": len(outcome.pairs),
+            "killed": [_named(mutant) | _why(each) for mutant, each in outcome.pairs if each.fate == "killed"],
+            "equivalent": sum(each.fate == "equivalent" for _, each in outcome.pairs),
+        },
+        "judgements": [_named(mutant) | _why(each) for mutant, each in _every(outcome)],
+    }
+
+
+def _every(outcome: Outcome) -> tuple[tuple[Mutant, Judgement], ...]:
+    return (*zip(outcome.mutants, outcome.judgements, strict=True), *outcome.pairs)
+
+
+def _with_fate(outcome: Outcome, fate: str) -> list[tuple[Mutant, Judgement]]:
+    return [(mutant, each) for mutant, each in _every(outcome) if each.fate == fate]
+
+
+def _named(mutant: Mutant) -> dict[str, Any]:
+    return {"mutant": mutant.name, "variant": mutant.variant}
+
+
+def _why(judgement: Judgement) -> dict[str, Any]:
+    value: dict[str, Any] = {"fate": str(judgement.fate), "by": judgement.by or None, "evidence": judgement.evidence}
+    return value | {"core": list(judgement.core), "seconds": judgement.seconds}
+
+
+def _counts(judgements: Sequence[Judgement]) -> Counter[str]:
+    return Counter(str(each.fate) for each in judgements)
+
+
+def _lines(outcome: Outcome, argued: Mapping[str, Argument]) -> Iterator[str]:
+    from carnet_command.text import counted, hanging, wrapped
+
+    for _, each in _every(outcome):
+        if each.fate in ("survived", "unknown"):
+            argument = argued.get(each.key)
+            word = "ARGUED" if argument and each.fate == "survived" else each.fate.upper()
+            yield from hanging(f"{word} {each.key}")
+            yield from wrapped("", argument.argument if argument else each.evidence, 2)
+    by = Counter(each.by for each in outcome.judgements if each.by)
+    yield ""
+    yield from wrapped("killed", ", ".join(f"{number:,} by {what}" for what, number in sorted(by.items())) or "none")
+    refused = _with_fate(outcome, "refused")
+    if refused:
+        yield from wrapped("refused", f"{counted(len(refused), 'mutant')} that break a rule of the language")
+    cuts = [mutant.key for mutant, each in outcome.pairs if each.fate == "killed"]
+    if outcome.pairs:
+        yield from wrapped("pairs", f"{len(cuts):,} of {len(outcome.pairs):,} are minimal cut sets")
+        for key in cuts:
+            yield from hanging(f"  {key}")
+    judged = {each.key: each.fate for each in outcome.judgements}
+    for key in argued:
+        if judged.get(key, "survived") != "survived":
+            yield from wrapped("note", f"nobody needs the argument for {key}: it is {judged[key]}")
+
+
+def _closing(
+    context: click.Context,
+    outcome: Outcome,
+    digests: Mapping[str, str],
+    argued: Collection[str],
+    out: Path | None,
+    seconds: float,
+) -> Closing:
+    from carnet_check.mutation.judging import FIRST_BUDGET
+    from carnet_check.mutation.scenarios import MOST_STATES
+    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_command.text import counted
+
+    survivors = [each.key for _, each in _with_fate(outcome, "survived")]
+    unexplained = sum(key not in argued for key in survivors)
+    return Closing(
+        verdicts=dict(_counts(outcome.judgements)),
+        outcome=f"{counted(unexplained, 'unexplained survivor')}" if survivors else "no survivor",
+        strength="proofs speak of every size; goals and attacks of the instances that are named with them",
+        budget=f"{FIRST_BUDGET:,} solver units to an obligation and then more; {MOST_STATES:,} states to a scenario",
+        profile="the hunting sizes of the protocol",
+        digests=digests,
+        artefacts=str(out) if out else "",
+        rerun=rerun_command(context),
+        seconds=seconds,
+        kept_by="--out DIR",
+    )

@@ -1,0 +1,152 @@
+"""Whether a changed action takes the same steps as before, in every state that can be reached.
+
+States are those in which the axioms and the invariants hold, which are proved of the original. Two actions take the
+same steps if from each such state they lead to the same states; a step that changes nothing counts as none. A parameter
+that no update reads is only told, so it is the same step for each of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from carnet_check.engines.obligation_answers import StepProofs
+from carnet_check.made import Purpose, stand_in
+from carnet_check.obligations.certified import Language
+from carnet_check.obligations.preconditions import precondition
+from carnet_check.obligations.reading import Steps, steps_of
+from carnet_spec.language import Action, Sort, Symbol, Term
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    Forall,
+    Implies,
+    Var,
+    conjunction,
+    free_variables,
+    negation,
+    rebuild,
+)
+
+PROVED = "proved"
+
+
+@dataclass(frozen=True, slots=True)
+class Sameness:
+    """Whether two actions take the same steps: yes with the names of what shows it, no, or not known."""
+
+    outcome: str
+    core: tuple[str, ...] = ()
+    differs: str = ""
+    """How the second differs, as far as it is not proved that it does not."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether they do."""
+        return self.outcome == PROVED
+
+
+def sameness(proofs: StepProofs, language: Language, before: Action, after: Action) -> Sameness:
+    """Say whether ``after`` takes the steps of ``before``, by what ``proofs`` can prove."""
+    return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
+
+
+Question = tuple[str, dict[str, Term], Term]
+"""How the actions differ if it does not hold; what is given, by name, and what shall follow from it."""
+
+
+@dataclass
+class _Comparison:
+    """Asks whether both actions lead to the same states, and then whether only one of them can be taken somewhere."""
+
+    proofs: StepProofs
+    before: Steps
+    after: Steps
+    used: dict[str, None] = field(default_factory=dict)
+
+    def outcome(self) -> Sameness:
+        """Ask everything, and say what is not proved."""
+        differs: dict[str, str] = {}
+        for how, given, goal in self._questions():
+            answer = self.proofs.follows(given, goal)
+            self.used.update(dict.fromkeys(answer.core))
+            if answer.outcome != PROVED:
+                differs[how] = answer.outcome
+        if not differs:
+            return Sameness(PROVED, tuple(self.used))
+        return Sameness(next(iter(differs.values())), differs=" and ".join(differs))
+
+    def _questions(self) -> Iterator[Question]:
+        changed = [symbol for symbol in self._written() if _of(self.before, symbol) != _of(self.after, symbol)]
+        if changed:
+            yield "leads elsewhere", self._together(), conjunction(tuple(map(self._alike, changed)))
+        yield from self._only("can be taken more often", self.after, self.before)
+        yield from self._only("can be taken less often", self.before, self.after)
+
+    def _written(self) -> tuple[Symbol, ...]:
+        updates = (*self.before.action.updates, *self.after.action.updates)
+        return tuple(dict.fromkeys(update.symbol for update in updates))
+
+    def _together(self) -> dict[str, Term]:
+        """Return that both can be taken."""
+        given = {each.name: each.formula for each in self.before.asked}
+        return given | {
+            f"changed {each.name}": each.formula for each in self.after.asked if given.get(each.name) != each.formula
+        }
+
+    def _alike(self, symbol: Symbol) -> Term:
+        """Say that the symbol is the same after both."""
+        said = _somewhere(symbol)
+        return _equivalent(precondition(said, self.before.changes), precondition(said, self.after.changes))
+
+    def _only(self, how: str, one: Steps, other: Steps) -> Iterator[Question]:
+        """Ask whether ``one`` changes nothing where it can be taken, and ``other`` cannot."""
+        known = {each.formula for each in one.asked}
+        if all(each.formula in known for each in other.asked):
+            return
+        told = self._told()
+        asked = conjunction(tuple(_opened(each.formula, told) for each in other.asked))
+        denied = Forall(tuple(told.values()), negation(asked)) if told else negation(asked)
+        given = {each.name: each.formula for each in one.asked}
+        written = (update.symbol for update in one.action.updates)
+        idle = [_equivalent(precondition(said, one.changes), said) for said in map(_somewhere, dict.fromkeys(written))]
+        yield how, given | {OTHERWISE: denied}, conjunction(tuple(idle))
+
+    def _told(self) -> dict[Term, Var]:
+        """Return the constants of parameters that no update of either action reads."""
+        read = {
+            var
+            for update in (*self.before.action.updates, *self.after.action.updates)
+            for term in (*update.args, update.when, *([update.value] if update.value is not None else []))
+            for var in free_variables(term)
+        }
+        params = self.before.action.params
+        return {constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read}
+
+
+OTHERWISE = "the other action cannot be taken"
+
+
+def _of(steps: Steps, symbol: Symbol) -> object:
+    return steps.changes.get(symbol.name, ())
+
+
+def _somewhere(symbol: Symbol) -> Term:
+    """Return that a relation holds at an arbitrary row, or that a function has an arbitrary value there."""
+    row = tuple(_arbitrary(f"{symbol.name} at {number}", sort) for number, sort in enumerate(symbol.domain, 1))
+    place = Apply(symbol, row)
+    return place if symbol.is_relation else Equal(place, _arbitrary(f"value of {symbol.name}", symbol.result))
+
+
+def _arbitrary(name: str, sort: Sort) -> Apply:
+    return stand_in(Purpose.SKOLEM, Var(name, sort))
+
+
+def _equivalent(one: Term, other: Term) -> Term:
+    return And((Implies(one, other), Implies(other, one)))
+
+
+def _opened(term: Term, told: Mapping[Term, Var]) -> Term:
+    """Put variables in the place of constants."""
+    return told[term] if term in told else rebuild(term, lambda child: _opened(child, told))

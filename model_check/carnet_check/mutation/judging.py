@@ -1,0 +1,242 @@
+"""Judging one mutant, the cheap ways first.
+
+A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if an obligation of
+the induction is refuted, if a goal or a step is lost, or if an attack on a weakened design is lost. It is equivalent if
+it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom that no proof
+needs. Else it survives. What a budget leaves open is unknown, and counts as none of these.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from carnet_check.engines.interface import ProvesSteps, RemembersProofs
+from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
+from carnet_check.engines.registry import able
+from carnet_check.loading.families import Source
+from carnet_check.mutation.equivalence import PROVED, sameness
+from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explored, lost, places
+from carnet_check.mutation.weaknesses import Weakness, defeated
+from carnet_check.obligations import layers
+from carnet_check.obligations.certified import Language, language_of
+from carnet_command.text import counted
+from carnet_spec.language import Protocol, SpecificationError, Threat
+from carnet_spec.language.lints import RULES, SOUNDNESS
+
+REFUTED = "refuted"
+FIRST_BUDGET = 5_000_000
+"""Units of the solver's counter for each obligation; what they leave open is asked again with its own budget."""
+
+
+class Fate(StrEnum):
+    """What becomes of a mutant."""
+
+    KILLED = "killed"
+    EQUIVALENT = "equivalent"
+    SURVIVED = "survived"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+class By(StrEnum):
+    """What kills a mutant."""
+
+    ATTACK = "attack"
+    PROOF = "failed proof"
+    GOAL = "lost goal"
+    LOST_ATTACK = "lost attack"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found out about one mutant.
+
+    Attributes:
+        key: the mutant's.
+        by: what killed it.
+        evidence: what shows it, in words.
+        core: for an equivalent mutant, what makes the change none, by the names of hypotheses.
+        seconds: how long it took.
+    """
+
+    key: str
+    fate: Fate
+    by: str = ""
+    evidence: str = ""
+    core: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the original: scenarios of a variant, or attacks on weakened designs."""
+
+    scenarios: tuple[Scenario, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
+
+
+@dataclass
+class Judge:
+    """Judges the mutants of one variant."""
+
+    source: Source
+    variant: str
+    threats: tuple[str, ...] = ()
+    """The threat models to judge under; empty: all that the variant has claims for."""
+    hunting: bool = False
+    """Whether an attack is looked for where a proof fails."""
+
+    def __post_init__(self) -> None:
+        self.protocol: Protocol = self.source.protocol(self.variant)
+        self._language: Language = language_of(self.protocol)
+        self._proved_in = _layers(self.protocol, self.threats)
+        self._proofs: StepProofs = able(ProvesSteps).step_proofs(self.protocol, next(iter(self._proved_in)))
+
+    def judged(self, mutant: Mutant) -> Judgement:
+        """Return what becomes of a mutant."""
+        began = time.perf_counter()
+        try:
+            found = self._judged(mutant)
+        except SpecificationError as error:
+            found = Judgement(mutant.key, Fate.REFUSED, evidence=str(error))
+        return replace(found, seconds=round(time.perf_counter() - began, 3))
+
+    def judged_further(self, mutant: Mutant, earlier: Judgement, known: Known) -> Judgement:
+        """Return what becomes of a mutant that is not killed so far, by what it may lose of ``known``."""
+        began = time.perf_counter()
+        found = _first_lost(earlier, *self._losses(mutant, known))
+        return replace(found, seconds=round(earlier.seconds + time.perf_counter() - began, 3))
+
+    def _losses(self, mutant: Mutant, known: Known) -> tuple[By, Iterator[tuple[str, bool]]]:
+        assert mutant.action is not None
+        if known.weaknesses:
+            return By.LOST_ATTACK, defeated(self.source, mutant, self.protocol, known.weaknesses)
+        return By.GOAL, lost(self.source, mutant.of(self.protocol), known.scenarios, mutant.action.name)
+
+    def _judged(self, mutant: Mutant) -> Judgement:
+        if why := refusal(mutant.of(self.protocol)):
+            return Judgement(mutant.key, Fate.REFUSED, evidence=why)
+        failing, open_ = self._unproved(mutant)
+        if failing:
+            return self._attacked(mutant) or Judgement(mutant.key, Fate.KILLED, By.PROOF, failing)
+        if mutant.action is None:
+            return _of_axiom(mutant, open_)
+        same = sameness(self._proofs, self._language, self.protocol.action(mutant.action.name), mutant.action)
+        if same.proved:
+            return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
+        if open_:
+            return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
+        return Judgement(mutant.key, Fate.SURVIVED, evidence=f"every claim is proved; the action {same.differs}")
+
+    # -- proofs -----------------------------------------------------------------------------------
+
+    def _unproved(self, mutant: Mutant) -> tuple[str, str]:
+        """Return what of the induction is refuted, and what stays open although all budgets are spent."""
+        unsure: list[str] = []
+        for threat in self._proved_in:
+            if mutant.threat and (threat is None or threat.id != mutant.threat):
+                continue
+            for answer in self._answers(mutant, threat):
+                if answer.outcome == REFUTED:
+                    return f"{answer.obligation}{_under(answer)} is refuted", ""
+                if answer.outcome != PROVED:
+                    unsure.append(f"{answer.obligation} is not decided ({answer.reason})")
+        return "", "; ".join(unsure)
+
+    def _answers(self, mutant: Mutant, threat: Threat | None) -> Iterator[ObligationAnswer]:
+        """Answer the obligations that the mutant changes; what is not decided at once comes last, with all budget."""
+        engine, open_ = able(ProvesSteps), set()
+        for answer in self._asked(engine.limited(FIRST_BUDGET), mutant, threat, self._proved_in[threat]):
+            if answer.outcome in (PROVED, REFUTED):
+                yield answer
+            else:
+                open_.add(answer.invariant)
+        if open_:
+            yield from self._asked(engine, mutant, threat, open_)
+
+    def _asked(
+        self, engine: ProvesSteps, mutant: Mutant, threat: Threat | None, invariants: Collection[str]
+    ) -> Iterator[ObligationAnswer]:
+        (part, *_) = mutant.parts
+        if mutant.action is not None:
+            return engine.step_proofs(self.protocol, threat).kept(mutant.action, invariants, part)
+        mutated = mutant.of(self.protocol)
+        model = mutated.threat(threat.id) if threat else None
+        return engine.step_proofs(mutated, model).every(invariants, part)
+
+    # -- attacks ----------------------------------------------------------------------------------
+
+    def _attacked(self, mutant: Mutant) -> Judgement | None:
+        """Look for an attack in the smallest size."""
+        if not self.hunting:
+            return None
+        place = places(self.source, self.variant, self.threats)[0]
+        mutated = mutant.of(self.protocol)
+        claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
+        found = explored(self.source, mutated, place, claims, (), MOST_STATES)
+        for name, trace in found.violations.items():
+            told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
+            return Judgement(mutant.key, Fate.KILLED, By.ATTACK, told)
+        return None
+
+
+def _first_lost(earlier: Judgement, by: By, losses: Iterable[tuple[str, bool]]) -> Judgement:
+    """Return that something is lost, or may be; the judgement that there was where nothing is."""
+    unsure = [earlier.evidence] if earlier.fate is Fate.UNKNOWN else []
+    for what, established in losses:
+        if established:
+            return Judgement(earlier.key, Fate.KILLED, by, f"lost: {what}")
+        unsure.append(f"perhaps lost: {what}")
+    return Judgement(earlier.key, Fate.UNKNOWN, evidence="; ".join(unsure)) if unsure else earlier
+
+
+def refusal(protocol: Protocol) -> str:
+    """Say why nobody may judge a protocol, if a lint says so.
+
+    What may be read before it is written is no reason: proofs speak of whatever is read there.
+    """
+    found = (f"{name}: {where}: {what}" for name in RULES if name in SOUNDNESS for where, what in RULES[name](protocol))
+    return next(found, "")
+
+
+def needed(protocol: Protocol, remembered: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the names of the invariants on which proofs of claims rest; all of them, if no proof is known."""
+    every = {each.name for each in protocol.invariants}
+    if not remembered:
+        return frozenset(every)
+    used: dict[str, set[str]] = {}
+    for id, core in remembered.items():
+        names = {name.removeprefix("inv:") for name in core if name.startswith("inv:")}
+        used.setdefault(ObligationAnswer("", id, "").invariant, set()).update(names)
+    reached = {claim.invariant.name for claim in protocol.claims if claim.invariant}
+    waiting = list(reached)
+    while waiting:
+        new = (used.get(waiting.pop(), set()) & every) - reached
+        reached |= new
+        waiting += new
+    return frozenset(reached)
+
+
+def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None, frozenset[str]]:
+    """Return what is to be proved without a threat model, and what under which; or all of it under those asked for.
+
+    A lemma on which no claim rests need not be proved.
+    """
+    wanted = needed(protocol, able(RemembersProofs).remembered(protocol))
+    if threats:
+        return {protocol.threat(id): wanted for id in threats}
+    return {layer.threat: wanted & {each.name for each in layer.claims} for layer in layers(protocol)}
+
+
+def _under(answer: ObligationAnswer) -> str:
+    return f" under {answer.layer}" if answer.layer else ""
+
+
+def _of_axiom(mutant: Mutant, open_: str) -> Judgement:
+    if open_:
+        return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
+    return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: every claim is proved without it")

@@ -1,0 +1,165 @@
+"""All mutants of a protocol, in order: each part dropped, negated, weakened, replaced or swapped with its neighbour.
+
+A part is a guard, an update or an axiom. Mutants that differ from the original, or from each other, only in the order
+of what has no order are one mutant, or none. A swap is made where two updates write one symbol: elsewhere updates have
+no order. Values that are drawn fresh are only dropped: what marks them used belongs to the drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+
+from carnet_check.mutation.mutant import Mutant, Operator, without_parts
+from carnet_check.mutation.rewriting import Replacements, canonical, rewritten, weakened
+from carnet_spec.language import Action, Guard, GuardKind, Protocol, Update
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.protocol import terms_of_action
+from carnet_spec.language.terms import TRUE, Term, negation
+
+_Change = tuple[str, Operator, tuple[str, ...], Action]
+"""What is done where, by which operator, to which parts, and the action that comes out."""
+
+
+def mutants(protocol: Protocol, beside: Collection[Action] = (), known: Collection[str] = ()) -> tuple[Mutant, ...]:
+    """Return the mutants of ``protocol``.
+
+    Args:
+        protocol: what is changed.
+        beside: actions of which equal parts are mutated elsewhere: they are left out here.
+        known: axioms that are dropped elsewhere, by their names.
+    """
+    found: list[Mutant] = []
+    for action in protocol.actions:
+        elsewhere = _parts(each for each in beside if each.name == action.name)
+        found += _of_action(protocol.variant, action, elsewhere)
+    found += _of_axioms(protocol, known)
+    return tuple(found)
+
+
+def _parts(actions: Iterable[Action]) -> frozenset[Guard | Update]:
+    found: set[Guard | Update] = set()
+    for action in actions:
+        found.update(action.guards, action.updates)
+    return frozenset(found)
+
+
+def _of_action(variant: str, action: Action, elsewhere: frozenset[Guard | Update]) -> Iterator[Mutant]:
+    seen = {_meaning(action)}
+    names: dict[str, int] = {}
+    every: tuple[Guard | Update, ...] = (*action.guards, *action.updates)
+    own = [part for part in every if part not in elsewhere]
+    for place, operator, parts, changed in _changes(action, own):
+        meaning = _meaning(changed)
+        if meaning in seen:
+            continue
+        seen.add(meaning)
+        names[place] = names.get(place, 0) + 1
+        again = f" ({names[place]})" if names[place] > 1 else ""
+        yield Mutant(variant, f"{action.name}/{place}{again}", operator, parts, changed)
+
+
+def _meaning(action: Action) -> tuple[object, ...]:
+    """Return what tells actions apart: the order of guards, and of updates of different symbols, does not."""
+    guards = frozenset((canonical(guard.formula), guard.kind is GuardKind.FRESH) for guard in action.guards)
+    updates: dict[str, tuple[object, ...]] = {}
+    for update in action.updates:
+        value = None if update.value is None else canonical(update.value)
+        said = (update.effect, tuple(map(canonical, update.args)), value, canonical(update.when), update.each)
+        updates[update.symbol.name] = (*updates.get(update.symbol.name, ()), said)
+    return guards - {(TRUE, False)}, frozenset(updates.items())
+
+
+def _changes(action: Action, own: Iterable[Guard | Update]) -> Iterator[_Change]:
+    others = Replacements(action, terms_of_action(action))
+    for part in own:
+        if isinstance(part, Guard):
+            yield from _of_guard(action, part, others)
+        else:
+            yield from _of_update(action, part, others)
+
+
+# -- guards ---------------------------------------------------------------------------------------
+
+
+def _of_guard(action: Action, guard: Guard, others: Replacements) -> Iterator[_Change]:
+    place, parts = f"guard {guard.name}", (f"guard:{guard.name}",)
+    yield f"{place}/drop", Operator.DROP, parts, without_parts(action, parts)
+    if guard.kind is GuardKind.FRESH:
+        return
+    yield f"{place}/negate", Operator.NEGATE, parts, _with_guard(action, guard, negation(guard.formula))
+    for what, formula in weakened(guard.formula):
+        yield f"{place}/{what}", Operator.WEAKEN, parts, _with_guard(action, guard, formula)
+    for what, formula in rewritten(guard.formula, others):
+        yield f"{place}/{what}", Operator.REPLACE, parts, _with_guard(action, guard, formula)
+
+
+def _with_guard(action: Action, guard: Guard, formula: Term) -> Action:
+    changed = replace(guard, formula=formula)
+    return replace(action, guards=tuple(changed if each is guard else each for each in action.guards))
+
+
+# -- updates --------------------------------------------------------------------------------------
+
+
+def _of_update(action: Action, update: Update, others: Replacements) -> Iterator[_Change]:
+    place, parts = f"update {update.name}", (f"update:{update.name}",)
+    yield f"{place}/drop", Operator.DROP, parts, without_parts(action, parts)
+    if _marks_a_draw(action, update):
+        return
+    if update.when != TRUE:
+        yield f"{place}/drop when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=TRUE))
+        negated = replace(update, when=negation(update.when))
+        yield f"{place}/negate when", Operator.NEGATE, parts, _with(action, update, negated)
+        for what, when in weakened(update.when):
+            yield f"{place}/{what} of when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=when))
+    for what, changed in _replaced(update, others):
+        yield f"{place}/{what}", Operator.REPLACE, parts, _with(action, update, changed)
+    later = action.updates[action.updates.index(update) + 1 :]
+    for other in later:
+        if other.symbol == update.symbol and (other.effect is not update.effect or update.value is not None):
+            both = (*parts, f"update:{other.name}")
+            yield f"{place}/swap with {other.name}", Operator.SWAP, both, _swapped(action, update, other)
+
+
+def _marks_a_draw(action: Action, update: Update) -> bool:
+    return any(update.args == (var,) and update.symbol == used_symbol(var.sort) for var in action.fresh)
+
+
+def _replaced(update: Update, others: Replacements) -> Iterator[tuple[str, Update]]:
+    for number, arg in enumerate(update.args):
+        if arg not in update.each:
+            for what, new in rewritten(arg, others):
+                args = (*update.args[:number], new, *update.args[number + 1 :])
+                yield f"{what} at {number + 1}", replace(update, args=args)
+    if update.value is not None:
+        yield from ((f"{what} assigned", replace(update, value=new)) for what, new in rewritten(update.value, others))
+    yield from ((f"{what} in when", replace(update, when=new)) for what, new in rewritten(update.when, others))
+
+
+def _with(action: Action, update: Update, changed: Update) -> Action:
+    return replace(action, updates=tuple(changed if each is update else each for each in action.updates))
+
+
+def _swapped(action: Action, one: Update, other: Update) -> Action:
+    places = {id(one): other, id(other): one}
+    return replace(action, updates=tuple(places.get(id(each), each) for each in action.updates))
+
+
+# -- axioms ---------------------------------------------------------------------------------------
+
+
+def _of_axioms(protocol: Protocol, known: Collection[str]) -> Iterator[Mutant]:
+    for axiom in protocol.axioms:
+        if axiom.name not in known:
+            yield _dropped(protocol.variant, axiom.name, "")
+    for threat in protocol.threats:
+        for axiom in threat.axioms:
+            if f"{threat.id}/{axiom.name}" not in known:
+                yield _dropped(protocol.variant, axiom.name, threat.id)
+
+
+def _dropped(variant: str, axiom: str, threat: str) -> Mutant:
+    place = f"threat model {threat}/axiom {axiom}" if threat else f"axiom {axiom}"
+    kind = "threat" if threat else "axiom"
+    return Mutant(variant, f"{place}/drop", Operator.DROP, (f"{kind}:{axiom}",), axiom=axiom, threat=threat)

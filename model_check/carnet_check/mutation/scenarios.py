@@ -1,0 +1,229 @@
+"""Scenarios: small instances of the original, explored once, against which mutants are explored.
+
+A scenario is kept if every state was visited, and if it shows what no other does: a goal that is reached, or a step
+that is taken. What it shows is lost in a mutant if a complete exploration of the same instance does not show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from carnet_check.engines.exploration import Caps, Exploration
+from carnet_check.engines.exploring.searches import falls, reaches
+from carnet_check.engines.interface import Explores
+from carnet_check.engines.registry import able
+from carnet_check.errors import EngineError, UsageError
+from carnet_check.loading.families import Source
+from carnet_check.loading.threats import NO_THREAT
+from carnet_check.semantics import Interpreter, NotEnabled, State
+from carnet_check.verification.vacuity import taking
+from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protocol
+from carnet_spec.trace import Trace, TraceStep
+
+GOAL, STEP = "goal ", "step "
+MOST_STATES = 100_000
+"""A scenario with more states is none."""
+ROOM = 10
+"""How many times as many states a mutant may have."""
+LEAST_ROOM = 20_000
+GIBIBYTE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look: a variant in a size, under a threat model, with all parties or the honest ones alone."""
+
+    variant: str
+    profile: Profile
+    threat: str
+    honest: bool = False
+
+    @property
+    def words(self) -> str:
+        """The place in words."""
+        return f"{self.profile.name} under {self.threat}" + (", honest parties alone" if self.honest else "")
+
+    def instance(self, source: Source, protocol: Protocol) -> Instance:
+        """Return the instance."""
+        instance = source.instance(protocol, self.threat, self.profile)
+        return replace(instance, budget=0) if self.honest else instance
+
+    def seen(self, protocol: Protocol) -> Protocol:
+        """Return the protocol as far as it is looked at."""
+        if not self.honest:
+            return protocol
+        return replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What the original shows in one place, explored completely."""
+
+    place: Place
+    states: int
+    taken: frozenset[str]
+    """The actions that are taken, and the rules whose premises hold."""
+    ways: Mapping[str, Trace]
+    """A shortest run to each goal, and to where each action can be taken, by their names as in :attr:`shows`."""
+
+    @property
+    def shows(self) -> frozenset[str]:
+        """The names of goals and actions, told apart."""
+        return frozenset(name for name in self.ways if name.startswith(GOAL)) | {STEP + name for name in self.taken}
+
+
+def places(source: Source, variant: str, threats: Collection[str] = ()) -> tuple[Place, ...]:
+    """Return where scenarios of a variant are looked for: small sizes first."""
+    protocol = source.protocol(variant)
+    known = [threat.id for threat in protocol.threats if not threats or threat.id in threats] or [NO_THREAT.id]
+    default = source.family.default_threat if source.family.default_threat in known else known[-1]
+    sizes = source.family.sizes_to_hunt(variant)
+    found = [Place(variant, size, default, honest) for size in sizes for honest in (False, True)]
+    return (*found, *(Place(variant, sizes[0], threat) for threat in known if threat != default))
+
+
+def scenario(source: Source, place: Place) -> Scenario | None:
+    """Explore a place; nothing if it has too many states, or is none."""
+    protocol = source.protocol(place.variant)
+    try:
+        found = explored(source, protocol, place, (), _sought(place.seen(protocol)), MOST_STATES)
+    except UsageError:
+        return None
+    if not found.complete:
+        return None
+    taken = frozenset(name for name, count in found.fired.items() if count)
+    return Scenario(place, found.states, taken, dict(sorted(found.goals.items())))
+
+
+def _sought(protocol: Protocol) -> tuple[Goal, ...]:
+    """Return the protocol's goals, and that each action can be taken."""
+    goals = (replace(goal, name=GOAL + goal.name) for goal in protocol.goals)
+    return (*goals, *(replace(taking(action), name=STEP + action.name) for action in protocol.actions))
+
+
+def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
+    """Return the smallest scenario, and few others that together show all there is, smallest first."""
+    left = sorted(found, key=lambda each: each.states)
+    kept, shown = left[:1], set[str]()
+    while left:
+        shown |= kept[-1].shows
+        left = [each for each in left if not each.shows <= shown]
+        kept += sorted(left, key=lambda each: -len(each.shows - shown))[:1]
+    return tuple(sorted(kept, key=lambda each: each.states))
+
+
+def explored(
+    source: Source, protocol: Protocol, place: Place, claims: Collection[Claim], goals: Collection[Goal], states: int
+) -> Exploration:
+    """Visit the states of a place; the first violation of a claim ends it.
+
+    Raises:
+        EngineError: the interpreter does not reproduce what is found, or the instance is none.
+    """
+    seen = place.seen(protocol)
+    instance = place.instance(source, seen)
+    invariants = [claim.checked for claim in claims]
+    found = able(Explores).explore(
+        seen,
+        instance,
+        invariants=invariants,
+        goals=tuple(goals),
+        caps=Caps(states=states, memory=GIBIBYTE),
+        stop_at_first=True,
+        reduction=False,
+        threat=place.threat,
+    )
+    _require_reproduced(Interpreter(seen, instance), found, claims, goals)
+    return found
+
+
+def _require_reproduced(
+    judge: Interpreter, found: Exploration, claims: Collection[Claim], goals: Collection[Goal]
+) -> None:
+    problems = list(found.problems)
+    invariants = {claim.checked.name: claim.checked for claim in claims}
+    problems += [n for n, trace in found.violations.items() if not falls(judge, invariants[n], trace)]
+    known = {goal.name: goal for goal in goals}
+    problems += [name for name, trace in found.goals.items() if not reaches(judge, known[name], trace)]
+    if problems:
+        raise EngineError(f"the interpreter does not confirm an exploration: {'; '.join(problems)}")
+
+
+# -- what a mutant loses --------------------------------------------------------------------------
+
+
+def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action: str) -> Iterator[tuple[str, bool]]:
+    """Yield what is lost, scenario by scenario, and whether that is established; nothing where nothing is lost.
+
+    Only scenarios in which ``action`` is taken can lose anything by a change of it.
+    """
+    seen: set[str] = set()
+    for each in known:
+        new = each.shows - seen
+        if action not in each.taken or not new:
+            continue
+        seen |= each.shows
+        asked = new - _still_there(source, mutated, each, new, action)
+        if not asked:
+            continue
+        found = explored(source, mutated, each.place, (), _goals(mutated), max(LEAST_ROOM, ROOM * each.states))
+        there = found.goals.keys() | {STEP + name for name, count in found.fired.items() if count}
+        if missing := sorted(asked - there):
+            yield f"{', '.join(missing)} in {each.place.words}, {found.states:,} states", found.complete
+
+
+def _goals(protocol: Protocol) -> tuple[Goal, ...]:
+    return tuple(replace(goal, name=GOAL + goal.name) for goal in protocol.goals)
+
+
+def _still_there(
+    source: Source, mutated: Protocol, known: Scenario, names: frozenset[str], action: str
+) -> frozenset[str]:
+    """Return what the recorded runs still lead to in the mutant."""
+    seen = known.place.seen(mutated)
+    runs = _Runs(Interpreter(seen, known.place.instance(source, seen)))
+    ends = {goal.name: goal for goal in _sought(seen)}
+    same = {name for name in names & known.ways.keys() if _untouched(name, known.ways[name], mutated.action(action))}
+    rest = (name for name in names - same if name in known.ways and runs.reach(ends[name], known.ways[name]))
+    return frozenset([*same, *rest])
+
+
+def _untouched(name: str, run: Trace, action: Action) -> bool:
+    """Whether a change of ``action`` cannot matter to a run; rules are taken whether or not a run lists them."""
+    taken = (step.action for step in run.steps)
+    return not action.deduction and name != STEP + action.name and action.name not in taken
+
+
+class _Runs:
+    """Takes runs again; what several have in common is taken once, and deductions where something needs them."""
+
+    def __init__(self, judge: Interpreter) -> None:
+        self._judge = judge
+        self._states: dict[tuple[TraceStep, ...], State | None] = {(): judge.start()}
+
+    def reach(self, goal: Goal, run: Trace) -> bool:
+        """Whether a run can be taken, and reaches a goal."""
+        state = self._after(run.steps)
+        return state is not None and (self._holds(goal, state) or self._holds(goal, self._judge.saturate(state)))
+
+    def _holds(self, goal: Goal, state: State) -> bool:
+        return self._judge.witness(goal.params, goal.body, state) is not None
+
+    def _after(self, steps: tuple[TraceStep, ...]) -> State | None:
+        """Return the state after some steps; nothing if they cannot be taken."""
+        longest = next(number for number in range(len(steps), -1, -1) if steps[:number] in self._states)
+        state = self._states[steps[:longest]]
+        for number in range(longest, len(steps)):
+            state = self._taken(state, steps[number])
+            self._states[steps[: number + 1]] = state
+        return state
+
+    def _taken(self, state: State | None, step: TraceStep) -> State | None:
+        return None if state is None else self._fired(state, step) or self._fired(self._judge.saturate(state), step)
+
+    def _fired(self, state: State, step: TraceStep) -> State | None:
+        try:
+            return self._judge.fire(state, self._judge.protocol.action(step.action), step.env)
+        except NotEnabled:
+            return None
