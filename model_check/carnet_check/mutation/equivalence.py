@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from carnet_check.engines.obligation_answers import StepProofs
 from carnet_check.made import Purpose, stand_in
@@ -32,13 +33,21 @@ from carnet_spec.language.terms import (
 PROVED = "proved"
 
 
+class Difference(StrEnum):
+    """How a changed action differs from the original."""
+
+    ELSEWHERE = "leads elsewhere"
+    MORE = "can be taken more often"
+    LESS = "can be taken less often"
+
+
 @dataclass(frozen=True, slots=True)
 class Sameness:
     """Whether two actions take the same steps: yes with the names of what shows it, no, or not known."""
 
     outcome: str
     core: tuple[str, ...] = ()
-    differs: str = ""
+    differs: tuple[Difference, ...] = ()
     """How the second differs, as far as it is not proved that it does not."""
 
     @property
@@ -52,7 +61,7 @@ def sameness(proofs: StepProofs, language: Language, before: Action, after: Acti
     return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
 
 
-Question = tuple[str, dict[str, Term], Term]
+Question = tuple[Difference, dict[str, Term], Term]
 """How the actions differ if it does not hold; what is given, by name, and what shall follow from it."""
 
 
@@ -67,7 +76,7 @@ class _Comparison:
 
     def outcome(self) -> Sameness:
         """Ask everything, and say what is not proved."""
-        differs: dict[str, str] = {}
+        differs: dict[Difference, str] = {}
         for how, given, goal in self._questions():
             answer = self.proofs.follows(given, goal)
             self.used.update(dict.fromkeys(answer.core))
@@ -75,14 +84,14 @@ class _Comparison:
                 differs[how] = answer.outcome
         if not differs:
             return Sameness(PROVED, tuple(self.used))
-        return Sameness(next(iter(differs.values())), differs=" and ".join(differs))
+        return Sameness(next(iter(differs.values())), differs=tuple(differs))
 
     def _questions(self) -> Iterator[Question]:
         changed = [symbol for symbol in self._written() if _of(self.before, symbol) != _of(self.after, symbol)]
         if changed:
-            yield "leads elsewhere", self._together(), conjunction(tuple(map(self._alike, changed)))
-        yield from self._only("can be taken more often", self.after, self.before)
-        yield from self._only("can be taken less often", self.before, self.after)
+            yield Difference.ELSEWHERE, self._together(), conjunction(tuple(map(self._alike, changed)))
+        yield from self._only(Difference.MORE, self.after, self.before)
+        yield from self._only(Difference.LESS, self.before, self.after)
 
     def _written(self) -> tuple[Symbol, ...]:
         updates = (*self.before.action.updates, *self.after.action.updates)
@@ -100,7 +109,7 @@ class _Comparison:
         said = _somewhere(symbol)
         return _equivalent(precondition(said, self.before.changes), precondition(said, self.after.changes))
 
-    def _only(self, how: str, one: Steps, other: Steps) -> Iterator[Question]:
+    def _only(self, how: Difference, one: Steps, other: Steps) -> Iterator[Question]:
         """Ask whether ``one`` changes nothing where it can be taken, and ``other`` cannot."""
         known = {each.formula for each in one.asked}
         if all(each.formula in known for each in other.asked):

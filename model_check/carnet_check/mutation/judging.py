@@ -3,7 +3,9 @@
 A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if an obligation of
 the induction is refuted, if a goal or a step is lost, or if an attack on a weakened design is lost. It is equivalent if
 it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom that no proof
-needs. Else it survives. What a budget leaves open is unknown, and counts as none of these.
+needs. It is stronger than what is claimed if all it does is to let the adversary do more, and every claim is proved
+even so: no claim can notice that, because what is proved of the mutant implies it of the original. Else it survives.
+What a budget leaves open is unknown, and counts as none of these.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from carnet_check.engines.interface import ProvesSteps, RemembersProofs
 from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_check.mutation.equivalence import PROVED, sameness
+from carnet_check.mutation.equivalence import PROVED, Difference, sameness
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explored, lost, places
 from carnet_check.mutation.weaknesses import Weakness, defeated
@@ -37,6 +39,7 @@ class Fate(StrEnum):
 
     KILLED = "killed"
     EQUIVALENT = "equivalent"
+    STRONGER = "stronger"
     SURVIVED = "survived"
     UNKNOWN = "unknown"
     REFUSED = "refused"
@@ -130,7 +133,9 @@ class Judge:
             return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
         if open_:
             return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
-        return Judgement(mutant.key, Fate.SURVIVED, evidence=f"every claim is proved; the action {same.differs}")
+        stronger = same.differs == (Difference.MORE,) and not mutant.action.by.honest
+        said = f"every claim is proved; the action {' and '.join(same.differs)}"
+        return Judgement(mutant.key, Fate.STRONGER if stronger else Fate.SURVIVED, evidence=said)
 
     # -- proofs -----------------------------------------------------------------------------------
 
