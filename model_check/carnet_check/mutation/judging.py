@@ -11,11 +11,11 @@ What a budget leaves open is unknown, and counts as none of these.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from carnet_check.engines.interface import ProvesSteps, RemembersProofs
+from carnet_check.engines.interface import ProvesSteps
 from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
@@ -134,7 +134,7 @@ class Judge:
         if open_:
             return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
         stronger = same.differs == (Difference.MORE,) and not mutant.action.by.honest
-        said = f"every claim is proved; the action {' and '.join(same.differs)}"
+        said = f"everything is proved; the action {' and '.join(same.differs)}"
         return Judgement(mutant.key, Fate.STRONGER if stronger else Fate.SURVIVED, evidence=said)
 
     # -- proofs -----------------------------------------------------------------------------------
@@ -208,33 +208,12 @@ def refusal(protocol: Protocol) -> str:
     return next(found, "")
 
 
-def needed(protocol: Protocol, remembered: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return the names of the invariants on which proofs of claims rest; all of them, if no proof is known."""
-    every = {each.name for each in protocol.invariants}
-    if not remembered:
-        return frozenset(every)
-    used: dict[str, set[str]] = {}
-    for id, core in remembered.items():
-        names = {name.removeprefix("inv:") for name in core if name.startswith("inv:")}
-        used.setdefault(ObligationAnswer("", id, "").invariant, set()).update(names)
-    reached = {claim.invariant.name for claim in protocol.claims if claim.invariant}
-    waiting = list(reached)
-    while waiting:
-        new = (used.get(waiting.pop(), set()) & every) - reached
-        reached |= new
-        waiting += new
-    return frozenset(reached)
-
-
 def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None, frozenset[str]]:
-    """Return what is to be proved without a threat model, and what under which; or all of it under those asked for.
-
-    A lemma on which no claim rests need not be proved.
-    """
-    wanted = needed(protocol, able(RemembersProofs).remembered(protocol))
+    """Return the invariants to prove without a threat model, and under which; or all of them under those asked for."""
     if threats:
-        return {protocol.threat(id): wanted for id in threats}
-    return {layer.threat: wanted & {each.name for each in layer.claims} for layer in layers(protocol)}
+        every = frozenset(each.name for each in protocol.invariants)
+        return {protocol.threat(id): every for id in threats}
+    return {layer.threat: frozenset(each.name for each in layer.claims) for layer in layers(protocol)}
 
 
 def _under(answer: ObligationAnswer) -> str:
@@ -244,4 +223,4 @@ def _under(answer: ObligationAnswer) -> str:
 def _of_axiom(mutant: Mutant, open_: str) -> Judgement:
     if open_:
         return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
-    return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: every claim is proved without it")
+    return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: all is proved without it")

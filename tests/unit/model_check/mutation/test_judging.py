@@ -12,7 +12,7 @@ from carnet_check.engines.obligation_answers import ObligationAnswer
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import Source
 from carnet_check.mutation import judging
-from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known, needed, refusal
+from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known, refusal
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
@@ -141,15 +141,6 @@ def test_an_exploration_that_the_interpreter_does_not_confirm_is_an_error(monkey
     monkeypatch.setattr("carnet_check.mutation.scenarios.reaches", lambda *_: False)
     with pytest.raises(EngineError, match="does not confirm"):
         scenario(SOURCE, places(SOURCE, "main")[0])
-
-
-def test_a_lemma_on_which_no_claim_rests_is_not_needed() -> None:
-    remembered = {"step/admit/guests-only": ("inv:guests-only",), "step/give_key/keys-inside": ("guard:inside",)}
-    assert needed(DOOR, remembered) == {"guests-only", "keys-inside"}
-    assert needed(DOOR, {**remembered, "init/guests-only": ("inv:listed_are_invited",)}) == {
-        each.name for each in DOOR.invariants
-    }
-    assert needed(DOOR, {}) == {each.name for each in DOOR.invariants}
 
 
 def test_a_sound_protocol_is_not_refused() -> None:
