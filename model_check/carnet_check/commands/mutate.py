@@ -55,9 +55,9 @@ def mutate(
     """Change PROTOCOL in every small way, and see whether claims, goals or attacks notice each change.
 
     A mutant is killed by a failed proof, an attack, a lost goal or a lost attack; or it is proved to be no change; or
-    it only lets the adversary do more, and every claim is proved even so; or it survives. Exit code 1: one survives
-    that nobody argues for in argued-mutants.toml beside the specification. 3: something stayed unknown. Without
-    --variant, all main variants and the layers over them are meant.
+    all that it does is to let the world or the adversary do more, and all is proved even so; or it survives. Exit code
+    1: one survives that nobody argues for in argued-mutants.toml beside the specification. 3: something stayed unknown.
+    Without --variant, all main variants and the layers over them are meant.
     """
     from carnet_check.loading.families import load
     from carnet_check.mutation.arguments import arguments_of, require_valid

@@ -3,9 +3,9 @@
 A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if an obligation of
 the induction is refuted, if a goal or a step is lost, or if an attack on a weakened design is lost. It is equivalent if
 it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom that no proof
-needs. It is stronger than what is claimed if all it does is to let the adversary do more, and every claim is proved
-even so: no claim can notice that, because what is proved of the mutant implies it of the original. Else it survives.
-What a budget leaves open is unknown, and counts as none of these.
+needs. It is stronger than what is claimed if all it does is to let the world or the adversary do more, and everything
+is proved even so: nothing can notice that, because what is proved of the mutant implies it of the original. Else it
+survives. What a budget leaves open is unknown, and counts as none of these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from carnet_check.mutation.weaknesses import Weakness, defeated
 from carnet_check.obligations import layers
 from carnet_check.obligations.certified import Language, language_of
 from carnet_command.text import counted
-from carnet_spec.language import Protocol, SpecificationError, Threat
+from carnet_spec.language import GuardKind, Protocol, SpecificationError, Threat
 from carnet_spec.language.lints import RULES, SOUNDNESS
 
 REFUTED = "refuted"
@@ -133,9 +133,16 @@ class Judge:
             return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
         if open_:
             return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
-        stronger = same.differs == (Difference.MORE,) and not mutant.action.by.honest
+        stronger = same.differs == (Difference.MORE,) and self._is_of_the_world(mutant)
         said = f"everything is proved; the action {' and '.join(same.differs)}"
         return Judgement(mutant.key, Fate.STRONGER if stronger else Fate.SURVIVED, evidence=said)
+
+    def _is_of_the_world(self, mutant: Mutant) -> bool:
+        """Return whether no honest party makes the check that is changed."""
+        assert mutant.action is not None
+        action = self.protocol.action(mutant.action.name)
+        changed = [guard for guard in action.guards if f"guard:{guard.name}" in mutant.parts]
+        return not action.by.honest or all(guard.kind is not GuardKind.REQUIRE for guard in changed)
 
     # -- proofs -----------------------------------------------------------------------------------
 

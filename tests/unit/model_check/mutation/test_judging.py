@@ -68,6 +68,7 @@ def further(judge: Judge, mutant: Mutant) -> Judgement:
         ("forge/update insert badge/drop", Fate.KILLED, By.LOST_ATTACK, "the attack on guests-only of main without"),
         ("admit/guard invited/drop", Fate.EQUIVALENT, "", "the same steps"),
         ("greet/update insert greeted/drop when", Fate.EQUIVALENT, "", "the same steps"),
+        ("show/guard outside/drop", Fate.STRONGER, "", "the action can be taken more often"),
         ("forge/guard outside/drop", Fate.STRONGER, "", "the action can be taken more often"),
         ("forge/guard outside/negate", Fate.KILLED, By.LOST_ATTACK, "the attack on guests-only of main without"),
         ("admit/guard listed/drop", Fate.SURVIVED, "", "the action can be taken more often"),
