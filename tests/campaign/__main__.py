@@ -3,8 +3,8 @@
     make -C model_check/coq program exhaust
     python -m tests.campaign --protocols 10000 --seed 1 --jobs 2 --e-every 4 --out docs/results/random-campaign.csv
 
-A run that was ended goes on where it was: what is done is kept beside the record, in ``….progress``. Exit code 1: some
-two disagree, and the smallest protocol that was found for it is printed.
+The record is written after every chunk, and a run that was ended goes on where its record ends. Exit code 1: some two
+disagree, and the smallest protocol that was found for it is printed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from pathlib import Path
 
 from carnet_check.coq import exhaustion
 from carnet_check.coq.program import program
-from tests.campaign.running import CHUNK, Campaign, Chunk, run, total
+from carnet_command.files import replacing
+from tests.campaign.running import CHUNK, Campaign, run
 
 ENGINES = ("Z3", "cvc5", "E", "small structures")
 ANSWERS = ("proved", "refuted", "unknown")
 CLAIMS = ("induction PROVED", "explicit EXHAUSTED", "explicit VIOLATED", "explicit VACUOUS", "induction VACUOUS")
 COUNTED = (
-    *("protocols", "refused", "too big to enumerate", "variants", "variants outside the certified language"),
+    *("chunks", "protocols", "refused", "too big to enumerate", "variants", "variants outside the certified language"),
     *(f"claim {each}" for each in CLAIMS),
     *("obligations", "texts", "protocols asked of E"),
     *(f"{who}: {what}" for who in ENGINES for what in ANSWERS),
@@ -37,30 +38,55 @@ COUNTED = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaign, and write the record when it is done."""
+    """Run the campaign from where its record ends, and write the record after every chunk."""
     options = _options(arguments)
     checker, exhaust = program(), exhaustion.program()
     if checker is None or exhaust is None:
         sys.stderr.write("expected the programs that `make -C model_check/coq program exhaust` builds\n")
         return 2
     campaign = Campaign(options.seed, checker, exhaust, options.e_every)
-    chunks: list[Chunk] = []
-    for chunk in run(campaign, options.protocols, options.jobs, options.out.with_suffix(".progress")):
-        chunks.append(chunk)
-        counts = total(chunks)
-        sys.stdout.write(f"{len(chunks)} chunks of {CHUNK}: {counts['protocols']} of {options.protocols} protocols\n")
-        sys.stdout.flush()
+    try:
+        counts = _recorded(options.out, campaign)
+    except ValueError as error:
+        sys.stderr.write(f"cannot go on with '{options.out}': {error}\n")
+        return 2
+    for chunk in run(campaign, options.protocols - counts["protocols"], options.jobs, counts["chunks"]):
         if chunk.disagreements:
             sys.stdout.write("\n".join((*chunk.disagreements, "the smallest:", chunk.smallest, "")))
             return 1
-    _write(options.out, options.seed, total(chunks))
+        counts.update({**chunk.counts, "chunks": 1})
+        _write(options.out, campaign, counts)
+        done = f"{counts['chunks']} chunks of {CHUNK}: {counts['protocols']} of {options.protocols} protocols"
+        sys.stdout.write(f"{done}\n")
+        sys.stdout.flush()
     return 0
 
 
-def _write(file: Path, seed: int, counts: Counter[str]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
+def _head(campaign: Campaign) -> dict[str, int]:
+    """Return what says which protocols are drawn, and of which E is asked."""
+    return {"seed": campaign.seed, "E is asked about one chunk in": campaign.e_every}
+
+
+def _recorded(file: Path, campaign: Campaign) -> Counter[str]:
+    """Return what a record counts; nothing if there is none.
+
+    Raises:
+        ValueError: it is the record of something else.
+    """
+    if not file.exists():
+        return Counter()
+    with file.open(encoding="utf-8", newline="") as lines:
+        found = {what: int(number) for what, number in list(csv.reader(lines))[1:]}
+    if {what: found.pop(what, None) for what in _head(campaign)} != _head(campaign) or found.pop("disagreements", 1):
+        raise ValueError("it is the record of another campaign")
+    return Counter(found)
+
+
+def _write(file: Path, campaign: Campaign, counts: Counter[str]) -> None:
+    with replacing(file) as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerows([("counted", "number"), ("seed", seed)])
+        writer.writerow(("counted", "number"))
+        writer.writerows(_head(campaign).items())
         writer.writerows((what, counts[what]) for what in COUNTED if counts[what])
         writer.writerow(("disagreements", 0))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import multiprocessing.pool
 import random
 import sys
@@ -108,51 +107,27 @@ class Chunk:
     disagreements: tuple[str, ...] = ()
     smallest: str = ""
 
-    @property
-    def line(self) -> str:
-        """The chunk as one line of JSON."""
-        return json.dumps([self.number, self.counts, self.disagreements, self.smallest])
 
-    @staticmethod
-    def read(line: str) -> Chunk:
-        """Return the chunk of a line."""
-        number, counts, disagreements, smallest = json.loads(line)
-        return Chunk(number, counts, tuple(disagreements), smallest)
-
-
-def run(campaign: Campaign, protocols: int, jobs: int, progress: Path | None = None) -> Iterator[Chunk]:
-    """Yield chunks in order until so many protocols were compared; those in ``progress`` are not run again.
+def run(campaign: Campaign, protocols: int, jobs: int, first: int = 0) -> Iterator[Chunk]:
+    """Yield chunks in order, beginning with the ``first``, until so many protocols were compared.
 
     A disagreement ends the run with the chunk that has it.
     """
-    done = _read(progress)
-    compared, number = 0, 0
+    compared, number = 0, first
     with multiprocessing.Pool(jobs, maxtasksperchild=8) if jobs > 1 else contextlib.nullcontext() as pool:
         waiting: dict[int, multiprocessing.pool.AsyncResult[Chunk]] = {}
         while compared < protocols:
-            if number in done:
-                chunk = done[number]
-            elif pool is None:
+            if pool is None:
                 chunk = campaign.chunk(number)
             else:
-                ahead = (n for n in range(number, number + 2 * jobs) if n not in done and n not in waiting)
+                ahead = (n for n in range(number, number + 2 * jobs) if n not in waiting)
                 waiting |= {n: pool.apply_async(campaign.chunk, (n,)) for n in ahead}
                 chunk = waiting.pop(number).get()
-            if progress is not None and number not in done:
-                with progress.open("a", encoding="utf-8") as file:
-                    file.write(chunk.line + "\n")
             yield chunk
             if chunk.disagreements:
                 return
             compared += chunk.counts.get("protocols", 0)
             number += 1
-
-
-def _read(progress: Path | None) -> dict[int, Chunk]:
-    if progress is None or not progress.is_file():
-        return {}
-    chunks = map(Chunk.read, progress.read_text("utf-8").splitlines())
-    return {chunk.number: chunk for chunk in chunks if not chunk.disagreements}
 
 
 def total(chunks: list[Chunk]) -> Counter[str]:

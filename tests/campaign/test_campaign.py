@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,13 +111,11 @@ def test_what_is_wrong_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_disagreement_ends_a_run_with_a_small_protocol(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_a_disagreement_ends_a_run_with_a_small_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "by_cvc5", lambda _: PROVED)
-    progress = tmp_path / "progress"
-    (*_, last) = run(campaign(size=6), 100, jobs=1, progress=progress)
+    (*_, last) = run(campaign(size=6), 100, jobs=1)
     assert last.disagreements
     assert "'cvc5': 'proved'" in last.smallest
-    assert last.line in progress.read_text("utf-8")
 
 
 def test_what_is_drawn_depends_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -131,24 +130,48 @@ def test_what_is_drawn_depends_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch
     assert again == drawn
 
 
-def test_a_run_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let programs be there that nobody asks anything."""
+    monkeypatch.setattr(command, "program", lambda: tmp_path)
+    monkeypatch.setattr(exhaustion, "program", lambda: tmp_path)
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_run_goes_on_where_its_record_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made: list[int] = []
 
     def chunk(_: Campaign, number: int) -> Chunk:
         made.append(number)
-        return Chunk(number, {"protocols": 10, "texts": number})
+        return Chunk(number, {"protocols": 10, "texts": number}, ("two differ",) if len(made) == 3 else ())
 
     monkeypatch.setattr(Campaign, "chunk", chunk)
-    some = Campaign(1, tmp_path, tmp_path)
-    progress = tmp_path / "progress"
-    assert len(list(run(some, 15, 1, progress))) == 2
-    assert total(list(run(some, 35, 1, progress))) == {"protocols": 40, "texts": 6}
-    assert made == [0, 1, 2, 3]
+    words = ["--seed", "3", "--out", str(tmp_path / "record.csv")]
+    assert command.main([*words, "--protocols", "15"]) == 0
+    assert command.main([*words, "--protocols", "35"]) == 1
+    assert command.main([*words, "--protocols", "35"]) == 0
+    assert command.main([*words, "--protocols", "35"]) == 0
+    assert made == [0, 1, 2, 2, 3]
+    assert {"chunks,4", "protocols,40", "texts,6"} <= set((tmp_path / "record.csv").read_text("utf-8").split())
 
 
-def test_everything_that_is_counted_is_in_the_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(command, "program", lambda: tmp_path)
-    monkeypatch.setattr(exhaustion, "program", lambda: tmp_path)
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("words", [["--seed", "4"], ["--seed", "3", "--e-every", "2"]])
+def test_the_record_of_another_campaign_is_not_gone_on_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]
+) -> None:
+    monkeypatch.setattr(Campaign, "chunk", lambda _, number: Chunk(number, {"protocols": 10}))
+    record = tmp_path / "record.csv"
+    assert command.main(["--seed", "3", "--protocols", "10", "--out", str(record)]) == 0
+    before = record.read_text("utf-8")
+    assert command.main([*words, "--protocols", "20", "--out", str(record)]) == 2
+    record.write_text("counted,number\nnothing\n", "utf-8")
+    assert command.main(["--seed", "3", "--protocols", "20", "--out", str(record)]) == 2
+    assert "protocols,10" in before
+
+
+@pytest.mark.usefixtures("programs")
+def test_everything_that_is_counted_is_in_the_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     counts = {"protocols": 30, "Z3: proved": 7, "refused": 2}
     monkeypatch.setattr(Campaign, "chunk", lambda _, number: Chunk(number, counts))
     out = tmp_path / "record.csv"
@@ -156,6 +179,8 @@ def test_everything_that_is_counted_is_in_the_record(monkeypatch: pytest.MonkeyP
     assert out.read_text("utf-8").splitlines() == [
         "counted,number",
         "seed,3",
+        "E is asked about one chunk in,1",
+        "chunks,1",
         "protocols,30",
         "refused,2",
         "Z3: proved,7",
