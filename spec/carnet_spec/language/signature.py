@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
-from carnet_spec.language.terms import Apply, Sort, Symbol, Term, Var, sort_of, subterms, variables_in
+from carnet_spec.language.terms import Apply, Member, Sort, Symbol, Term, Var, sort_of, subterms, variables_in
 
 
 def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
@@ -49,8 +49,8 @@ def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
     return tuple(found)
 
 
-def _variables(protocol: Protocol) -> Iterator[Var]:
-    """Yield every variable that is a parameter or bound in some formula, by name, where no symbol tells its sort."""
+def _named(protocol: Protocol) -> Iterator[Var | Member]:
+    """Yield parameters, and by name what formulas bind or name, where no symbol tells the sort."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
     stated = [(each.params, each.body) for each in protocol.invariants]
@@ -60,12 +60,14 @@ def _variables(protocol: Protocol) -> Iterator[Var]:
         terms.append(body)
     terms += [initial.value for initial in protocol.initial]
     terms += [part for live in protocol.liveness for part in (live.trigger, live.response)]
-    found = frozenset().union(*(variables_in(term) for term in terms))
-    yield from sorted(found, key=lambda var: (var.name, var.sort.name))
+    bound = frozenset().union(*(variables_in(term) for term in terms))
+    yield from sorted(bound, key=lambda var: (var.name, var.sort.name))
+    members = {sub for term in terms for sub in subterms(term) if isinstance(sub, Member)}
+    yield from sorted(members, key=lambda member: (member.sort.name, member.name))
 
 
 def sorts_in(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
-    """Return the sorts of ``symbols``, of parameters and of bound variables, in this order."""
+    """Return the sorts of ``symbols``, of parameters, of bound variables and of members, in this order."""
     found: dict[Sort, None] = {}
     for symbol in symbols:
         for sort in (*symbol.domain, symbol.result):
@@ -73,6 +75,6 @@ def sorts_in(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...
     for action in protocol.actions:
         for param in action.params:
             found.setdefault(sort_of(param))
-    for var in _variables(protocol):
-        found.setdefault(var.sort)
+    for each in _named(protocol):
+        found.setdefault(each.sort)
     return tuple(sort for sort in found if sort.name != "Bool")

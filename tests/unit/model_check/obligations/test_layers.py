@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from carnet_check.exports.smtlib import text
+from carnet_check.exports.systems import system
 from carnet_check.obligations import layers, obligations
-from carnet_spec.language import Formula, Step, exists, forall, rigid_function, used
+from carnet_spec.language import Formula, Individual, Step, exists, forall, member, rigid_function, used
 from carnet_spec.language.terms import Not
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.unit.model_check.obligations.lending import goal, held, lending, obligation, only_layer, owner, said
@@ -48,6 +49,21 @@ def nobody_seen() -> Formula:
 def test_without_threat_models_everything_is_in_one_layer() -> None:
     protocol = claimed(drafted(), it=lambda: seen(alice))
     assert [each.name for each in only_layer(protocol).claims] == ["it"]
+
+
+class Light(Individual):
+    """What a lamp shows."""
+
+    RED = member()
+    GREEN = member()
+
+
+def test_a_sort_of_which_members_alone_are_named_has_its_obligations() -> None:
+    """Both readers of the certified language find it in what they read."""
+    protocol = claimed(drafted(), it=lambda: Light.RED != Light.GREEN)
+    assert [each.name for each in only_layer(protocol).claims] == ["it"]
+    (layer,) = system(protocol.encoded).layers
+    assert [claim.name for claim in layer.claims] == ["it"]
 
 
 # -- obligations -----------------------------------------------------------------------------------
