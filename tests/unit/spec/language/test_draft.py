@@ -11,7 +11,6 @@ from carnet_spec.language import (
     Effect,
     Formula,
     GuardKind,
-    Individual,
     Instance,
     Protocol,
     SpecificationError,
@@ -20,7 +19,6 @@ from carnet_spec.language import (
     exists,
     forall,
     implies,
-    member,
     true,
     used,
 )
@@ -391,20 +389,3 @@ def test_layers_follow_what_they_are_over() -> None:
     family = replace(toy.FAMILY, variants=variants)
     assert family.with_layers(("forgetful", "main")) == ("forgetful", "main", "late")
     assert family.with_layers(("late",)) == ("late",)
-
-
-class Light(Individual):
-    """What a lamp shows."""
-
-    RED = member()
-    GREEN = member()
-
-
-def test_a_sort_of_which_members_alone_are_named_is_declared() -> None:
-    draft = drafted()
-
-    @draft.lemma
-    def lights_differ() -> Formula:
-        return Light.RED != Light.GREEN
-
-    assert Light.sort in draft.protocol().sorts
