@@ -88,12 +88,7 @@ def test_confidentiality_rests_on_what_it_should(proofs: tuple[Protocol, Proofs]
 
 # -- every state of a small instance --------------------------------------------------------------
 
-LARGEST = "past-keys"
-"""Its state space takes as long as all the others together, so that it is left to the slow run."""
-SMALL = [
-    *(pytest.param(MAIN[0], threat, marks=[pytest.mark.slow] * (threat == LARGEST)) for threat in THREATS),
-    *((variant, COLLUSION) for variant in MAIN[1:]),
-]
+SMALL = [(MAIN[0], threat) for threat in THREATS] + [(variant, COLLUSION) for variant in MAIN[1:]]
 small = pytest.mark.parametrize(("variant", "threat"), SMALL)
 
 

@@ -313,7 +313,7 @@ class _Model:
         return values if len(values) == len(terms) else None
 
     def _number_of(self, expression: Any) -> int:
-        """Return a number for the value of an expression; Z3 numbers what there is anew as soon as it is let go."""
+        """Return a number for the value of an expression; it stays that value's own as long as the value is kept."""
         value = self._model.eval(expression, model_completion=True)
         self._kept.append(value)
         return int(value.get_id())

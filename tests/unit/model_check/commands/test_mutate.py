@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +114,10 @@ def test_one_threat_model_can_be_asked_for() -> None:
 # -- interruption, and workers that are lost -------------------------------------------------------
 
 
+Results = Callable[..., Iterator[tuple[Any, Any]]]
+"""What asks workers, as a test sees it: parts and answers of any kind."""
+
+
 def kept(folder: Path, kind: str) -> list[str]:
     lines = (folder / NAME).read_text("utf-8").splitlines()
     return [entry["key"] for entry in map(json.loads, lines[1:]) if entry["kind"] == kind]
@@ -119,11 +125,11 @@ def kept(folder: Path, kind: str) -> list[str]:
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (DOOR, "--only", "admit", "--out", str(tmp_path), "--json")
-    results = WorkerPool.results
+    results: Results = WorkerPool.results
     asked: list[str] = []
 
-    def stopped(self: WorkerPool, function: object, parts: object) -> object:
-        for number, (part, answer) in enumerate(results(self, function, parts)):  # type: ignore[arg-type, var-annotated]
+    def stopped(self: WorkerPool, function: object, parts: object) -> Iterator[tuple[Any, Any]]:
+        for number, (part, answer) in enumerate(results(self, function, parts)):
             asked.append(part.key)
             if function is campaign._judge and number == 3:
                 raise KeyboardInterrupt
@@ -137,8 +143,8 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
     assert len(before) == 3
     monkeypatch.undo()
 
-    def counting(self: WorkerPool, function: object, parts: object) -> object:
-        for part, answer in results(self, function, parts):  # type: ignore[arg-type, var-annotated]
+    def counting(self: WorkerPool, function: object, parts: object) -> Iterator[tuple[Any, Any]]:
+        for part, answer in results(self, function, parts):
             asked.append(part.key)
             yield part, answer
 
@@ -154,10 +160,10 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
 
 def test_a_lost_worker_takes_one_mutant_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (DOOR, "--only", "give_key/guard", "--out", str(tmp_path), "--json")
-    results = WorkerPool.results
+    results: Results = WorkerPool.results
 
-    def losing(self: WorkerPool, function: object, parts: object) -> object:
-        for part, answer in results(self, function, parts):  # type: ignore[arg-type, var-annotated]
+    def losing(self: WorkerPool, function: object, parts: object) -> Iterator[tuple[Any, Any]]:
+        for part, answer in results(self, function, parts):
             gone = function is campaign._judge and part.key.endswith("/drop")
             yield part, Lost("the worker was killed by signal 9") if gone else answer
 
