@@ -43,7 +43,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     planted,
     received,
-    semaphore,
     upload_version,
     uploaded,
 )
@@ -135,7 +134,6 @@ def _carry_out_fence(draft: Draft) -> None:
         """Kill every context that is not the orchestrator's."""
         carry_out(step, g, k, v, Order.FENCE)
         step.remove(context(g))
-        step.insert(semaphore(Order.FENCE))
         step.insert(done(k, Order.FENCE))
 
     @draft.action(

@@ -7,7 +7,7 @@ the GPU takes at most the newest (epochs); so a key is known to its owner and th
 that owner and nobody else (handover), counters have no gaps (counters), hence an acknowledgement under a secret key
 means that the GPU did what it was ordered (acknowledgements), and memory is as the last check left it (memory). Returns
 and counters agree with what was sent (handover), and honest data is learned by nobody else (knowledge).
-Second lines show which single defences could be left out.
+Second lines show which single defences could be left out, and bookkeeping that the honest record what they do.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from carnet_spec.language import Draft
 from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.lemmas.acknowledgements import acknowledgement_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.beneath import hardware_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.bookkeeping import bookkeeping_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.counters import counter_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.epochs import epoch_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.handover import agreement_lemmas, grant_lemmas
@@ -45,3 +46,4 @@ def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -
     knowledge_lemmas(draft, schedule)
     second_lines(draft, schedule)
     hardware_lemmas(draft, hardware)
+    bookkeeping_lemmas(draft)

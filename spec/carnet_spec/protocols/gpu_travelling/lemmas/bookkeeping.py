@@ -1,0 +1,148 @@
+"""Bookkeeping: what parties keep agrees with what they did, so that no step records less, or something else.
+
+No claim about the adversary needs these. They say that the honest do their part: who draws a key knows it, a route is
+asked for to where the GPU goes, what was heard is answered.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.protocols.gpu_travelling.lemmas.words import FENCED_TOO_EARLY, OUT, during
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Address,
+    Agent,
+    Gpu,
+    Key,
+    Mode,
+    Order,
+    Phase,
+    Session,
+    Slot,
+    acknowledged,
+    addressed,
+    admitted,
+    answered,
+    genuine,
+    granted,
+    heard,
+    in_session,
+    issued,
+    key_exchange,
+    key_session,
+    knows_d2h,
+    knows_h2d,
+    knows_launch,
+    leaked,
+    link_d2h,
+    link_h2d,
+    live_d2h,
+    live_h2d,
+    mux_request,
+    next_holder,
+    offer,
+    orchestrated,
+    orchestrator,
+    ordered,
+    owner,
+    phase,
+    replied,
+    report,
+    report_inside,
+    responder,
+    session,
+    shows,
+    stale,
+    tenant,
+    tenanted,
+    told,
+    transmitted,
+)
+
+
+def bookkeeping_lemmas(draft: Draft) -> None:
+    """Add what the honest keep."""
+    _at_the_orchestrator(draft)
+    _on_the_gpu(draft)
+    _reports(draft)
+
+
+def _at_the_orchestrator(draft: Draft) -> None:
+    @draft.lemma
+    def the_orchestrator_keeps_its_keys(s: Session, k: Key) -> Formula:
+        """The orchestrator knows both halves of every key that it drew, and each launch key."""
+        drawn = issued(k) | key_exchange(s, k)
+        return implies(drawn, knows_h2d(orchestrator, k) & knows_d2h(orchestrator, k)) & implies(
+            orchestrated(s), knows_launch(orchestrator, s)
+        )
+
+    @draft.lemma
+    def one_link_key() -> Formula:
+        """The two halves of the link change together."""
+        return implies(phase != Phase.SETUP, link_h2d == link_d2h)
+
+    @draft.lemma
+    def one_route(x: Agent, y: Agent) -> Formula:
+        """One route is asked for: to the holder's channel while the GPU is out, and else home."""
+        out = during(Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
+        return (
+            implies(mux_request(x) & mux_request(y), x == y)
+            & implies(mux_request(x) & out, admitted(next_holder, x))
+            & implies(mux_request(x) & ~out, x == orchestrator)
+        )
+
+    @draft.lemma
+    def offers_go_by_admitted_channels(p: Agent, k: Key, v: Slot, b: Address) -> Formula:
+        """A grant is sent over the channel that was admitted for its holder."""
+        said = offer(orchestrator, p, k, v) | addressed(orchestrator, p, k, b)
+        return implies(said, admitted(owner(k), p))
+
+    @draft.lemma
+    def lent_sessions_have_tenants(a: Agent, k: Key, v: Slot) -> Formula:
+        """A session in which anything was granted was lent."""
+        return implies(granted(a, k, v), tenanted(key_session(k))) & implies(
+            during(Phase.ROTATING_OUT, *OUT), tenanted(session) & (tenant(session) == next_holder)
+        )
+
+
+def _on_the_gpu(draft: Draft) -> None:
+    @draft.lemma
+    def halves_go_together(g: Gpu, k: Key) -> Formula:
+        """The GPU has both halves of a key, or neither."""
+        return implies(live_h2d(g, k), live_d2h(g, k)) & implies(live_d2h(g, k), live_h2d(g, k))
+
+    @draft.lemma
+    def counters_are_of_sessions(g: Gpu, k: Key, v: Slot) -> Formula:
+        """Counters of orders and of messages home are of the session that lives."""
+        return implies(transmitted(g, k, v) | heard(g, k, v), in_session(g, key_session(k)) & stale(g, k))
+
+    @draft.lemma
+    def one_order_for_each_number(k: Key, v: Slot, o: Order, q: Order) -> Formula:
+        """No two orders about an epoch have one number."""
+        return implies(ordered(k, v, o) & ordered(k, v, q), o == q)
+
+    @draft.lemma
+    def what_is_heard_is_answered(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
+        """Every order that was heard was reported on, and the orchestrator believes every report."""
+        return implies(heard(g, k, v) & ordered(k, v, o), replied(k, v, o)) & implies(
+            replied(k, v, o), acknowledged(k, o) & told(k, v)
+        )
+
+
+def _reports(draft: Draft) -> None:
+    @draft.lemma
+    def sessions_have_responders(g: Gpu, s: Session) -> Formula:
+        """The GPU in a session signed its key exchange."""
+        return implies(in_session(g, s), responder(s, g))
+
+    @draft.lemma
+    def reports_inside_are_reports(s: Session, g: Gpu, n: Session, mode: Mode) -> Formula:
+        """What arrives inside a session is a signed report, which anybody could see elsewhere."""
+        return implies(report_inside(s, g, n, mode), report(g, n, mode))
+
+    @draft.lemma
+    def reports_of_living_sessions_are_true(g: Gpu, n: Session, mode: Mode) -> Formula:
+        """While its session lives, a genuine GPU's reports say what it is."""
+        own = in_session(g, n) & genuine(g) & ~leaked(g)
+        return implies(report(g, n, mode) & genuine(g) & ~leaked(g), answered(n)) & implies(
+            report(g, n, mode) & own, shows(g, mode)
+        )
