@@ -32,7 +32,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     debugging,
     elsewhere,
     ends_at,
-    first_version,
     foreign,
     genuine,
     heard,
@@ -104,8 +103,7 @@ def wipe(step: Step, gpu: Gpu) -> None:
 
 def _another(gpu: Gpu, version: Version) -> Formula:
     """Whether that is another version that exists, or rubble."""
-    exists = made(version) | (version == first_version) | (version == rubble)
-    return exists & (version != memory_version(gpu))
+    return made(version) & (version != memory_version(gpu))
 
 
 def _platform_moves(draft: Draft, hardware: Hardware) -> None:

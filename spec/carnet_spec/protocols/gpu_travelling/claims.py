@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, forall, implies, used
 from carnet_spec.protocols.gpu_travelling.agreements import agreement_claims, authenticity_claims, model_claims
-from carnet_spec.protocols.gpu_travelling.history import sealed_again, sent_in
+from carnet_spec.protocols.gpu_travelling.history import reported_again, sealed_again, sent_in
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.scopes import USUAL, Scope
 from carnet_spec.protocols.gpu_travelling.text import sentence
@@ -213,7 +213,7 @@ def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
         reports = forall(
             lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
         )
-        once = forall(lambda k, v: ~sealed_again(k, v), Key, Slot)
+        once = forall(lambda k, v: ~sealed_again(k, v) & ~reported_again(k, v), Key, Slot)
         return chunks & both & uploads & once & home & orders & reports
 
     @draft.claim(

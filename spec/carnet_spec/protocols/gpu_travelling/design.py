@@ -59,6 +59,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     kept,
     latest,
     leaked,
+    made,
     measured,
     memory_version,
     mux,
@@ -236,9 +237,13 @@ def _start(draft: Draft) -> None:
     def nothing_uploaded(k: Key) -> Version:
         return rubble
 
+    def there_at_first(n: Version) -> Formula:
+        return (n == first_version) | (n == rubble)
+
     def chain_at_first(n: Version) -> Formula:
         return n == first_version
 
     draft.initially(memory_version, nothing_there)
     draft.initially(upload_version, nothing_uploaded)
+    draft.initially(made, there_at_first)
     draft.initially(chained, chain_at_first)

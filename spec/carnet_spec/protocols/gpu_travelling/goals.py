@@ -14,10 +14,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Version,
     buffer,
     custody,
+    first_version,
     granted,
     honest_data,
     kept,
-    made,
     phase,
     workspace,
 )
@@ -49,7 +49,7 @@ def state_goals(draft: Draft) -> None:
 
     @draft.goal(sentence="The trained model came home.")
     def model_at_home(n: Version) -> Formula:
-        return (phase == Phase.SAVED) & (kept == n) & made(n)
+        return (phase == Phase.SAVED) & (kept == n) & (n != first_version)
 
     @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
     def eviction() -> Formula:

@@ -10,3 +10,6 @@ lent_last = relation("lent_last", Session, Key, kind=Kind.GHOST, says="the epoch
 sealed_again = relation(
     "sealed_again", Key, Slot, kind=Kind.TRUTH, says="the orchestrator protected two uploads with that IV"
 )
+reported_again = relation(
+    "reported_again", Key, Slot, kind=Kind.TRUTH, says="the firmware protected two reports with that number"
+)

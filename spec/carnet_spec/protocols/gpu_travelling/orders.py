@@ -8,8 +8,9 @@ orders of the live epoch in their order, each once.
 
 from __future__ import annotations
 
-from carnet_spec.language import Formula, Step, forall, implies
+from carnet_spec.language import Formula, Step, exists, forall, implies
 from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.history import reported_again
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Gpu,
     Key,
@@ -62,6 +63,12 @@ def carry_out(step: Step, gpu: Gpu, key: Key, at: Slot, order: Order) -> None:
     step.require("verifies on the link", ordered(key, at, order) | submitted(key, order), unless="session-orders")
     step.require("in order", next_free(lambda u: heard(gpu, key, u), at), defence="session-sequence")
     step.insert(heard(gpu, key, at))
+    report_on(step, key, at, order)
+
+
+def report_on(step: Step, key: Key, at: Slot, order: Order) -> None:
+    """Report on an order inside the session, under its number."""
+    step.insert(reported_again(key, at), when=exists(lambda o: replied(key, at, o), Order))
     step.insert(replied(key, at, order))
     step.insert(acknowledged(key, order))
 

@@ -8,12 +8,12 @@ time before travelling" and says nothing of the return).
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
+from carnet_spec.protocols.gpu_travelling.orders import report_on
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     GPU,
     ORCHESTRATOR,
     Agent,
-    Data,
     Gpu,
     Key,
     Order,
@@ -21,7 +21,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Session,
     Slot,
     acknowledged,
-    buffer,
     done,
     enrolled,
     first,
@@ -45,7 +44,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     pending,
     phase,
     received,
-    replied,
     rotate_in_order,
     rotate_out_order,
     session,
@@ -54,7 +52,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     tenanted,
     told,
     transmitted,
-    workspace,
 )
 
 _EPILOGUE = "deck, How it works: Epilogue and Next one; Security Analysis, Collusion"
@@ -105,8 +102,7 @@ def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | N
     step.remove(transmitted(gpu, key, step.each(Slot)), name="restart send counter")
     step.remove(heard(gpu, key, step.each(Slot)), name="restart orders")
     step.insert(heard(gpu, key, first), name="count the rotation")
-    step.insert(replied(key, first, Order.ROTATE))
-    step.insert(acknowledged(key, Order.ROTATE))
+    report_on(step, key, first, Order.ROTATE)
     step.insert(done(key, Order.ROTATE))
 
 
@@ -269,8 +265,6 @@ def _take_key_in(draft: Draft, schedule: Schedule) -> None:
         step.require("not accepted before", ~stale(g, k))
         schedule.gpu_rotates(step, g, k)
         _install(step, g, k, schedule, h2d="rotation-in-h2d", d2h="rotation-in-d2h")
-        resident = step.each(Data)
-        schedule.carries(step, k, resident, when=buffer(g, resident) | workspace(g, resident))
 
 
 def _acknowledge_rotation_in(draft: Draft) -> None:

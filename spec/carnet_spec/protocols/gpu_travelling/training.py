@@ -24,7 +24,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     dataset,
     derives,
     done,
-    first_version,
     foreign,
     holds_model,
     issued,
@@ -42,7 +41,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     placed,
     planted,
-    rubble,
     secured,
     semaphore,
     sent_as,
@@ -108,7 +106,6 @@ def _train(draft: Draft, schedule: Schedule) -> None:
     def trained(step: Step, n: Version) -> None:
         """Believe the firmware's report; what training sent home decides nothing."""
         step.require("phase", phase == Phase.TRAINING)
-        step.require("acknowledged", acknowledged(link_h2d, Order.TRAIN))
         step.require("digest", trained_to(link_h2d, n))
         step.insert(ledger(n, latest, lent_key))
         step.set(latest, n)
@@ -117,7 +114,7 @@ def _train(draft: Draft, schedule: Schedule) -> None:
 
 def _make_version(step: Step, gpu: Gpu, key: Key, version: Version) -> None:
     """Put a version of its own in the model's place, report its digest, and record what it was made of."""
-    step.given("another version", ~made(version) & (version != first_version) & (version != rubble))
+    step.given("another version", ~made(version))
     step.insert(made(version))
     parent = memory_version(gpu)
     step.set(parent, version)
@@ -171,7 +168,7 @@ def _save(draft: Draft) -> None:
     def saved(step: Step) -> None:
         """Keep and publish only what the firmware says is the version last produced."""
         step.require("phase", phase == Phase.SAVING)
-        step.require("acknowledged", acknowledged(link_h2d, Order.SAVE))
+        step.require("acknowledged", acknowledged(link_h2d, Order.SAVE), unless="saved-digest")
         step.require("digest", sent_as(link_h2d, latest), defence="saved-digest")
         step.set(kept, latest)
         since = step.each(Key)

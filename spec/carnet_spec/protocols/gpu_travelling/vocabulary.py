@@ -349,7 +349,7 @@ chained = relation(
     "chained", Version, kind=Kind.GHOST, says="trained by verified code from the latest version, back to the first"
 )
 off_chain = relation("off_chain", Version, kind=Kind.GHOST, says="trained otherwise, in the session that was attested")
-made = relation("made", Version, kind=Kind.TRUTH, says="training made the version")
+made = relation("made", Version, kind=Kind.TRUTH, says="the version exists: training made it, or it was there at first")
 derives = relation("derives", Version, Version, kind=Kind.GHOST, says="the first was trained from the second")
 trained_on = relation("trained_on", Version, Data, kind=Kind.GHOST, says="the chunk was in the buffer when it was made")
 within = relation("within", Version, Data, kind=Kind.GHOST, says="the chunk went into it, or into one it was made from")

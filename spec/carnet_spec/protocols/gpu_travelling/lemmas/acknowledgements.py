@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.language import Draft, Formula, any_of, implies, used
 from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, CHECKED, checked, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
@@ -94,7 +94,7 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
         """Until digests are ordered, there is none."""
         early = during(Phase.OPENED, Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED)
         rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
-        found = done(link_h2d, Order.CODE_GOOD) | done(link_h2d, Order.NO_CONTEXT)
+        found = any_of(*(done(link_h2d, order) for order in (Order.READ_BACK, Order.CODE_GOOD, Order.NO_CONTEXT)))
         return (
             implies(early, ~ordered(link_h2d, v, Order.READ_BACK) & ~found)
             & implies(early & protected(session), ~digested(link_h2d, n))

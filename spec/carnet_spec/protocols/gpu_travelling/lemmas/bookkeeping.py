@@ -14,11 +14,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Gpu,
     Key,
     Mode,
-    Order,
     Phase,
     Session,
     Slot,
-    acknowledged,
     addressed,
     admitted,
     answered,
@@ -42,10 +40,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     offer,
     orchestrated,
     orchestrator,
-    ordered,
     owner,
     phase,
-    replied,
     report,
     report_inside,
     responder,
@@ -54,7 +50,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stale,
     tenant,
     tenanted,
-    told,
     transmitted,
 )
 
@@ -114,18 +109,6 @@ def _on_the_gpu(draft: Draft) -> None:
     def counters_are_of_sessions(g: Gpu, k: Key, v: Slot) -> Formula:
         """Counters of orders and of messages home are of the session that lives."""
         return implies(transmitted(g, k, v) | heard(g, k, v), in_session(g, key_session(k)) & stale(g, k))
-
-    @draft.lemma
-    def one_order_for_each_number(k: Key, v: Slot, o: Order, q: Order) -> Formula:
-        """No two orders about an epoch have one number."""
-        return implies(ordered(k, v, o) & ordered(k, v, q), o == q)
-
-    @draft.lemma
-    def what_is_heard_is_answered(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
-        """Every order that was heard was reported on, and the orchestrator believes every report."""
-        return implies(heard(g, k, v) & ordered(k, v, o), replied(k, v, o)) & implies(
-            replied(k, v, o), acknowledged(k, o) & told(k, v)
-        )
 
 
 def _reports(draft: Draft) -> None:

@@ -79,26 +79,22 @@ def _versions(draft: Draft, schedule: Schedule) -> None:
     def versions_are_used(n: Version, p: Version, k: Key, m: Data, g: Gpu) -> Formula:
         """A version of which anything is recorded was made."""
         named = derives(n, p) | trained_on(n, m) | within(n, m)
-        entered = implies(ledger(n, p, k), made(n) & _exists(p))
-        in_places = _exists(memory_version(g)) & _exists(upload_version(k))
+        entered = implies(ledger(n, p, k), made(n) & made(p))
+        in_places = made(memory_version(g)) & made(upload_version(k))
         believed = implies(schedule.told_truth(), entered & in_places)
-        return implies(named, made(n)) & implies(chained(n), _exists(n)) & believed
+        return implies(named, made(n)) & implies(chained(n), made(n)) & made(first_version) & made(rubble) & believed
 
     @draft.lemma
     def known_versions_exist() -> Formula:
         """So do those that the orchestrator stands by."""
-        return implies(schedule.told_truth(), _exists(latest) & _exists(kept))
+        return implies(schedule.told_truth(), made(latest) & made(kept))
 
     @draft.lemma
     def reported_versions_exist(k: Key, n: Version) -> Formula:
         """What is reported inside a protected session exists."""
         reported = digested(k, n) | trained_to(k, n) | sent_as(k, n)
         protected_by = guarded(k) & schedule.told_truth()
-        return implies(reported, used(k) & answered(key_session(k))) & implies(reported & protected_by, _exists(n))
-
-
-def _exists(version: Version) -> Formula:
-    return made(version) | (version == first_version) | (version == rubble)
+        return implies(reported, used(k) & answered(key_session(k))) & implies(reported & protected_by, made(n))
 
 
 def _in_memory(draft: Draft, schedule: Schedule) -> None:

@@ -152,6 +152,6 @@ def _pending_key_of_phase(draft: Draft) -> None:
     @draft.lemma
     def unsent_at_first(v: Slot, a: Agent) -> Formula:
         """A key that was just rotated to has protected no message of the orchestrator's, and is not granted yet."""
-        return implies(during(Phase.ROTATED_IN, Phase.GRANTING), ~consumed(link_h2d, v)) & implies(
-            phase == Phase.GRANTING, ~granted(a, link_h2d, v)
-        )
+        return implies(
+            during(Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.GRANTING), ~consumed(link_h2d, v)
+        ) & implies(phase == Phase.GRANTING, ~granted(a, link_h2d, v))

@@ -76,11 +76,6 @@ def _deeds_in_order(draft: Draft, schedule: Schedule) -> None:
         return implies(heard(g, k, v), told(k, v))
 
     @draft.lemma
-    def heard_was_done(g: Gpu, k: Key, v: Slot) -> Formula:
-        """A fence that was heard was carried out."""
-        return implies(heard(g, k, v) & ordered(k, v, Order.FENCE), done(k, Order.FENCE))
-
-    @draft.lemma
     def done_in_order(k: Key) -> Formula:
         """Before what was digested came the fence."""
         return implies(done(k, Order.CODE_GOOD), done(k, Order.FENCE))
