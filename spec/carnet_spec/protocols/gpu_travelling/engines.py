@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from carnet_spec.language import (
     Draft,
     Expression,
@@ -9,6 +11,7 @@ from carnet_spec.language import (
     Kind,
     Relation,
     Step,
+    exists,
     forall,
     function,
     implies,
@@ -344,11 +347,23 @@ class EnginePerHolder(Schedule):
         """Whether the data was sent, or resident, in the key's session."""
         return session_carried(key_session(key), data)
 
+    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
+        """Whether every session carries nothing but what was ``sent`` in one of its epochs."""
+        return forall(lambda s, m: implies(session_carried(s, m), _in_an_epoch(s, m, sent)), Session, Data)
+
+    def opened(self, data: Data) -> Formula:
+        """Whether a session that carried the data has keys that were given to the adversary."""
+        return exists(lambda s: session_carried(s, data) & session_revealed(s), Session)
+
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
         """Record that the session of ``key`` carries ``data``."""
         step.insert(session_carried(key_session(key), data), when=when, name="carried")
         late = self.leaked(key) if when is None else self.leaked(key) & when
         step.insert(exposed(data), when=late, name="carried under a leaked key")
+
+
+def _in_an_epoch(session: Session, data: Data, sent: Callable[[Key, Data], Formula]) -> Formula:
+    return exists(lambda k: used(k) & (key_session(k) == session) & sent(k, data), Key)
 
 
 class RetiredEngineLeaks(EnginePerHolder):
@@ -375,3 +390,11 @@ class RetiredEngineLeaks(EnginePerHolder):
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
         """Record that the epoch of ``key`` carries ``data``."""
         Schedule.carries(self, step, key, data, when)
+
+    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
+        """Whether every epoch carries nothing but what was ``sent`` in it."""
+        return Schedule.carries_only(self, sent)
+
+    def opened(self, data: Data) -> Formula:
+        """Whether an epoch that carried the data has a key that was given to the adversary."""
+        return Schedule.opened(self, data)

@@ -43,6 +43,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     planted,
     received,
+    replayed,
+    taken_slot,
     upload_version,
     uploaded,
 )
@@ -181,6 +183,8 @@ def _upload(draft: Draft) -> None:
         step.require("verifies", uploaded(k, v))
         step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
         step.insert(received(g, k, v))
+        step.insert(replayed(k, v), when=taken_slot(k, v))
+        step.insert(taken_slot(k, v))
         step.remove(planted(g), defence="code-reupload")
         step.insert(holds_model(g), when=model_uploaded(k, v))
         step.set(memory_version(g), upload_version(k), when=model_uploaded(k, v))

@@ -6,17 +6,21 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from carnet_spec.language import (
     Draft,
     Expression,
     Formula,
     Kind,
     Step,
+    exists,
     false,
     forall,
     implies,
     relation,
     true,
+    used,
 )
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -212,6 +216,14 @@ class Schedule:
     def carried(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent under the key or resident during its epoch."""
         return carried(key, data)
+
+    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
+        """Whether every epoch carries nothing but what was ``sent`` in it."""
+        return forall(lambda k, m: implies(carried(k, m), used(k) & sent(k, m)), Key, Data)
+
+    def opened(self, data: Data) -> Formula:
+        """Whether an epoch that carried the data has a key that was given to the adversary."""
+        return exists(lambda k: carried(k, data) & self.leaked(k), Key)
 
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
         """Record that the epoch of ``key`` carries ``data``; it is exposed at once if the key leaked already."""

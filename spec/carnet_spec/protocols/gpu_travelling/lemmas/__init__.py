@@ -24,8 +24,10 @@ from carnet_spec.protocols.gpu_travelling.lemmas.keys import key_lemmas, secrecy
 from carnet_spec.protocols.gpu_travelling.lemmas.knowledge import knowledge_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.memory import memory_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.models import model_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.on_the_gpu import gpu_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.orders import order_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.phases import phase_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.records import record_lemmas
 from carnet_spec.protocols.gpu_travelling.lemmas.second_lines import second_lines
 from carnet_spec.protocols.gpu_travelling.lemmas.sessions import session_lemmas
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
@@ -48,4 +50,6 @@ def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -
     second_lines(draft, schedule)
     hardware_lemmas(draft, hardware)
     order_lemmas(draft, schedule)
+    gpu_lemmas(draft)
+    record_lemmas(draft, schedule)
     bookkeeping_lemmas(draft)

@@ -22,7 +22,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     answered,
     genuine,
     granted,
-    heard,
     in_session,
     issued,
     key_exchange,
@@ -33,8 +32,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     leaked,
     link_d2h,
     link_h2d,
-    live_d2h,
-    live_h2d,
     mux_request,
     next_holder,
     offer,
@@ -47,17 +44,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     responder,
     session,
     shows,
-    stale,
     tenant,
     tenanted,
-    transmitted,
 )
 
 
 def bookkeeping_lemmas(draft: Draft) -> None:
     """Add what the honest keep."""
     _at_the_orchestrator(draft)
-    _on_the_gpu(draft)
     _reports(draft)
 
 
@@ -97,18 +91,6 @@ def _at_the_orchestrator(draft: Draft) -> None:
         return implies(granted(a, k, v), tenanted(key_session(k))) & implies(
             during(Phase.ROTATING_OUT, *OUT), tenanted(session) & (tenant(session) == next_holder)
         )
-
-
-def _on_the_gpu(draft: Draft) -> None:
-    @draft.lemma
-    def halves_go_together(g: Gpu, k: Key) -> Formula:
-        """The GPU has both halves of a key, or neither."""
-        return implies(live_h2d(g, k), live_d2h(g, k)) & implies(live_d2h(g, k), live_h2d(g, k))
-
-    @draft.lemma
-    def counters_are_of_sessions(g: Gpu, k: Key, v: Slot) -> Formula:
-        """Counters of orders and of messages home are of the session that lives."""
-        return implies(transmitted(g, k, v) | heard(g, k, v), in_session(g, key_session(k)) & stale(g, k))
 
 
 def _reports(draft: Draft) -> None:

@@ -1,0 +1,116 @@
+"""Records: what holders keep, the ledger, and the ghosts that claims read, say as much as happened, and no more."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, exists, implies, used
+from carnet_spec.protocols.gpu_travelling.history import lent_last, sent_in
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Agent,
+    Data,
+    Key,
+    Session,
+    Slot,
+    Version,
+    accepted,
+    chained,
+    dataset,
+    derives,
+    exposed,
+    finished,
+    first_version,
+    gave_back,
+    kept,
+    key_session,
+    knows_h2d,
+    latest,
+    ledger,
+    made,
+    returned,
+    sealed,
+    spent,
+    supplied,
+    traffic,
+    trained_on,
+    within,
+)
+
+
+def record_lemmas(draft: Draft, schedule: Schedule) -> None:
+    """Add what was recorded, and what for."""
+    _of_holders(draft, schedule)
+    _of_versions(draft, schedule)
+    _of_data(draft, schedule)
+
+
+def _of_holders(draft: Draft, schedule: Schedule) -> None:
+    @draft.lemma
+    def holders_have_what_they_accepted(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
+        """Who accepted a grant has the key."""
+        return implies(accepted(a, p, k, v), knows_h2d(a, k))
+
+    @draft.lemma
+    def what_is_spent_was_sent(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        """A counter value is spent on a chunk, and a chunk that was sent has one."""
+        return implies(spent(a, k, v), exists(lambda n: sealed(a, k, v, n), Data)) & implies(
+            supplied(a, k, m), exists(lambda u: sealed(a, k, u, m), Slot)
+        )
+
+    @draft.lemma
+    def who_finished_gave_back(a: Agent, k: Key, n: Slot) -> Formula:
+        """A holder that sends nothing more said how much it sent."""
+        gave = implies(finished(a, k), exists(lambda u: gave_back(a, k, u), Slot))
+        return gave & implies(gave_back(a, k, n), returned(a, k, n))
+
+
+def _of_versions(draft: Draft, schedule: Schedule) -> None:
+    @draft.lemma
+    def versions_have_one_parent(n: Version, p: Version, q: Version, m: Data) -> Formula:
+        """A version was trained from one other, and what went into it is what went into that one, and the chunks."""
+        from_it = derives(n, p) & schedule.told_truth()
+        return (
+            implies(from_it & derives(n, q), p == q)
+            & implies(from_it, made(p))
+            & implies(from_it & within(p, m), within(n, m))
+            & implies(trained_on(n, m), within(n, m) & dataset(m))
+            & implies(from_it & within(n, m) & dataset(m), within(p, m) | trained_on(n, m))
+            & implies(from_it & chained(n), chained(p))
+        )
+
+    @draft.lemma
+    def the_latest_is_in_the_ledger() -> Formula:
+        """What the orchestrator stands by is the first version, or in its ledger."""
+
+        def known(version: Version) -> Formula:
+            return exists(lambda p, k: ledger(version, p, k), Version, Key)
+
+        return ((latest == first_version) | known(latest)) & ((kept == first_version) | known(kept))
+
+
+def _of_data(draft: Draft, schedule: Schedule) -> None:
+    @draft.lemma
+    def one_epoch_lent_last(s: Session, j: Key, k: Key) -> Formula:
+        """One epoch of a session was lent last, and it is an epoch of that session."""
+        return implies(lent_last(s, j), used(j) & (key_session(j) == s)) & implies(
+            lent_last(s, j) & lent_last(s, k), j == k
+        )
+
+    @draft.lemma
+    def carried_as_sent() -> Formula:
+        """An epoch carries what was sealed under its key, and what went home in its traffic."""
+        return schedule.carries_only(_was_sent)
+
+    @draft.lemma
+    def sent_in_as_sent(s: Session, m: Data) -> Formula:
+        """What was sent in a session was sealed under one of its keys."""
+        sealed_there = exists(lambda a, k, v: sealed(a, k, v, m) & (key_session(k) == s), Agent, Key, Slot)
+        return implies(sent_in(s, m), sealed_there)
+
+    @draft.lemma
+    def exposed_by_a_key(m: Data) -> Formula:
+        """What is exposed was carried in an epoch whose key leaked."""
+        return implies(exposed(m), schedule.opened(m))
+
+
+def _was_sent(key: Key, data: Data) -> Formula:
+    return exists(lambda a, v: sealed(a, key, v, data), Agent, Slot) | traffic(key, data)
