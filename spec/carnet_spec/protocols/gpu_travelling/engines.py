@@ -33,7 +33,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     answered,
     before,
     buffer,
-    carried,
     corrupt,
     ends_at,
     exposed,
@@ -57,7 +56,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     placed,
     platform,
     received,
-    revealed,
     sealed,
     stray,
     streamed,
@@ -294,6 +292,11 @@ class EnginePerHolder(Schedule):
             )
 
         @draft.lemma
+        def channels_have_no_gaps(s: Session, a: Agent, b: Slot, c: Slot) -> Formula:
+            """The channels of an engine are taken in their order."""
+            return implies(channels(s, a, c) & before(b, c), channels(s, a, b))
+
+        @draft.lemma
         def epochs_have_channels_of_their_own(j: Key, k: Key) -> Formula:
             """No two epochs of an engine have the same channel."""
             first_or_issued = (issued(j) | key_exchange(key_session(j), j)) & (
@@ -327,6 +330,20 @@ class EnginePerHolder(Schedule):
         return forall(
             lambda s, a, k, v, u: implies(use(s, a, k, v, u), times(s, a, u)), *(Session, Agent, Key, Slot, Slot)
         )
+
+    def accounts_for_uses(self, protected: Callable[[Key, Slot], Formula], *, home: bool) -> Formula:
+        """Whether the uses of an engine's key bytes are what was ``protected`` with them, numbered without gaps."""
+        use, times = (engine_use_home, engine_home) if home else (engine_use_out, engine_out)
+        numbered = forall(
+            lambda s, a, u, w: implies(times(s, a, u) & before(w, u), times(s, a, w)), *(Session, Agent, Slot, Slot)
+        )
+        of_messages = forall(
+            lambda s, a, k, v, u: implies(
+                use(s, a, k, v, u), protected(k, v) & (key_session(k) == s) & (owner(k) == a) & used(k)
+            ),
+            *(Session, Agent, Key, Slot, Slot),
+        )
+        return numbered & of_messages & self._numbers_all(protected, home=home)
 
     def same_ivs(self, left: Key, right: Key) -> Formula:
         """Whether both epochs are on one engine, whose key bytes never change, with the same channel counter."""
@@ -364,37 +381,3 @@ class EnginePerHolder(Schedule):
 
 def _in_an_epoch(session: Session, data: Data, sent: Callable[[Key, Data], Formula]) -> Formula:
     return exists(lambda k: used(k) & (key_session(k) == session) & sent(k, data), Key)
-
-
-class RetiredEngineLeaks(EnginePerHolder):
-    """An engine per holder, whose key leaks already while its engine is retired: the GPU will take it again."""
-
-    name = "retired-engine-leaks"
-
-    def reveal(self, draft: Draft) -> None:
-        """Each epoch's key leaks once the GPU no longer accepts it, as if every epoch had a key of its own."""
-        Schedule.reveal(self, draft)
-
-    def lemmas(self, draft: Draft) -> None:
-        """Add what keeps epochs apart; what the same bytes open later cannot be kept."""
-        self._channel_lemmas(draft)
-
-    def leaked(self, key: Key) -> Formula:
-        """Whether the key was given to the adversary after its epoch."""
-        return revealed(key)
-
-    def carried(self, key: Key, data: Data) -> Formula:
-        """Whether the data was sent under the key or resident during its epoch."""
-        return carried(key, data)
-
-    def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
-        """Record that the epoch of ``key`` carries ``data``."""
-        Schedule.carries(self, step, key, data, when)
-
-    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
-        """Whether every epoch carries nothing but what was ``sent`` in it."""
-        return Schedule.carries_only(self, sent)
-
-    def opened(self, data: Data) -> Formula:
-        """Whether an epoch that carried the data has a key that was given to the adversary."""
-        return Schedule.opened(self, data)

@@ -23,6 +23,7 @@ from carnet_spec.language import (
     Symbol,
     Update,
     constant,
+    exists,
     forall,
     function,
     implies,
@@ -39,19 +40,29 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
     Custody,
     Data,
+    Gpu,
     Key,
     Phase,
     Session,
     Slot,
     Version,
+    accepted,
     before,
     custody,
     first,
+    issued,
+    key_exchange,
+    knows_h2d,
     ledger,
     lent_key,
     link_h2d,
+    live_d2h,
+    live_h2d,
+    offer,
     pending,
     phase,
+    rotate_in_order,
+    rotate_out_order,
     sealed,
     session,
     streamed,
@@ -72,6 +83,7 @@ limit = constant("limit", Slot, says="the first counter value that is past the l
 
 clock = variable("clock", Instant, of=ORCHESTRATOR, says="what its clock showed when it was last read")
 evidence_end = variable("evidence_end", Instant, of=ORCHESTRATOR, says="when the session's evidence is too old")
+shown = relation("shown", Instant, kind=Kind.GHOST, says="the orchestrator's clock showed it")
 lease_end = variable("lease_end", Instant, of=ORCHESTRATOR, says="when the lease that was granted last is over")
 
 good_until = function("good_until", Session, to=Instant, kind=Kind.GHOST, says="when the session's evidence is too old")
@@ -121,7 +133,12 @@ def _assume(draft: Draft) -> None:
 def _read(step: Step, now: Instant) -> None:
     """Read the clock: it shows ``now``, and never goes back."""
     step.given("time passes", ~earlier(now, clock))
+    _show(step, now)
+
+
+def _show(step: Step, now: Instant) -> None:
     step.set(clock, now)
+    step.insert(shown(now))
 
 
 def _read_clock(draft: Draft) -> None:
@@ -135,7 +152,7 @@ def _read_clock(draft: Draft) -> None:
         """A clock that shows the end of the lease is no mere reading: eviction or fail-stop begins with it."""
         step.given("time has passed", earlier(clock, now))
         step.require("lease not over", (phase != Phase.AWAY) | ~earlier(lease_end, now), defence=LEASE)
-        step.set(clock, now)
+        _show(step, now)
 
 
 def _age(draft: Draft) -> None:
@@ -148,7 +165,6 @@ def _age(draft: Draft) -> None:
     def _(step: Step, s: Session, now: Instant, end: Instant) -> None:
         """Evidence is no older than the nonce that it answers."""
         _read(step, now)
-        step.require("not too old yet", ~earlier(end, now))
         step.set(evidence_end, end)
         step.set(good_until(s), end)
 
@@ -157,6 +173,7 @@ def _age(draft: Draft) -> None:
         """Looking at its age here does not replace looking at it when the GPU is handed over."""
         _read(step, now)
         step.require("age at appraisal", ~earlier(evidence_end, now))
+        step.insert(stale_use(session), when=earlier(good_until(session), now))
 
     if any(action.name == "reattach" for action in draft.actions):
 
@@ -279,6 +296,38 @@ def _lemmas(draft: Draft, schedule: Schedule) -> None:
     def uses_are_counted() -> Formula:
         """Each use of a key's bytes is counted, in both directions."""
         return schedule.counts_uses(home=False) & schedule.counts_uses(home=True)
+
+    @draft.lemma
+    def uses_are_of_messages() -> Formula:
+        """Each use is of a message, each message has its number, and no number is left out."""
+
+        def sent(k: Key, v: Slot) -> Formula:
+            return uploaded(k, v) | exists(lambda a, m: sealed(a, k, v, m), Agent, Data)
+
+        return schedule.accounts_for_uses(sent, home=False) & schedule.accounts_for_uses(streamed, home=True)
+
+    @draft.lemma
+    def keys_in_use_were_drawn(g: Gpu, s: Session, a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
+        """Nobody has a key, or hears of one, that was not drawn."""
+        named = key_exchange(s, k) | rotate_out_order(s, k) | rotate_in_order(s, k) | offer(p, a, k, v)
+        held = live_h2d(g, k) | live_d2h(g, k) | accepted(a, p, k, v) | knows_h2d(a, k) | issued(k)
+        return implies(named | held, used(k))
+
+    @draft.lemma
+    def messages_are_of_drawn_keys(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        """What was protected was protected with a key that was drawn."""
+        return implies(sealed(a, k, v, m) | uploaded(k, v) | streamed(k, v), used(k))
+
+    @draft.lemma
+    def the_clock_never_goes_back(t: Instant) -> Formula:
+        """What the clock showed last is the latest that it showed."""
+        return implies(shown(t), ~earlier(clock, t)) & (shown(clock) | (clock == power_on))
+
+    @draft.lemma
+    def leases_last(k: Key) -> Formula:
+        """Nobody is evicted before its lease is over, and a return is accepted when the clock says."""
+        evicted = (custody == Custody.EVICTED) & (phase != Phase.SETUP) & (phase != Phase.AWAY)
+        return implies(evicted, earlier(leased_until(lent_key), clock)) & implies(taken_back(k), shown(returned_at(k)))
 
     @draft.lemma
     def evidence_ages_as_it_should() -> Formula:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from carnet_spec.language.family import Profile, Variant
-from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, RetiredEngineLeaks
+from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder
 from carnet_spec.protocols.gpu_travelling.hardware import Hardware
+from carnet_spec.protocols.gpu_travelling.leaking_engines import RetiredEngineLeaks
 from carnet_spec.protocols.gpu_travelling.other_adversaries import KINDS, SCOPES, WITH_MORE
 from carnet_spec.protocols.gpu_travelling.ratchets import Ratchet, ResetOut, WrappedUnderOld
 from carnet_spec.protocols.gpu_travelling.retirement import RetireThenOpen
