@@ -364,10 +364,6 @@ class EnginePerHolder(Schedule):
         """Whether the data was sent, or resident, in the key's session."""
         return session_carried(key_session(key), data)
 
-    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
-        """Whether every session carries nothing but what was ``sent`` in one of its epochs."""
-        return forall(lambda s, m: implies(session_carried(s, m), _in_an_epoch(s, m, sent)), Session, Data)
-
     def opened(self, data: Data) -> Formula:
         """Whether a session that carried the data has keys that were given to the adversary."""
         return exists(lambda s: session_carried(s, data) & session_revealed(s), Session)
@@ -377,7 +373,3 @@ class EnginePerHolder(Schedule):
         step.insert(session_carried(key_session(key), data), when=when, name="carried")
         late = self.leaked(key) if when is None else self.leaked(key) & when
         step.insert(exposed(data), when=late, name="carried under a leaked key")
-
-
-def _in_an_epoch(session: Session, data: Data, sent: Callable[[Key, Data], Formula]) -> Formula:
-    return exists(lambda k: used(k) & (key_session(k) == session) & sent(k, data), Key)

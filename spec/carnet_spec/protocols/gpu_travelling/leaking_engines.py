@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from carnet_spec.language import Draft, Expression, Formula, Step
 from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
@@ -34,10 +32,6 @@ class RetiredEngineLeaks(EnginePerHolder):
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
         """Record that the epoch of ``key`` carries ``data``."""
         Schedule.carries(self, step, key, data, when)
-
-    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
-        """Whether every epoch carries nothing but what was ``sent`` in it."""
-        return Schedule.carries_only(self, sent)
 
     def opened(self, data: Data) -> Formula:
         """Whether an epoch that carried the data has a key that was given to the adversary."""

@@ -20,7 +20,6 @@ from carnet_spec.language import (
     implies,
     relation,
     true,
-    used,
 )
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -230,10 +229,6 @@ class Schedule:
     def carried(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent under the key or resident during its epoch."""
         return carried(key, data)
-
-    def carries_only(self, sent: Callable[[Key, Data], Formula]) -> Formula:
-        """Whether every epoch carries nothing but what was ``sent`` in it."""
-        return forall(lambda k, m: implies(carried(k, m), used(k) & sent(k, m)), Key, Data)
 
     def opened(self, data: Data) -> Formula:
         """Whether an epoch that carried the data has a key that was given to the adversary."""

@@ -50,6 +50,6 @@ def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -
     second_lines(draft, schedule)
     hardware_lemmas(draft, hardware)
     order_lemmas(draft, schedule)
-    gpu_lemmas(draft)
+    gpu_lemmas(draft, schedule)
     record_lemmas(draft, schedule)
     bookkeeping_lemmas(draft)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, exists, implies
-from carnet_spec.protocols.gpu_travelling.lemmas.words import CHECKED, during, guarded
+from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.protocols.gpu_travelling.lemmas.words import CHECKED, OUT, active, during, guarded
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
+    Custody,
     Data,
     Gpu,
     Key,
@@ -14,10 +16,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     Version,
     asked,
+    attested_live,
     before,
     confidential,
     counted,
     counter_asked,
+    custody,
     debugging,
     digested,
     done,
@@ -32,15 +36,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     live_h2d,
     memory_version,
     model_sent,
-    model_uploaded,
     occupied,
     outdated,
     placed,
-    received,
     resident,
     rubble,
     semaphore,
     sent_as,
+    session,
     stale,
     stash,
     streamed,
@@ -52,20 +55,18 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def gpu_lemmas(draft: Draft) -> None:
+def gpu_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what the GPU keeps."""
     _sessions(draft)
     _counters(draft)
-    _what_is_sent(draft)
+    _what_is_sent(draft, schedule)
 
 
 def _sessions(draft: Draft) -> None:
     @draft.lemma
-    def nothing_without_a_session(g: Gpu, k: Key) -> Formula:
-        """A GPU that is in no session has no keys, and one that is occupied is in one."""
-        named = exists(lambda s: in_session(g, s), Session)
-        keys = live_h2d(g, k) | live_d2h(g, k) | stale(g, k)
-        return implies(occupied(g), named) & implies(named | keys, occupied(g))
+    def nothing_without_a_session(g: Gpu, s: Session, k: Key) -> Formula:
+        """A GPU that is in no session has no keys."""
+        return implies(in_session(g, s) | live_h2d(g, k) | live_d2h(g, k) | stale(g, k), occupied(g))
 
     @draft.lemma
     def a_reset_leaves_nothing(g: Gpu, m: Data, v: Slot) -> Formula:
@@ -96,7 +97,7 @@ def _counters(draft: Draft) -> None:
         return implies(transmitted(g, k, v), streamed(k, v) & implies(before(u, v), transmitted(g, k, u)))
 
 
-def _what_is_sent(draft: Draft) -> None:
+def _what_is_sent(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def a_scrub_is_signalled(k: Key) -> Formula:
         """Whoever waits for the plain semaphore waits for the scrub."""
@@ -114,10 +115,10 @@ def _what_is_sent(draft: Draft) -> None:
         )
 
     @draft.lemma
-    def models_were_uploaded(g: Gpu) -> Formula:
-        """The model is on a GPU that took an upload with it."""
-        took = exists(lambda k, v: model_uploaded(k, v) & received(g, k, v), Key, Slot)
-        return implies(holds_model(g), took)
+    def the_model_stays(g: Gpu) -> Formula:
+        """Once it was uploaded, the model is on the GPU for as long as its session lives."""
+        there = during(*CHECKED, Phase.ROTATING_OUT, *OUT) | (active() & (custody != Custody.NONE))
+        return implies(attested_live(g) & there & schedule.calm(session), holds_model(g))
 
     @draft.lemma
     def training_leaves_traces(g: Gpu, k: Key, n: Version, m: Data) -> Formula:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, exists, implies, used
-from carnet_spec.protocols.gpu_travelling.history import lent_last, sent_in
+from carnet_spec.protocols.gpu_travelling.history import lent_last
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
@@ -28,9 +28,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     made,
     returned,
     sealed,
-    spent,
     supplied,
-    traffic,
     trained_on,
     within,
 )
@@ -50,11 +48,9 @@ def _of_holders(draft: Draft, schedule: Schedule) -> None:
         return implies(accepted(a, p, k, v), knows_h2d(a, k))
 
     @draft.lemma
-    def what_is_spent_was_sent(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
-        """A counter value is spent on a chunk, and a chunk that was sent has one."""
-        return implies(spent(a, k, v), exists(lambda n: sealed(a, k, v, n), Data)) & implies(
-            supplied(a, k, m), exists(lambda u: sealed(a, k, u, m), Slot)
-        )
+    def what_is_supplied_was_sent(a: Agent, k: Key, m: Data) -> Formula:
+        """A chunk that was sent has a counter value."""
+        return implies(supplied(a, k, m), exists(lambda u: sealed(a, k, u, m), Slot))
 
     @draft.lemma
     def who_finished_gave_back(a: Agent, k: Key, n: Slot) -> Formula:
@@ -96,21 +92,6 @@ def _of_data(draft: Draft, schedule: Schedule) -> None:
         )
 
     @draft.lemma
-    def carried_as_sent() -> Formula:
-        """An epoch carries what was sealed under its key, and what went home in its traffic."""
-        return schedule.carries_only(_was_sent)
-
-    @draft.lemma
-    def sent_in_as_sent(s: Session, m: Data) -> Formula:
-        """What was sent in a session was sealed under one of its keys."""
-        sealed_there = exists(lambda a, k, v: sealed(a, k, v, m) & (key_session(k) == s), Agent, Key, Slot)
-        return implies(sent_in(s, m), sealed_there)
-
-    @draft.lemma
     def exposed_by_a_key(m: Data) -> Formula:
         """What is exposed was carried in an epoch whose key leaked."""
         return implies(exposed(m), schedule.opened(m))
-
-
-def _was_sent(key: Key, data: Data) -> Formula:
-    return exists(lambda a, v: sealed(a, key, v, data), Agent, Slot) | traffic(key, data)
