@@ -123,7 +123,7 @@ def _what_is_sent(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def training_leaves_traces(g: Gpu, k: Key, n: Version, m: Data) -> Formula:
         """What training used goes home in its traffic, and stays in the workspace until the scrub."""
-        used = trained_to(k, n) & guarded(k) & trained_on(n, m)
+        used = trained_to(k, n) & guarded(k) & trained_on(n, m) & schedule.told_truth()
         unscrubbed = live_h2d(g, k) & ~done(k, Order.SCRUB)
         return implies(used, traffic(k, m) & implies(unscrubbed, workspace(g, m)))
 
