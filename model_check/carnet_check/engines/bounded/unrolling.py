@@ -7,13 +7,11 @@ taken in each step, a rule like any other action: that is the step as the interp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from carnet_check.engines.bounded.symbols import Slots, at, copied, slots, taken
-from carnet_check.exports.obligation_text import mentioned
 from carnet_check.exports.smtlib import Declarations, quoted, sort_name, symbol_name, text
-from carnet_check.made import Made
 from carnet_check.obligations.preconditions import Change, Either, Sure
 from carnet_check.obligations.reading import Hypothesis, Reading, Steps
 from carnet_spec.language import Effect, Sort, Symbol, Threat
@@ -54,17 +52,18 @@ class Unrolling:
 
     def denied(self, invariant: str, place: int) -> str:
         """Return that an invariant does not hold after ``place`` steps."""
-        formula = self._reading.statements[invariant].hypothesis.formula
-        return "\n".join([*self._declared([formula]), _assertion(Not(at(formula, place)))])
+        return _assertion(Not(at(self._reading.statements[invariant].hypothesis.formula, place)))
 
     # -- the first state ---------------------------------------------------------------------------
 
     def _first(self) -> str:
-        reading = self._reading
-        assumed = [each.formula for each in (*reading.axioms, *self._threat_axioms())]
-        starts = [start.value for start in reading.starts.values()]
-        lines = [*self._sorts(), *self._declared([*assumed, *starts]), *map(_assertion, assumed)]
-        return "\n".join([*lines, *(self._start(symbol) for symbol in self._mutable)])
+        protocol = self._reading.protocol
+        for sort in protocol.sorts:
+            self._declarations.sort(sort)
+        rigid = [self._constant(symbol) for symbol in protocol.symbols if not symbol.mutable]
+        starts = [self._start(symbol) for symbol in self._mutable]
+        assumed = [_assertion(each.formula) for each in (*self._reading.axioms, *self._threat_axioms())]
+        return "\n".join([*self._declarations.sorts.values(), *rigid, *assumed, *starts])
 
     def _threat_axioms(self) -> tuple[Hypothesis, ...]:
         return self._reading.threats[self._threat.id] if self._threat else ()
@@ -84,8 +83,7 @@ class Unrolling:
         steps = [(each, taken(each.action, place), slots(each, place)) for each in self._reading.steps]
         self.options.append(tuple(_option(*each) for each in steps))
         made = dict.fromkeys(made.symbol for _, chosen, args in steps for made in (chosen, *args.values()))
-        asked = [h.formula for each in self._reading.steps for h in each.asked]
-        lines = [*self._declared([*asked, *self._read_by_changes()]), *map(self._constant, made)]
+        lines = [self._constant(each) for each in made]
         choices = " ".join(text(chosen) for _, chosen, _ in steps)
         lines.append(f"(assert (or {choices} false))")
         if steps:
@@ -104,37 +102,8 @@ class Unrolling:
                 value = _updated(change, row, value, place, chosen, args)
         return _definition(copied(symbol, place + 1), row, value)
 
-    def _read_by_changes(self) -> Iterator[Term]:
-        for each in self._reading.steps:
-            for changes in each.changes.values():
-                for change in changes:
-                    yield change.applies(_row(change.symbol))
-                    if change.value is not None:
-                        yield change.value
-
-    # -- declarations ------------------------------------------------------------------------------
-
-    def _sorts(self) -> list[str]:
-        for sort in self._reading.protocol.sorts:
-            self._declarations.sort(sort)
-        for symbol in self._mutable:
-            for sort in (*symbol.domain, symbol.result):
-                self._declarations.sort(sort)
-        return list(self._declarations.sorts.values())
-
-    def _declared(self, formulas: Iterable[Term]) -> list[str]:
-        """Return the declarations of what formulas read, the states aside, that were not made before."""
-        sorts, functions = len(self._declarations.sorts), len(self._declarations.functions)
-        for formula in formulas:
-            for thing in mentioned(formula):
-                if isinstance(thing, Sort):
-                    self._declarations.sort(thing)
-                elif not thing.mutable and not isinstance(thing, Made):
-                    self._declarations.symbol(thing)
-        known = self._declarations
-        return [*list(known.sorts.values())[sorts:], *list(known.functions.values())[functions:]]
-
     def _constant(self, symbol: Symbol) -> str:
+        """Return the declaration of what the solver may choose."""
         return self._declarations.functions[self._declarations.symbol(symbol)]
 
 
