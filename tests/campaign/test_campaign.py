@@ -13,6 +13,7 @@ from hypothesis.internal.constants_ast import Constants
 
 from carnet_check.certificates.judging import Judge
 from carnet_check.coq import exhaustion
+from carnet_check.engines.bounded import asking, unrolling
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
@@ -45,6 +46,7 @@ def test_engines_kernels_and_exports_agree_on_a_few_random_protocols() -> None:
     chunk = campaign().chunk(0)
     require_agreement([chunk])
     seen = ("protocols", "Z3: proved", "Z3: refuted", "cvc5: proved", "E: proved", "certificates accepted", "instances")
+    seen += ("claim bmc HOLDS-TO", "claim bmc VIOLATED")
     assert all(chunk.counts[what] for what in seen), chunk.counts
 
 
@@ -59,6 +61,7 @@ def test_engines_kernels_and_exports_agree_on_random_protocols() -> None:
     assert counts["too big to enumerate"] < counts["protocols"] / 5
     assert all(counts[f"{who}: proved"] > texts / 2 for who in ("Z3", "cvc5", "E"))
     assert counts["small structures: refuted"] > texts / 20
+    assert counts["claim bmc UNKNOWN"] < counts["protocols"] / 10
     assert counts["certificates judged"] == counts["certificates accepted"] > texts / 3
     assert counts["spoilt certificates that can be read"] > texts / 10
     assert counts["claims proved by certificates"] > counts["protocols"] / 2
@@ -85,6 +88,10 @@ def _some(writer: Any, quantifier: str, *given: Any, said: Any = tptp._Writer._q
     return said(writer, {"!": "?"}.get(quantifier, quantifier), *given)
 
 
+def _one_step_more(asked: Any, steps: int, *more: Any, solver: Any = asking._solver) -> Any:
+    return solver(asked, max(0, steps - 1), *more)
+
+
 NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "Z3 proves everything": (answers, "by_z3", lambda *_: (PROVED, frozenset())),
     "cvc5 proves everything": (answers, "by_cvc5", lambda _: PROVED),
@@ -96,6 +103,8 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "a claim follows without its certificates": (Judge, "why_refused", lambda *_: ""),
     "a state is missing where all are said to be": (exhausting, "visit", _one_state_less),
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),
+    "no step changes anything, says the text of runs": (unrolling, "_updated", lambda _, __, value, *___: value),
+    "runs that break a claim break it after one step more": (asking, "_solver", _one_step_more),
     "a protocol reads back as another": (examining, "decoded", lambda text: replace(decoded(text), title="?")),
 }
 

@@ -18,7 +18,7 @@ from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, SpecificationError, Threat
 
-DEFAULT_DEPTH = 7
+DEFAULT_DEPTH = 8
 """How many steps are looked at."""
 DEFAULT_RLIMIT = 20_000_000
 """Units of Z3's resource counter for one claim and one number of steps."""
@@ -118,8 +118,8 @@ class BoundedModelChecking(Bounded):
     def _broken(self, task: Task, plan: Plan, claim: Claim, threat: Threat, run: Coverage) -> Result:
         if run.problems:
             return self._row(task, plan, claim, threat, Verdict.ERROR, "; ".join(run.problems))
-        steps = run.violations[claim.name].steps
-        detail = f"{counted(len(steps), 'step')} to the violation, rules counted; with {run.instance_of(claim.name).describes}"
+        steps, size = run.violations[claim.name].steps, run.instance_of(claim.name).describes
+        detail = f"{counted(len(steps), 'step')} to the violation, rules counted" + (f"; with {size}" if size else "")
         return replace(self._row(task, plan, claim, threat, Verdict.VIOLATED, detail), steps=steps)
 
     def _row(self, task: Task, plan: Plan, claim: Claim, threat: Threat, verdict: Verdict, detail: str) -> Result:

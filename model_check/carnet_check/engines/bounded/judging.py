@@ -18,7 +18,7 @@ AS_FOUND = "as found"
 
 
 def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: Found) -> Coverage:
-    """Return a run that breaks a claim, as the only one that was looked at, with what the interpreter has against it."""
+    """Return a run that breaks a claim, alone, with whatever the interpreter has against it."""
     protocol = plan.protocol
     task = Search(
         reference=reference,
@@ -40,12 +40,15 @@ def _replayed(protocol: Protocol, threat: Threat, claim: str, found: Found) -> E
     )
     try:
         judge = Interpreter(protocol, found.instance)
-        wrong = violated_axioms(judge, threat)
     except SpecificationError as error:
-        wrong = [f"the interpreter refuses the structure of the counterexample to {claim}: {error}"]
-    if wrong:
-        return Exploration(stopped_by="an error", problems=tuple(wrong))
+        return _refused(f"the interpreter refuses the structure of the counterexample to {claim}: {error}")
+    if wrong := violated_axioms(judge, threat):
+        return _refused(*wrong)
     return judged(judge, run, [protocol.claim(claim).checked], ())
+
+
+def _refused(*problems: str) -> Exploration:
+    return Exploration(stopped_by="an error", problems=problems)
 
 
 def _scale(found: Found) -> Mapping[str, int]:

@@ -68,11 +68,10 @@ class Questions:
             unrolling = unrolled.setdefault(threat, Unrolling(self._reading, threat))
             asked.append(self._question(unrolling, claim, threat, first))
         found = {each.id: Standing(each.first) for each in asked}
-        for part, answer in pool.results(answers, asked):
-            before = found[part.id]
-            if isinstance(answer, Lost):
-                answer = Answer.unknown(before.least, answer.reason)
-            found[part.id] = Standing(answer.steps + 1) if answer.is_proved else Standing(before.least, answer)
+        for part, said in pool.results(answers, asked):
+            least = found[part.id].least
+            answer = Answer.unknown(least, said.reason) if isinstance(said, Lost) else said
+            found[part.id] = Standing(answer.steps + 1) if answer.is_proved else Standing(least, answer)
             told(*part.id, answer.steps)
         return [found[each.id] for each in asked]
 

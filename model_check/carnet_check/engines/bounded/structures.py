@@ -81,7 +81,9 @@ class _Reading:
         taken: set[str] = set()
         names: dict[Sort, dict[str, str]] = {}
         for sort, universe in self._universes.items():
-            constants = [(n, s) for n, s in self._wanted.rigid if not s.domain and s.result == sort and n in self._given]
+            constants = [
+                (n, s) for n, s in self._wanted.rigid if not s.domain and s.result == sort and n in self._given
+            ]
             called = {str(self._value(name)): symbol.name for name, symbol in reversed(constants)}
             names[sort] = {}
             for number, element in enumerate(universe):

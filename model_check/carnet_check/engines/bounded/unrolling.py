@@ -1,8 +1,8 @@
 """Runs of a protocol as SMT-LIB text: the first state, and one step after the other.
 
 A state is defined, never assumed: each symbol after a step is a macro over the symbols before it, down to the first
-state. So no frame has to be proved, and what quantifies over a state is, for the solver, a few rows. Exactly one action is
-taken in each step, a rule like any other action: that is the step as the interpreter takes it by itself.
+state. So no frame has to be proved, and what quantifies over a state is, for the solver, a few rows. Exactly one action
+is taken in each step, a rule like any other action: that is the step as the interpreter takes it by itself.
 """
 
 from __future__ import annotations
