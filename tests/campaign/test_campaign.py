@@ -13,7 +13,7 @@ from hypothesis.internal.constants_ast import Constants
 
 from carnet_check.certificates.judging import Judge
 from carnet_check.coq import exhaustion
-from carnet_check.engines.bounded import asking, unrolling
+from carnet_check.engines.bounded import unrolling
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
@@ -45,8 +45,10 @@ def require_agreement(chunks: list[Chunk]) -> None:
 def test_engines_kernels_and_exports_agree_on_a_few_random_protocols() -> None:
     chunk = campaign().chunk(0)
     require_agreement([chunk])
-    seen = ("protocols", "Z3: proved", "Z3: refuted", "cvc5: proved", "E: proved", "certificates accepted", "instances")
-    seen += ("claim bmc HOLDS-TO", "claim bmc VIOLATED")
+    seen = (
+        *("protocols", "Z3: proved", "Z3: refuted", "cvc5: proved", "E: proved", "certificates accepted", "instances"),
+        *("claim bmc HOLDS-TO", "claim bmc VIOLATED"),
+    )
     assert all(chunk.counts[what] for what in seen), chunk.counts
 
 
@@ -88,8 +90,8 @@ def _some(writer: Any, quantifier: str, *given: Any, said: Any = tptp._Writer._q
     return said(writer, {"!": "?"}.get(quantifier, quantifier), *given)
 
 
-def _one_step_more(asked: Any, steps: int, *more: Any, solver: Any = asking._solver) -> Any:
-    return solver(asked, max(0, steps - 1), *more)
+def _too_late(runs: Any, claim: str, place: int, denied: Any = unrolling.Unrolling.denied) -> Any:
+    return denied(runs, claim, max(0, place - 1))
 
 
 NOTICED: Mapping[str, tuple[Any, str, Any]] = {
@@ -104,7 +106,7 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "a state is missing where all are said to be": (exhausting, "visit", _one_state_less),
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),
     "no step changes anything, says the text of runs": (unrolling, "_updated", lambda _, __, value, *___: value),
-    "runs that break a claim break it after one step more": (asking, "_solver", _one_step_more),
+    "runs break a claim after one step more than they need": (unrolling.Unrolling, "denied", _too_late),
     "a protocol reads back as another": (examining, "decoded", lambda text: replace(decoded(text), title="?")),
 }
 
