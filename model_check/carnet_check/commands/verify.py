@@ -247,12 +247,10 @@ def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
     fallen = [row for row in outcome.results if row.steps and not row.as_expected]
     for number, row in enumerate(fallen):
-        reference = outcome.campaign.request.source.shown
-        again = f"carnet attack {reference} --variant {row.variant} --threat {row.threat} --claim {row.claim}"
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
         if number < SHOWN_TRACES:
             yield from _told(outcome, row)
-        yield f"  {again}"
+        yield f"  {outcome.again(row)}"
         yield ""
 
 

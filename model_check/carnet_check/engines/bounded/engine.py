@@ -145,7 +145,7 @@ def _stopped(standing: Standing) -> str:
     steps = counted(last.steps, "step")
     if last.is_refuted:
         return f"the solver says that {steps} break it, and shows no structure in which they do within its budget"
-    return f"the solver does not know about {steps}: {last.reason}"
+    return f"nothing is established about {steps}: {last.reason}"
 
 
 BMC = BoundedModelChecking()
