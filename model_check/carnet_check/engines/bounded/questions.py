@@ -62,11 +62,8 @@ class Questions:
         return general.last is not None and bool(self._reading.threats.get(threat.id))
 
     def _asked(self, pool: Pool, wanted: Sequence[tuple[str, Threat | None, int]], told: Told) -> list[Standing]:
-        unrolled: dict[Threat | None, Unrolling] = {}
-        asked = []
-        for claim, threat, first in wanted:
-            unrolling = unrolled.setdefault(threat, Unrolling(self._reading, threat))
-            asked.append(self._question(unrolling, claim, threat, first))
+        unrolled = {threat: Unrolling(self._reading, threat) for threat in dict.fromkeys(each for _, each, _ in wanted)}
+        asked = [self._question(unrolled[threat], claim, threat, first) for claim, threat, first in wanted]
         found = {each.id: Standing(each.first) for each in asked}
         for part, said in pool.results(answers, asked):
             least = found[part.id].least

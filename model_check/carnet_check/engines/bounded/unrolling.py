@@ -36,7 +36,6 @@ class Unrolling:
         self._reading = reading
         self._threat = threat
         self._declarations = Declarations()
-        self._written = 0
         self._mutable = [symbol for symbol in reading.protocol.symbols if symbol.mutable]
         self.open = [each for each in self._mutable if not each.is_relation and each.name not in reading.starts]
         """The functions and variables that may have any value at first."""

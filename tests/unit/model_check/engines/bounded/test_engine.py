@@ -90,6 +90,13 @@ def test_what_holds_holds_to_the_bound(reference: str) -> None:
     assert not outcome.searches
 
 
+def test_attacks_are_the_same_each_time() -> None:
+    """Structures, names of elements and steps too, whoever answers first."""
+    first, again = (verified(TOY, variant="forgetful") for _ in range(2))
+    assert [replace(row, seconds=0.0) for row in first.results] == [replace(row, seconds=0.0) for row in again.results]
+    assert [first.instance_of(row) for row in first.results] == [again.instance_of(row) for row in again.results]
+
+
 def test_a_bound_short_of_the_attack_finds_none() -> None:
     row = rows(verified(TOY, BMC.to_depth(4), variant="forgetful"))["secrecy", "none"]
     assert (row.verdict, row.bound) == (Verdict.HOLDS_TO, 4)
