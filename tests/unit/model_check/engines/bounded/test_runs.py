@@ -5,11 +5,12 @@ Every expected number can be counted by hand.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
-from carnet_spec.language import Formula, Protocol, Step, forall, implies
+from carnet_spec.language import Formula, Protocol, Step, all_of, constant, forall, implies
 from tests.unit.model_check.engines.bounded.looked import broken_after, standings
 from tests.unit.model_check.small import (
     Key,
@@ -296,3 +297,21 @@ def test_nothing_is_asked_after_what_is_not_known() -> None:
     assert (standing.least, standing.last.steps, standing.last.found) == (1, 1, None)
     assert not standing.last.is_proved
     assert not standing.last.is_refuted
+
+
+# -- structures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "shown"), [(1, 1), (2, 2), (5, 5), (7, 8)])
+def test_a_structure_has_as_many_elements_as_it_takes(number: int, shown: int) -> None:
+    """Beyond those sizes that are tried it has as many as the solver likes."""
+    parties = [constant(f"p{place}", Party) for place in range(number)]
+    apart = [a != b for a, b in itertools.combinations(parties, 2)]
+    draft = betrayed(many=all_of(*apart, *(corrupt(a) for a in parties)))
+    ((_, standing),) = standings(claimed(draft, secret=lambda: ~known(alice) | ~corrupt(alice))).items()
+    assert standing.last is not None
+    assert standing.last.found is not None
+    instance = standing.last.found.instance
+    assert len(instance.elements["Party"]) == shown
+    assert instance.describes.startswith(f"{shown} Party")
+    assert len(instance.relations["corrupt"]) >= number
