@@ -24,11 +24,17 @@ class Purpose(Enum):
     """Stands for a parameter of an invariant that is to be refuted."""
     SWITCH = "on"
     """Says whether an update that belongs to a defence takes place."""
+    COPY = "at"
+    """Stands for a symbol that changes, after so many steps of a run."""
+    CHOICE = "do"
+    """Says whether an action is taken at a place in a run."""
+    SLOT = "arg"
+    """Stands for an argument of the action that is taken at a place in a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made(Symbol):
-    """A rigid symbol without arguments, made for a ``purpose``."""
+    """A rigid symbol, made for a ``purpose``; nothing but a copy has arguments."""
 
     purpose: Purpose = Purpose.PARAMETER
 

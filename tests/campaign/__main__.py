@@ -23,7 +23,10 @@ from tests.campaign.running import CHUNK, Campaign, run
 
 ENGINES = ("Z3", "cvc5", "E", "small structures")
 ANSWERS = ("proved", "refuted", "unknown")
-CLAIMS = ("induction PROVED", "explicit EXHAUSTED", "explicit VIOLATED", "explicit VACUOUS", "induction VACUOUS")
+CLAIMS = (
+    *("induction PROVED", "explicit EXHAUSTED", "explicit VIOLATED", "explicit VACUOUS", "induction VACUOUS"),
+    *(f"bmc {verdict}" for verdict in ("HOLDS-TO", "VIOLATED", "VACUOUS", "UNKNOWN")),
+)
 COUNTED = (
     *("chunks", "protocols", "refused", "too big to enumerate", "variants", "variants outside the certified language"),
     *(f"claim {each}" for each in CLAIMS),

@@ -14,6 +14,7 @@ import z3
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.judging import Judge, follow
 from carnet_check.certificates.production import Asked, key_of
+from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.kernel.engine import composed_of
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
@@ -30,9 +31,11 @@ from tests.campaign.spoiling import spoilt
 from tests.oracle.compare import EXPLORED, Disagreement, Truth, judge_family, truth_about
 from tests.oracle.enumerate import ANYTHING
 from tests.oracle.errors import TooBigError
-from tests.oracle.pipeline import family
+from tests.oracle.pipeline import BOTH, RLIMIT, family
 from tests.oracle.recipe import Recipe
 
+BOUNDED = BMC.to_depth(3).limited(RLIMIT)
+"""Looks at runs of so many steps, which the enumerator follows too."""
 COQ, PYTHON, KERNELS = "kernel in Coq", "kernel in Python", "kernels"
 
 
@@ -56,7 +59,7 @@ class Examined:
 def examined(recipe: Recipe, tools: Tools, draw: random.Random, with_e: bool) -> Examined:
     """Put a protocol through everything."""
     asked = family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts})
-    judgement = judge_family(asked)
+    judgement = judge_family(asked, (*BOTH, BOUNDED))
     found = Examined(Counter(judgement.rows), list(judgement.disagreements))
     if judgement.refused:
         found.counts["refused"] += 1

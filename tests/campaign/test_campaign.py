@@ -13,6 +13,7 @@ from hypothesis.internal.constants_ast import Constants
 
 from carnet_check.certificates.judging import Judge
 from carnet_check.coq import exhaustion
+from carnet_check.engines.bounded import unrolling
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
@@ -44,7 +45,10 @@ def require_agreement(chunks: list[Chunk]) -> None:
 def test_engines_kernels_and_exports_agree_on_a_few_random_protocols() -> None:
     chunk = campaign().chunk(0)
     require_agreement([chunk])
-    seen = ("protocols", "Z3: proved", "Z3: refuted", "cvc5: proved", "E: proved", "certificates accepted", "instances")
+    seen = (
+        *("protocols", "Z3: proved", "Z3: refuted", "cvc5: proved", "E: proved", "certificates accepted", "instances"),
+        *("claim bmc HOLDS-TO", "claim bmc VIOLATED"),
+    )
     assert all(chunk.counts[what] for what in seen), chunk.counts
 
 
@@ -59,6 +63,7 @@ def test_engines_kernels_and_exports_agree_on_random_protocols() -> None:
     assert counts["too big to enumerate"] < counts["protocols"] / 5
     assert all(counts[f"{who}: proved"] > texts / 2 for who in ("Z3", "cvc5", "E"))
     assert counts["small structures: refuted"] > texts / 20
+    assert counts["claim bmc UNKNOWN"] < counts["protocols"] / 10
     assert counts["certificates judged"] == counts["certificates accepted"] > texts / 3
     assert counts["spoilt certificates that can be read"] > texts / 10
     assert counts["claims proved by certificates"] > counts["protocols"] / 2
@@ -85,6 +90,10 @@ def _some(writer: Any, quantifier: str, *given: Any, said: Any = tptp._Writer._q
     return said(writer, {"!": "?"}.get(quantifier, quantifier), *given)
 
 
+def _too_late(runs: Any, claim: str, place: int, denied: Any = unrolling.Unrolling.denied) -> Any:
+    return denied(runs, claim, max(0, place - 1))
+
+
 NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "Z3 proves everything": (answers, "by_z3", lambda *_: (PROVED, frozenset())),
     "cvc5 proves everything": (answers, "by_cvc5", lambda _: PROVED),
@@ -96,6 +105,8 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "a claim follows without its certificates": (Judge, "why_refused", lambda *_: ""),
     "a state is missing where all are said to be": (exhausting, "visit", _one_state_less),
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),
+    "no step changes anything, says the text of runs": (unrolling, "_updated", lambda _, __, value, *___: value),
+    "runs break a claim after one step more than they need": (unrolling.Unrolling, "denied", _too_late),
     "a protocol reads back as another": (examining, "decoded", lambda text: replace(decoded(text), title="?")),
 }
 

@@ -17,6 +17,7 @@ from tests.faults.seeding import COLUMNS, PACKAGES, ROOT, SECONDS, Fault, Tree, 
 FAULTS = faults()
 SHOWN = ROOT / "docs" / "results" / "seeded-faults.csv"
 PLACES = [
+    "bounded/",
     "explicit/",
     "induction/",
     "kernel/",

@@ -12,13 +12,14 @@ from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_spec.language import Family, Protocol
-from tests.oracle.enumerate import ANYTHING, Answers, Witness, enumerate_at
+from tests.oracle.enumerate import ANYTHING, Answers, Asked, Witness, enumerate_at
 from tests.oracle.errors import TooBigError
 from tests.oracle.evaluate import Sizes, Structure
 from tests.oracle.pipeline import BOTH, Refused, family, verdicts
 from tests.oracle.questions import all_sizes, premises, sorts_of
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, World, falsified, replay
+from tests.oracle.shortest import shortest_at
 
 EXPLORED = 2
 """How many elements of each sort the explorer gets, as a draft without constants gets by itself."""
@@ -137,6 +138,7 @@ class _Comparison:
         self.protocol = plan.protocol
         self.truth = truth
         self.threats = [_threat(threat.id) for threat in plan.threats]
+        self.shortest: dict[tuple[object, int], dict[Asked, int]] = {}
 
     def all(self) -> Iterator[Disagreement]:
         for row in self.campaign.results:
@@ -158,6 +160,8 @@ class _Comparison:
                 yield from self._false(row, self.truth.anywhere, "PROVED of what is false")
             case Kind.CLAIM, Verdict.EXHAUSTED:
                 yield from self._false(row, self.truth.there, "EXHAUSTED of what is false")
+            case Kind.CLAIM, Verdict.HOLDS_TO:
+                yield from self._held(row)
             case Kind.CLAIM, Verdict.VIOLATED:
                 yield from self._violated(row)
             case Kind.CLAIM, Verdict.VACUOUS:
@@ -213,15 +217,42 @@ class _Comparison:
         mine = row.kind is Kind.CLAIM and row.variant == self.protocol.variant
         return mine and row.verdict is Verdict.EXHAUSTED
 
+    # -- runs of a few steps ----------------------------------------------------------------------------------------
+
+    def _held(self, row: Result) -> Iterator[Disagreement]:
+        """Nothing that few steps lead to breaks the claim: no explorer has a bound here, so it is one of steps."""
+        assert row.bound is not None
+        yield from self._shorter(row, row.bound)
+
+    def _shorter(self, row: Result, most: int) -> Iterator[Disagreement]:
+        """Yield a size at which ``most`` steps break the claim, or fewer."""
+        witness = self.truth.anywhere.violated.get((row.claim, _threat(row.threat)))
+        if witness is not None and most >= 0:
+            for sizes in self.truth.looked_at:
+                least = self._least(row, sizes, most)
+                if least is not None:
+                    yield self._told(row, "a shorter run", f"{least} steps break it at {dict(sizes)}", witness)
+                    return
+
+    def _least(self, row: Result, sizes: Sizes, most: int) -> int | None:
+        """Return how many steps break the claim at these sizes, if ``most`` do."""
+        key = (tuple(sizes.items()), most)
+        if key not in self.shortest:
+            self.shortest[key] = shortest_at(self.protocol, sizes, most, BUDGET)
+        return self.shortest[key].get((row.claim, _threat(row.threat)))
+
     # -- traces -----------------------------------------------------------------------------------------------------
 
     def _violated(self, row: Result) -> Iterator[Disagreement]:
-        if (row.claim, _threat(row.threat)) not in self.truth.there.violated:
+        found = self.campaign.violation_of(row)
+        if found.search.alone:
+            yield from self._shorter(row, len(row.steps) - 1)
+            sizes = World(self.protocol, found.instance_of(row.claim)).sizes
+            if sizes in self.truth.looked_at and self._least(row, sizes, len(row.steps)) != len(row.steps):
+                yield self._told(row, "VIOLATED of what is true", f"no run of {len(row.steps)} steps breaks it there")
+        elif (row.claim, _threat(row.threat)) not in self.truth.there.violated:
             yield self._told(row, "VIOLATED of what is true", "true in all structures of these sizes")
-        for found in self.campaign.searches:
-            searched = found.search
-            if (searched.variant, searched.threat) == (row.variant, row.threat) and row.claim in found.violations:
-                yield from self._replayed(row, found)
+        yield from self._replayed(row, found)
 
     def _replayed(self, row: Result, found: Coverage) -> Iterator[Disagreement]:
         steps, instance = found.violations[row.claim].steps, found.instance_of(row.claim)

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from carnet_check.commands.common import ShardGiven, cores, finish, jobs_option, json_option, log, memory_option, say
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Diagnoses
+from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_command.printable import printable
 from carnet_spec.protocols.registry import DEFAULT
 
@@ -78,6 +78,12 @@ class Kept(NamedTuple):
 @click.option(
     "--profile", type=PROFILE, default="tiny", show_default=True, metavar="NAME", help="Size of the explored instances."
 )
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help=f"How many steps {' or '.join(each.name for each in registry.all_able(Bounded))} follows.",
+)
 @jobs_option
 @click.option(
     "--shard", type=ShardGiven(), metavar="K/N", help="Do only part K of N of the work, into the cache; no verdicts."
@@ -112,6 +118,7 @@ def verify(
     variants: tuple[str, ...],
     engines: tuple[str, ...],
     profile: str,
+    depth: int | None,
     jobs: int | None,
     shard: Shard | None,
     cache: Path | None,
@@ -144,7 +151,7 @@ def verify(
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti)
+    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti, depth)
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
@@ -240,12 +247,10 @@ def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
     fallen = [row for row in outcome.results if row.steps and not row.as_expected]
     for number, row in enumerate(fallen):
-        reference = outcome.campaign.request.source.shown
-        again = f"carnet attack {reference} --variant {row.variant} --threat {row.threat} --claim {row.claim}"
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
         if number < SHOWN_TRACES:
             yield from _told(outcome, row)
-        yield f"  {again}"
+        yield f"  {outcome.again(row)}"
         yield ""
 
 

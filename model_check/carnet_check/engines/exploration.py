@@ -42,6 +42,8 @@ class Search:
     stop_at_first: bool = False
     sought: bool = False
     """For claims that are expected to fall, and did not in the profile: it ends when all of them fell."""
+    alone: bool = False
+    """One run that a solver chose: nothing beside it was visited, so it says nothing of goals and steps not taken."""
     caps: Caps = Caps()
     reduction: bool = True
     digest: str = ""

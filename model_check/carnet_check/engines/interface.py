@@ -226,6 +226,14 @@ class Explores(Engine):
         """
 
 
+class Bounded(Engine):
+    """Looks at runs of a few steps, however many there are of everything."""
+
+    @abstractmethod
+    def to_depth(self, steps: int) -> Self:
+        """Return the same engine for runs of up to so many steps."""
+
+
 class Remembers(Explores):
     """Hands out the states that it visited, so that they can be checked."""
 

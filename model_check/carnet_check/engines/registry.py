@@ -19,6 +19,7 @@ ENGINES: dict[str, str] = {
     "kernel": "carnet_check.engines.kernel.engine:KERNEL",
     "cvc5": "carnet_check.engines.solvers.engine:CVC5",
     "eprover": "carnet_check.engines.solvers.engine:EPROVER",
+    "bmc": "carnet_check.engines.bounded.engine:BMC",
 }
 """The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
 

@@ -68,7 +68,7 @@ def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
         states=judge.replay(trace),
         profile=violation.search.profile,
         expected=row.as_expected,
-        rerun=f"carnet attack {source.shown} --variant {row.variant} --threat {row.threat} --claim {row.claim}",
+        rerun=outcome.again(row),
         finding=next(findings, None),
     )
 

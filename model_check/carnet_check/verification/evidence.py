@@ -20,7 +20,7 @@ class Evidence:
     def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
         """Collect what was seen of a variant."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
-        mine = [(engine, each) for engine, each in found if each.search.variant == variant]
+        mine = [(by, each) for by, each in found if each.search.variant == variant and not each.search.alone]
         return Evidence(mine[0][0], tuple(each for _, each in mine)) if mine else Evidence()
 
     @property

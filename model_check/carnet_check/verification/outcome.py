@@ -69,6 +69,15 @@ class CampaignOutcome:
             and row.claim in found.violations
         )
 
+    def again(self, row: Result) -> str:
+        """Return the command that finds the violation that a row reports once more."""
+        request = self.campaign.request
+        pair = f"--variant {row.variant} --threat {row.threat} --claim {row.claim}"
+        if not self.violation_of(row).search.alone:
+            return f"carnet attack {request.source.shown} {pair}"
+        depth = "" if request.depth is None else f" --depth {request.depth}"
+        return f"carnet verify {request.source.shown} {pair} --engine {row.engine}{depth}"
+
     @property
     def exit_code(self) -> int:
         """What the command exits with."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Diagnoses, Engine, Plan, Task
+from carnet_check.engines.interface import Bounded, Diagnoses, Engine, Plan, Task
 from carnet_check.engines.runner import HERE, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
@@ -33,6 +33,8 @@ class Request:
     """Bytes that the explorations may take together; what is free, if nothing is said."""
     cti: str = ""
     """The lemma or claim of which every counterexample to induction is wanted."""
+    depth: int | None = None
+    """How many steps runs have at most, for engines that bound them; what they do by themselves, if nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,23 @@ def planned(request: Request) -> Campaign:
     _refuse_declared(request.claims, plans)
     plans = tuple(plan for plan in plans if plan.pairs) or plans
     notes = tuple(note for plan in plans for note in _complaints(plan.protocol))
-    campaign = Campaign(request, profile, registry.chosen(request.engines), plans, notes)
+    campaign = Campaign(request, profile, _engines(request), plans, notes)
     _refuse_empty(campaign)
     _refuse_no_induction(campaign)
     for engine in campaign.engines:
         engine.require_runnable(campaign.task)
     return campaign
+
+
+def _engines(request: Request) -> tuple[Engine, ...]:
+    """Return the engines to run, those that bound the steps of runs with the bound that is asked for."""
+    engines = registry.chosen(request.engines)
+    if request.depth is None:
+        return engines
+    if not any(isinstance(engine, Bounded) for engine in engines):
+        able = " or ".join(engine.name for engine in registry.all_able(Bounded))
+        raise UsageError(f"none of the engines bounds the steps of runs, which --depth asks for: add {able}")
+    return tuple(each.to_depth(request.depth) if isinstance(each, Bounded) else each for each in engines)
 
 
 def _refuse_no_induction(campaign: Campaign) -> None:

@@ -115,7 +115,7 @@ def search_in(
         threat=task.threat,
         watch=watch,
     )
-    return _judged(judge, found, invariants, wanted)
+    return judged(judge, found, invariants, wanted)
 
 
 def _directed(
@@ -140,7 +140,7 @@ def _directed(
             threat=task.threat,
             watch=watch,
         )
-        return _judged(Interpreter(part, instance), found, (), goals)
+        return judged(Interpreter(part, instance), found, (), goals)
 
     found = look(honest)
     if all(goal.name in found.goals for goal in goals) or honest.actions == protocol.actions:
@@ -165,7 +165,7 @@ def reaches(judge: Interpreter, goal: Goal, trace: Trace) -> bool:
     return judge.witness(goal.params, goal.body, judge.replay(trace)[-1]) is not None
 
 
-def _judged(
+def judged(
     judge: Interpreter, found: Exploration, invariants: Sequence[Invariant], goals: Sequence[Goal]
 ) -> Exploration:
     """Add to the problems that the engine has itself those that the interpreter has with it."""

@@ -16,7 +16,7 @@ from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.possibility import SolverPossibilities
 from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, solver_is_installed, solver_version
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.induction.steps import SolverSteps
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.interface import (
@@ -36,7 +36,6 @@ from carnet_check.engines.interface import (
     Separable,
     Shares,
     Task,
-    Tool,
     Unsure,
 )
 from carnet_check.engines.obligation_answers import FRAME, ObligationAnswer, StepProofs
@@ -45,6 +44,7 @@ from carnet_check.engines.proving.answers import SolverOutcome as Solved
 from carnet_check.engines.proving.claims import ClaimProof
 from carnet_check.engines.proving.hints import load_hints
 from carnet_check.engines.proving.rows import row_of
+from carnet_check.engines.proving.z3_solver import Z3, solver_is_installed, solver_version
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.loading.families import Source
@@ -80,9 +80,7 @@ class Induction(
     name: ClassVar = "induction"
     purpose: ClassVar = "claims, for any number of parties, keys, messages and rounds"
     verdicts: ClassVar = (Verdict.PROVED,)
-    needs: ClassVar = (
-        Tool("z3", "proofs by induction", "pip install -c constraints.txt .", ("z3-solver",), required=True),
-    )
+    needs: ClassVar = (Z3,)
     shows: ClassVar = "counterexample to induction"
     rlimit: int = DEFAULT_RLIMIT
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.z3_solver import limited_memory
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 
 DEFAULT_RLIMIT = 50_000_000
 """Units of Z3's resource counter; a typical obligation takes some 10,000."""
-MEGABYTES = 1536
-"""What Z3 may take: less than the process it runs in, so that it can still say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +97,8 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answ
     """
     import z3
 
-    z3.set_param("memory_max_size", MEGABYTES)
-    try:
+    with limited_memory(z3):
         return _asked(z3, text, rlimit, minimise)
-    except z3.Z3Exception as error:
-        if "out of memory" in str(error):
-            raise MemoryError(str(error)) from None
-        raise
 
 
 def _asked(z3: Any, text: str, rlimit: int, minimise: bool) -> Answer:
@@ -121,19 +115,3 @@ def _asked(z3: Any, text: str, rlimit: int, minimise: bool) -> Answer:
     if result == z3.sat:
         return SolverOutcome.REFUTED, (), ""
     return SolverOutcome.UNKNOWN, (), str(solver.reason_unknown())
-
-
-def solver_is_installed() -> bool:
-    """Whether there is a solver to ask."""
-    try:
-        import z3  # noqa: F401 # it is only looked for
-    except ImportError:
-        return False
-    return True
-
-
-def solver_version() -> str:
-    """Return the name and version of the solver."""
-    import z3
-
-    return f"Z3 {z3.get_version_string()}"

@@ -1,0 +1,151 @@
+"""The engine of bounded model checking: no run of a few steps breaks a claim, whatever the number of everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from carnet_check.engines.bounded.asking import Answer
+from carnet_check.engines.bounded.judging import violation
+from carnet_check.engines.bounded.questions import Questions, Standing
+from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.interface import Bounded, Outcome, Plan, Task
+from carnet_check.engines.proving.z3_solver import Z3, solver_version
+from carnet_check.engines.runner import Listener
+from carnet_check.results import Result, Verdict
+from carnet_command.text import counted
+from carnet_spec.language import Claim, Profile, SpecificationError, Threat
+
+DEFAULT_DEPTH = 8
+"""How many steps are looked at."""
+DEFAULT_RLIMIT = 20_000_000
+"""Units of Z3's resource counter for one claim and one number of steps."""
+ANY_NUMBER = "any number of everything"
+
+
+@dataclass(frozen=True)
+class BoundedModelChecking(Bounded):
+    """Looks at every run of up to ``depth`` steps; ``rlimit`` is the solver's budget for a claim and a depth."""
+
+    name: ClassVar = "bmc"
+    purpose: ClassVar = "every run of a few steps, for any number of everything"
+    verdicts: ClassVar = (Verdict.HOLDS_TO,)
+    refutes: ClassVar = True
+    by_default: ClassVar = False
+    needs: ClassVar = (Z3,)
+    depth: int = DEFAULT_DEPTH
+    rlimit: int = DEFAULT_RLIMIT
+
+    def limited(self, most: int) -> Self:
+        """Return the engine with another budget for each question, in units of the solver's own counter."""
+        return replace(self, rlimit=most)
+
+    def to_depth(self, steps: int) -> Self:
+        """Return the engine for runs of so many steps."""
+        return replace(self, depth=steps)
+
+    def expected(self, profile: Profile) -> Verdict:
+        """Return HOLDS-TO, whatever the profile."""
+        return Verdict.HOLDS_TO
+
+    def intention(self, task: Task) -> str:
+        """Say how long runs may be, and that no size matters."""
+        return f"every run of up to {counted(self.depth, 'step')}, for {ANY_NUMBER}, by {solver_version()}"
+
+    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+        """Say that the number of steps is bounded, and nothing else."""
+        return (f"{self.name}: up to {counted(self.depth, 'step')}, rules counted, {ANY_NUMBER}",)
+
+    def budget(self, profile: Profile) -> str:
+        """Say how long runs may be, and what the solver may take."""
+        return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units to a claim and a number of steps"
+
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Look for a run that breaks each claim, one variant after the other."""
+        rows: list[Result] = []
+        searches: list[Coverage] = []
+        for plan in task.plans:
+            began = time.monotonic()
+            judged = list(self._judged(task, plan, self._standings(task, plan, listener)))
+            seconds = time.monotonic() - began
+            rows += (replace(row, seconds=seconds) for row, _ in judged)
+            searches += (found for _, found in judged if found is not None)
+            held = sum(row.verdict is Verdict.HOLDS_TO for row, _ in judged)
+            fallen = sum(row.verdict is Verdict.VIOLATED for row, _ in judged)
+            told = f"of {len(judged)}, no short run breaks {held}, and one breaks {fallen}"
+            listener.line(f"{plan.protocol.variant}: {self.name}, {told}, in {seconds:.1f} s")
+        return Outcome(self.name, tuple(rows), tuple(searches))
+
+    def _standings(self, task: Task, plan: Plan, listener: Listener) -> list[Standing]:
+        variant = plan.protocol.variant
+
+        def told(claim: str, threat: str, steps: int) -> None:
+            under = f" under {threat}" if threat else ""
+            listener.status(f"{variant}: {self.name}, {claim}{under}, {counted(steps, 'step')}")
+
+        listener.status(f"{variant}: writing down runs of {counted(self.depth, 'step')}")
+        try:
+            with task.runner.pool(solver_version) as pool:
+                return Questions(plan, self.depth, self.rlimit).answered(pool, told)
+        except SpecificationError as error:
+            return [Standing(0, Answer.unknown(0, str(error)))] * len(plan.pairs)
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _judged(
+        self, task: Task, plan: Plan, standings: Sequence[Standing]
+    ) -> Iterator[tuple[Result, Coverage | None]]:
+        """Yield the row of each pair, and the run that breaks the claim if there is one."""
+        for (claim, threat), standing in zip(plan.pairs, standings, strict=True):
+            found = standing.last.found if standing.last else None
+            if found is None:
+                yield self._unbroken(task, plan, claim, threat, standing), None
+            else:
+                run = violation(task.source.reference, plan, threat, claim.name, found)
+                yield self._broken(task, plan, claim, threat, run), run
+
+    def _unbroken(self, task: Task, plan: Plan, claim: Claim, threat: Threat, standing: Standing) -> Result:
+        bound = standing.least - 1
+        stopped = _stopped(standing)
+        if stopped and bound < 1:
+            return self._row(task, plan, claim, threat, Verdict.UNKNOWN, stopped)
+        told = f"no run of up to {counted(bound, 'step')}, rules counted, breaks it; {ANY_NUMBER}; {solver_version()}"
+        detail = f"{told}; {stopped}" if stopped else told
+        return replace(self._row(task, plan, claim, threat, Verdict.HOLDS_TO, detail), bound=bound)
+
+    def _broken(self, task: Task, plan: Plan, claim: Claim, threat: Threat, run: Coverage) -> Result:
+        if run.problems:
+            return self._row(task, plan, claim, threat, Verdict.ERROR, "; ".join(run.problems))
+        steps, size = run.violations[claim.name].steps, run.instance_of(claim.name).describes
+        detail = f"{counted(len(steps), 'step')} to the violation, rules counted" + (f"; with {size}" if size else "")
+        return replace(self._row(task, plan, claim, threat, Verdict.VIOLATED, detail), steps=steps)
+
+    def _row(self, task: Task, plan: Plan, claim: Claim, threat: Threat, verdict: Verdict, detail: str) -> Result:
+        falls = plan.falls(claim.name, threat.id)
+        return Result(
+            protocol=task.source.family.id,
+            variant=plan.protocol.variant,
+            claim=claim.name,
+            threat=threat.id,
+            engine=self.name,
+            verdict=verdict,
+            expected=Verdict.VIOLATED if falls else self.expected(task.profile),
+            detail=detail,
+            assumptions=plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms),
+        )
+
+
+def _stopped(standing: Standing) -> str:
+    """Say why nothing is known of more steps, or nothing where no more was asked."""
+    last = standing.last
+    if last is None:
+        return ""
+    steps = counted(last.steps, "step")
+    if last.is_refuted:
+        return f"the solver says that {steps} break it, and shows no structure in which they do within its budget"
+    return f"nothing is established about {steps}: {last.reason}"
+
+
+BMC = BoundedModelChecking()
