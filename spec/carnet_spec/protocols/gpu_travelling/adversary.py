@@ -64,6 +64,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     shows,
     stale,
     stash,
+    taken_slot,
     traffic,
     transmitted,
     uploaded,
@@ -334,6 +335,7 @@ def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
         step.given("sent", uploaded(k, v))
         step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
         step.insert(received(g, k, v))
+        step.insert(taken_slot(k, v))
 
     @draft.action(
         by=ADVERSARY,

@@ -9,16 +9,26 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Data,
     Gpu,
     Key,
+    Mode,
     Phase,
+    Session,
     Slot,
     Version,
+    attested,
     buffer,
+    confidential,
     custody,
+    elsewhere,
+    ends_at,
     first_version,
+    genuine,
     granted,
     honest_data,
+    in_session,
     kept,
+    latest,
     phase,
+    report_inside,
     workspace,
 )
 
@@ -51,6 +61,34 @@ def state_goals(draft: Draft) -> None:
     def model_at_home(n: Version) -> Formula:
         return (phase == Phase.SAVED) & (kept == n) & (n != first_version)
 
+    @draft.goal(sentence="The GPU is scrubbed while the model stays on it.")
+    def scrubbed_unsaved() -> Formula:
+        return (phase == Phase.SCRUBBING) & (custody == Custody.RETURNED) & (kept != latest)
+
+    @draft.goal(sentence="The GPU is scrubbed after the model came home.")
+    def scrubbed_saved() -> Formula:
+        return (phase == Phase.SCRUBBING) & (custody == Custody.RETURNED) & (kept == latest)
+
+    @draft.goal(sentence="A GPU that lost its session is attested again.")
+    def attested_again(s: Session, t: Session) -> Formula:
+        return attested(s) & attested(t) & (s != t) & (ends_at(s) == ends_at(t))
+
+    @draft.goal(sentence="A GPU out of confidential mode says so.")
+    def open_mode_reported(s: Session, g: Gpu) -> Formula:
+        return _reported(s, g, Mode.OPEN)
+
+    @draft.goal(sentence="A GPU with its debug flag set says so.")
+    def debug_flag_reported(s: Session, g: Gpu) -> Formula:
+        return _reported(s, g, Mode.DEBUG)
+
+    @draft.goal(sentence="A GPU with old firmware says so.")
+    def old_firmware_reported(s: Session, g: Gpu) -> Formula:
+        return _reported(s, g, Mode.OUTDATED)
+
+    @draft.goal(sentence="An outsider's own GPU is in confidential mode.")
+    def own_gpu(g: Gpu) -> Formula:
+        return elsewhere(g) & confidential(g)
+
     @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
     def eviction() -> Formula:
         return (custody == Custody.EVICTED) & (phase == Phase.CLEAN)
@@ -62,3 +100,7 @@ def state_goals(draft: Draft) -> None:
         sentence="Every grant is followed by return, eviction or fail-stop.",
         fair=("evict",),
     )
+
+
+def _reported(session: Session, gpu: Gpu, mode: Mode) -> Formula:
+    return report_inside(session, gpu, session, mode) & genuine(gpu) & in_session(gpu, session)

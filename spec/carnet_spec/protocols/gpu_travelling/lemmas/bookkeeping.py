@@ -6,7 +6,7 @@ asked for to where the GPU goes, what was heard is answered.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.language import Draft, Formula, exists, implies
 from carnet_spec.protocols.gpu_travelling.lemmas.words import FENCED_TOO_EARLY, OUT, during
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Address,
@@ -20,6 +20,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     addressed,
     admitted,
     answered,
+    channel,
+    corrupt,
+    enrolment_proof,
     genuine,
     granted,
     in_session,
@@ -32,6 +35,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     leaked,
     link_d2h,
     link_h2d,
+    mux,
     mux_request,
     next_holder,
     offer,
@@ -39,6 +43,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     orchestrator,
     owner,
     phase,
+    platform,
     report,
     report_inside,
     responder,
@@ -73,11 +78,19 @@ def _at_the_orchestrator(draft: Draft) -> None:
     def one_route(x: Agent, y: Agent) -> Formula:
         """One route is asked for: to the holder's channel while the GPU is out, and else home."""
         out = during(Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
+        asked = (phase != Phase.SETUP) & ~out
         return (
             implies(mux_request(x) & mux_request(y), x == y)
+            & implies(asked, mux_request(orchestrator))
             & implies(mux_request(x) & out, admitted(next_holder, x))
             & implies(mux_request(x) & ~out, x == orchestrator)
         )
+
+    @draft.lemma
+    def an_honest_platform_follows() -> Formula:
+        """An honest platform routes the GPU home, or to a channel that was admitted."""
+        lent = exists(lambda a: admitted(a, mux), Agent)
+        return implies(~corrupt(platform), (mux == orchestrator) | lent)
 
     @draft.lemma
     def offers_go_by_admitted_channels(p: Agent, k: Key, v: Slot, b: Address) -> Formula:
@@ -91,6 +104,11 @@ def _at_the_orchestrator(draft: Draft) -> None:
         return implies(granted(a, k, v), tenanted(key_session(k))) & implies(
             during(Phase.ROTATING_OUT, *OUT), tenanted(session) & (tenant(session) == next_holder)
         )
+
+    @draft.lemma
+    def proofs_are_made_in_attested_channels(a: Agent, p: Agent) -> Formula:
+        """An honest holder proves who it is in the channel that it attested."""
+        return implies(enrolment_proof(a, p) & ~corrupt(a), channel(a, orchestrator))
 
 
 def _reports(draft: Draft) -> None:

@@ -168,6 +168,12 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
         )
 
     @draft.lemma
+    def counters_were_read_to_the_end(g: Gpu, j: Key, c: Key, n: Slot) -> Formula:
+        """And the GPU took nothing beyond it: the epoch that is asked about is over."""
+        read = counted(j, c, n) & live_h2d(g, j) & (owner(j) == orchestrator) & guarded(j)
+        return implies(read & (c != j) & issued(c) & schedule.calm(key_session(j)), ~received(g, c, n))
+
+    @draft.lemma
     def counters_were_read_under_accepted_keys(g: Gpu, j: Key, c: Key, n: Slot) -> Formula:
         """Counters read under a secret key were read when the GPU had taken it."""
         return implies(counted(j, c, n), used(j) & (answered(key_session(j)) | corrupt(owner(j)))) & implies(

@@ -29,6 +29,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     heard,
     holds_model,
     in_session,
+    issued,
     key_session,
     lent_key,
     link_h2d,
@@ -36,9 +37,14 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     live_h2d,
     memory_version,
     model_sent,
+    model_uploaded,
     occupied,
+    orchestrator,
+    ordered,
     outdated,
+    owner,
     placed,
+    received,
     resident,
     rubble,
     semaphore,
@@ -47,10 +53,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     stale,
     stash,
     streamed,
+    taken_slot,
     traffic,
     trained_on,
     trained_to,
     transmitted,
+    uploaded,
     workspace,
 )
 
@@ -109,7 +117,7 @@ def _what_is_sent(draft: Draft, schedule: Schedule) -> None:
         waiting = during(Phase.CHECKING, *CHECKED)
         return (
             implies(counted(k, c, n) & guarded(k), counter_asked(k, c))
-            & implies(counter_asked(k, c), asked(k, Order.READ_BACK))
+            & implies(counter_asked(k, c), asked(k, Order.READ_BACK) & issued(c))
             & implies(waiting, counter_asked(link_h2d, lent_key))
             & implies(digested(k, m) & guarded(k) & live_h2d(g, k), holds_model(g))
         )
@@ -119,6 +127,19 @@ def _what_is_sent(draft: Draft, schedule: Schedule) -> None:
         """Once it was uploaded, the model is on the GPU for as long as its session lives."""
         there = during(*CHECKED, Phase.ROTATING_OUT, *OUT) | (active() & (custody != Custody.NONE))
         return implies(attested_live(g) & there & schedule.calm(session), holds_model(g))
+
+    @draft.lemma
+    def the_model_is_there_when_needed(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
+        """It is there before anything is trained or sent home, and before code is uploaded without it."""
+        late = (o == Order.TRAIN) | (o == Order.SAVE) | (o == Order.SCRUB)
+        needed = (ordered(k, v, o) & late) | (uploaded(k, v) & ~model_uploaded(k, v))
+        return implies(needed & live_h2d(g, k) & guarded(k) & schedule.calm(key_session(k)), holds_model(g))
+
+    @draft.lemma
+    def uploads_are_taken(g: Gpu, k: Key, v: Slot) -> Formula:
+        """An upload that the counter passed was taken, and at home it passes uploads alone."""
+        at_home = received(g, k, v) & (owner(k) == orchestrator)
+        return implies(uploaded(k, v) & received(g, k, v), taken_slot(k, v)) & implies(at_home, uploaded(k, v))
 
     @draft.lemma
     def training_leaves_traces(g: Gpu, k: Key, n: Version, m: Data) -> Formula:

@@ -19,6 +19,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     in_session,
     key_session,
     link_h2d,
+    live_h2d,
     ordered,
     pending,
     phase,
@@ -95,6 +96,12 @@ def _carried_out(draft: Draft, schedule: Schedule) -> None:
         rotating = (o == Order.ROTATE) & during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & (k == pending)
         asked = any_of(*((phase == waits) & (o == order) for waits, order in WAITING.items()))
         return implies(attested_live(g) & left & schedule.calm(session), rotating | (asked & (k == link_h2d)))
+
+    @draft.lemma
+    def orders_left_are_of_the_live_epoch(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
+        """No order but a rotation outlives its epoch."""
+        left = ordered(k, v, o) & ~heard(g, k, v) & (o != Order.ROTATE) & in_session(g, key_session(k))
+        return implies(left & guarded(k) & schedule.calm(key_session(k)), live_h2d(g, k))
 
     @draft.lemma
     def one_order_left(g: Gpu, j: Key, k: Key, u: Slot, v: Slot, o: Order, q: Order) -> Formula:

@@ -109,7 +109,7 @@ def _link_key_of_phase(draft: Draft) -> None:
     def nothing_lent_at_first() -> Formula:
         """Before the session's first custody, what stands for the lent key is the orchestrator's own."""
         at_first = active() & (custody == Custody.NONE) & (phase != Phase.AWAY)
-        return implies(at_first, used(lent_key) & (owner(lent_key) == orchestrator))
+        return implies(at_first, issued(lent_key) & (owner(lent_key) == orchestrator))
 
 
 def _pending_key_of_phase(draft: Draft) -> None:
@@ -153,5 +153,5 @@ def _pending_key_of_phase(draft: Draft) -> None:
     def unsent_at_first(v: Slot, a: Agent) -> Formula:
         """A key that was just rotated to has protected no message of the orchestrator's, and is not granted yet."""
         return implies(
-            during(Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.GRANTING), ~consumed(link_h2d, v)
+            during(Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.GRANTING, Phase.AWAY), ~consumed(link_h2d, v)
         ) & implies(phase == Phase.GRANTING, ~granted(a, link_h2d, v))

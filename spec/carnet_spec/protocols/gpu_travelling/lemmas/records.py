@@ -7,13 +7,19 @@ from carnet_spec.protocols.gpu_travelling.history import lent_last
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Agent,
+    Custody,
     Data,
     Key,
+    Phase,
     Session,
     Slot,
     Version,
     accepted,
+    before,
     chained,
+    consumed,
+    count,
+    custody,
     dataset,
     derives,
     exposed,
@@ -25,10 +31,15 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     knows_h2d,
     latest,
     ledger,
+    link_h2d,
+    lost,
     made,
+    phase,
     returned,
     sealed,
+    secured,
     supplied,
+    taken_back,
     trained_on,
     within,
 )
@@ -57,6 +68,18 @@ def _of_holders(draft: Draft, schedule: Schedule) -> None:
         """A holder that sends nothing more said how much it sent."""
         gave = implies(finished(a, k), exists(lambda u: gave_back(a, k, u), Slot))
         return gave & implies(gave_back(a, k, n), returned(a, k, n))
+
+    @draft.lemma
+    def returns_are_counted(u: Slot) -> Formula:
+        """When a return was accepted, the values that it states are counted, and no others."""
+        back = (phase == Phase.BACK) & (custody == Custody.RETURNED)
+        counted = consumed(link_h2d, u)
+        return implies(back & before(u, count), counted) & implies(back & counted, before(u, count))
+
+    @draft.lemma
+    def what_came_home_is_secured(k: Key) -> Formula:
+        """Once the model is home, all that was returned is in it, or lost."""
+        return implies((phase == Phase.SAVED) & taken_back(k), secured(k) | lost(k))
 
 
 def _of_versions(draft: Draft, schedule: Schedule) -> None:
