@@ -14,12 +14,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Session,
     Slot,
     Version,
-    attested,
     buffer,
     confidential,
     custody,
     elsewhere,
-    ends_at,
     first_version,
     genuine,
     granted,
@@ -68,10 +66,6 @@ def state_goals(draft: Draft) -> None:
     @draft.goal(sentence="The GPU is scrubbed after the model came home.")
     def scrubbed_saved() -> Formula:
         return (phase == Phase.SCRUBBING) & (custody == Custody.RETURNED) & (kept == latest)
-
-    @draft.goal(sentence="A GPU that lost its session is attested again.")
-    def attested_again(s: Session, t: Session) -> Formula:
-        return attested(s) & attested(t) & (s != t) & (ends_at(s) == ends_at(t))
 
     @draft.goal(sentence="A GPU out of confidential mode says so.")
     def open_mode_reported(s: Session, g: Gpu) -> Formula:

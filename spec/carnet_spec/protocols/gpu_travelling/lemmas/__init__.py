@@ -52,4 +52,4 @@ def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -
     order_lemmas(draft, schedule)
     gpu_lemmas(draft, schedule)
     record_lemmas(draft, schedule)
-    bookkeeping_lemmas(draft)
+    bookkeeping_lemmas(draft, schedule)

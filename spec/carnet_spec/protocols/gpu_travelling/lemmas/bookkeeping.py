@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, exists, implies
 from carnet_spec.protocols.gpu_travelling.lemmas.words import FENCED_TOO_EARLY, OUT, during
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Address,
     Agent,
@@ -54,13 +55,13 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 
-def bookkeeping_lemmas(draft: Draft) -> None:
+def bookkeeping_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what the honest keep."""
-    _at_the_orchestrator(draft)
+    _at_the_orchestrator(draft, schedule)
     _reports(draft)
 
 
-def _at_the_orchestrator(draft: Draft) -> None:
+def _at_the_orchestrator(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def the_orchestrator_keeps_its_keys(s: Session, k: Key) -> Formula:
         """The orchestrator knows both halves of every key that it drew, and each launch key."""
@@ -108,7 +109,7 @@ def _at_the_orchestrator(draft: Draft) -> None:
     @draft.lemma
     def proofs_are_made_in_attested_channels(a: Agent, p: Agent) -> Formula:
         """An honest holder proves who it is in the channel that it attested."""
-        return implies(enrolment_proof(a, p) & ~corrupt(a), channel(a, orchestrator))
+        return implies(enrolment_proof(a, p) & schedule.faithful(a), channel(a, orchestrator))
 
 
 def _reports(draft: Draft) -> None:
