@@ -147,10 +147,7 @@ class _Campaign:
 
     def _attacks(self, variant: str) -> Known:
         source = self.request.source
-        parts = [
-            _Look(source.reference, f"{each.words}: {each.threat}: {each.sizes}", each)
-            for each in weakened(source, variant)
-        ]
+        parts = [_Look(source.reference, f"{each.words}: {each.threat}", each) for each in weakened(source, variant)]
         found = self._looked(f"{variant}: weakened designs attacked", "weaknesses", parts, weaknesses_as_json)
         return Known(weaknesses=tuple(known for each in found if each for known in weaknesses_from_json(each)))
 

@@ -40,12 +40,11 @@ MOST_PLACES = 10
 
 @dataclass(frozen=True, slots=True)
 class Weakened:
-    """A design to attack: a variant, what is removed from it, a threat model, and in how many sizes; 0: in all."""
+    """A design to attack: a variant, what is removed from it, and the threat model that assumes least."""
 
     variant: str
     without: tuple[str, ...]
     threat: str
-    sizes: int = 0
 
     @property
     def words(self) -> str:
@@ -80,78 +79,71 @@ def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
     """Return the designs to attack: those of known findings, and the variant without each defence that is meant for it.
 
     Every other defence is removed from the first main variant. Each design is attacked under the threat model of its
-    finding, or else the family's own, and in few sizes under those that assume more. The variant itself is attacked
-    under each: some claims are expected to fall.
+    finding, or else the family's own. The variant itself is attacked, too: some claims are expected to fall.
     """
     family, protocol = source.family, source.protocol(variant)
-    first, known = family.main[0], [threat.id for threat in protocol.threats]
-    own = (each for each in protocol.defences if (each.base or first) == variant and each.id not in protocol.without)
-    usual = family.default_threat if family.default_threat in known else _weakest(protocol)
-    designs = [(each.variant or first, each.without, each.threat) for each in family.findings]
-    designs += [(variant, (each.id,), usual) for each in own]
-    designs += [(variant, (), id) for id in known or ("",)]
-    found = [Weakened(*each) for each in designs]
-    for name, without, threat in designs:
-        found += [Weakened(name, without, id, FEW_SIZES) for id in _assuming_more(source.protocol(name), threat)]
-    chosen: dict[tuple[str, tuple[str, ...], str], Weakened] = {}
-    for each in found:
-        chosen.setdefault((each.variant, each.without, each.threat), each)
-    return tuple(chosen.values())
-
-
-def _weakest(protocol: Protocol) -> str:
-    """Return the threat model that assumes least."""
-    return min(protocol.threats, key=lambda threat: len(threat.axioms)).id if protocol.threats else ""
-
-
-def _assuming_more(protocol: Protocol, name: str) -> Iterator[str]:
-    """Yield the threat models that assume all that one does, and more."""
-    known = {threat.id: _assumed(threat) for threat in protocol.threats}
-    least = known.get(name, [])
-    for id, assumed in known.items():
-        if len(assumed) > len(least) and all(each in assumed for each in least):
-            yield id
-
-
-def _assumed(threat: Threat) -> list[object]:
-    return [axiom.formula for axiom in threat.axioms]
+    first, known = family.main[0], {threat.id for threat in protocol.threats}
+    own = [each for each in protocol.defences if (each.base or first) == variant and each.id not in protocol.without]
+    least = min(protocol.threats, key=lambda threat: len(threat.axioms)).id if known else ""
+    usual = family.default_threat if family.default_threat in known else least
+    found = [Weakened(each.variant or first, each.without, each.threat) for each in family.findings]
+    found += [Weakened(variant, without, usual) for without in [(), *((each.id,) for each in own)]]
+    return tuple(dict.fromkeys([*found, Weakened(variant, (), least)]))
 
 
 def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
-    """Look for an attack on each claim of a design: small sizes first, and once for each claim."""
+    """Look for an attack on each claim of a design, also under the threat models that assume more.
+
+    What stood although less was assumed is not attacked there again.
+    """
     try:
         target = attack_target(
             source, variant=where.variant, without=where.without, threat=where.threat, every_claim=True
         )
     except UsageError:
         return ()
-    left, found = _claims(target), list[Weakness]()
-    for number, size in enumerate(_sizes(source, where)):
+    found, stood = _under(source, where, target)
+    for threat in _assuming_more(target.protocol, target.threat):
+        stated = (claim for claim in target.protocol.claims if threat.id in (*claim.under, *claim.fails_under))
+        claims = tuple(claim.name for claim in stated if not claim.declared and claim.name not in stood)
+        found += _under(source, where, replace(target, threat=threat, claims=claims))[0]
+    return tuple(found)
+
+
+def _assuming_more(protocol: Protocol, least: Threat) -> Iterator[Threat]:
+    """Yield the threat models that assume all that one does, and more."""
+    for threat in protocol.threats:
+        if len(threat.axioms) > len(least.axioms) and _assumed(threat) >= _assumed(least):
+            yield threat
+
+
+def _assumed(threat: Threat) -> set[object]:
+    return {axiom.formula for axiom in threat.axioms}
+
+
+def _under(source: Source, where: Weakened, target: AttackTarget) -> tuple[list[Weakness], set[str]]:
+    """Attack claims under one threat model, each once: small sizes first, and large ones only where nothing falls.
+
+    What falls anyhow is attacked where nothing is removed. Return the attacks, and the claims that stood.
+    """
+    left = [target.protocol.claim(name) for name in target.claims]
+    if target.removed and target.threat != NO_THREAT:
+        left = [claim for claim in left if target.threat.id in claim.under]
+    found: list[Weakness] = []
+    sizes = source.family.sizes_to_hunt(where.variant)
+    for number, size in enumerate(sizes if target.threat.id == where.threat else sizes[:FEW_SIZES]):
         if left and (number < FEW_SIZES or not found):
             found += _attacks(source, target, where, size, left)
             fallen = {each.claim for each in found}
             left = [claim for claim in left if claim.name not in fallen]
-    return tuple(found)
-
-
-def _claims(target: AttackTarget) -> list[Claim]:
-    """Return the claims to attack; those that fall anyhow are attacked where nothing is removed."""
-    claims = [target.protocol.claim(name) for name in target.claims]
-    if not target.removed or target.threat == NO_THREAT:
-        return claims
-    return [claim for claim in claims if target.threat.id in claim.under]
-
-
-def _sizes(source: Source, where: Weakened) -> tuple[Profile, ...]:
-    every = source.family.sizes_to_hunt(where.variant)
-    return every[: where.sizes or len(every)]
+    return found, {claim.name for claim in left}
 
 
 def _attacks(
     source: Source, target: AttackTarget, where: Weakened, size: Profile, claims: Collection[Claim]
 ) -> Iterator[Weakness]:
     place = Place(where.variant, size, target.threat.id)
-    found = explored(source, target.protocol, place, claims, (), MOST_STATES, reduction=True)
+    found = explored(source, target.protocol, place, claims, (), MOST_STATES, stop_when_fallen=True, reduction=True)
     judge = Interpreter(target.protocol, place.instance(source, target.protocol))
     for claim in claims:
         trace = found.violations.get(claim.checked.name)
@@ -210,7 +202,7 @@ def _together(known: Iterable[Weakness]) -> Iterable[list[Weakness]]:
     """Return the attacks, those in one place together."""
     found = defaultdict[tuple[Weakened, str, int | None], list[Weakness]](list)
     for each in known:
-        found[each.weakened, each.place.profile.name, each.place.profile.budget].append(each)
+        found[each.weakened, each.place.words, each.place.profile.budget].append(each)
     return found.values()
 
 
