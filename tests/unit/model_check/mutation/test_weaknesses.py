@@ -83,6 +83,15 @@ def test_the_original_defeats_no_attack() -> None:
         assert list(defeated(Designs(SOURCE), same, HALL, attacks())) == []
 
 
+def test_no_attack_is_lost_while_there_is_another() -> None:
+    """Where the guard is bribed, a badge is shown or copied."""
+    known = [each for each in attacks() if each.place.threat == "insiders"]
+    (taken,) = {"show", "copy"} & frozenset[str]().union(*(each.actions for each in known))
+    mutant = MUTANTS[f"{taken}/update insert badge/drop"]
+    assert all(taken in each.actions for each in known)
+    assert list(defeated(Designs(SOURCE), mutant, HALL, known)) == []
+
+
 def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.mutation.weaknesses.ROOM", 0)
     known = attacks()
