@@ -29,7 +29,7 @@ MOST_STATES = 60_000
 ROOM = 2
 """How many times as many states a mutant may have."""
 FEW_SIZES = 2
-"""How many sizes are searched although a claim fell already, or under a threat model that assumes more."""
+"""How many sizes are searched under a threat model that assumes more."""
 TAKEN_AGAIN = 6
 """How many attacks on a claim under a threat model are taken again, the shortest first."""
 OF_EACH_CLAIM = 2
@@ -122,21 +122,19 @@ def _assumed(threat: Threat) -> set[object]:
 
 
 def _under(source: Source, where: Weakened, target: AttackTarget) -> tuple[list[Weakness], set[str]]:
-    """Attack claims under one threat model, each once: small sizes first, and large ones only where nothing falls.
+    """Attack claims under one threat model in the smallest size in which one falls.
 
     What falls anyhow is attacked where nothing is removed. Return the attacks, and the claims that stood.
     """
     left = [target.protocol.claim(name) for name in target.claims]
     if target.removed and target.threat != NO_THREAT:
         left = [claim for claim in left if target.threat.id in claim.under]
-    found: list[Weakness] = []
     sizes = source.family.sizes_to_hunt(where.variant)
-    for number, size in enumerate(sizes if target.threat.id == where.threat else sizes[:FEW_SIZES]):
-        if left and (number < FEW_SIZES or not found):
-            found += _attacks(source, target, where, size, left)
-            fallen = {each.claim for each in found}
-            left = [claim for claim in left if claim.name not in fallen]
-    return found, {claim.name for claim in left}
+    tried = sizes if target.threat.id == where.threat else sizes[:FEW_SIZES]
+    searched = (list(_attacks(source, target, where, size, left)) for size in tried if left)
+    found = next(filter(None, searched), [])
+    fallen = {each.claim for each in found}
+    return found, {claim.name for claim in left if claim.name not in fallen}
 
 
 def _attacks(
