@@ -16,7 +16,6 @@ from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.attacks.minimise import minimise
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.scenarios import Place, explored
 from carnet_check.semantics import Interpreter, NotEnabled
@@ -124,17 +123,25 @@ def _assumed(threat: Threat) -> set[object]:
 def _under(source: Source, where: Weakened, target: AttackTarget) -> tuple[list[Weakness], set[str]]:
     """Attack claims under one threat model in the smallest size in which one falls.
 
-    What falls anyhow is attacked where nothing is removed. Return the attacks, and the claims that stood.
+    Return the attacks, and the claims that stood.
     """
-    left = [target.protocol.claim(name) for name in target.claims]
-    if target.removed and target.threat != NO_THREAT:
-        left = [claim for claim in left if target.threat.id in claim.under]
+    anyhow = _fallen_anyhow(source, where, target.threat.id)
+    left = [target.protocol.claim(name) for name in target.claims if name not in anyhow]
     sizes = source.family.sizes_to_hunt(where.variant)
     tried = sizes if target.threat.id == where.threat else sizes[:FEW_SIZES]
     searched = (list(_attacks(source, target, where, size, left)) for size in tried if left)
     found = next(filter(None, searched), [])
     fallen = {each.claim for each in found}
     return found, {claim.name for claim in left if claim.name not in fallen}
+
+
+def _fallen_anyhow(source: Source, where: Weakened, threat: str) -> set[str]:
+    """Return the claims that are expected to fall, however strong the design: they are attacked in main variants."""
+    family = source.family
+    if where.variant in family.with_layers(family.main) and not where.without:
+        return set()
+    strong = source.protocol(where.variant if where.without else family.main[0])
+    return {claim.name for claim in strong.claims if threat in claim.fails_under}
 
 
 def _attacks(
