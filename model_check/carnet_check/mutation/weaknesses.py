@@ -16,6 +16,7 @@ from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.attacks.minimise import minimise
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
+from carnet_check.loading.threats import NO_THREAT
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.scenarios import Place, explored
 from carnet_check.semantics import Interpreter, NotEnabled
@@ -27,8 +28,6 @@ MOST_STATES = 60_000
 """Where the search of a weakened design ends. What it found until then is an attack all the same."""
 ROOM = 2
 """How many times as many states a mutant may have."""
-FEW_SIZES = 2
-"""How many sizes are searched under a threat model that assumes more."""
 TAKEN_AGAIN = 6
 """How many attacks on a claim under a threat model are taken again, the shortest first."""
 OF_EACH_CLAIM = 2
@@ -91,9 +90,10 @@ def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
 
 
 def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
-    """Look for an attack on each claim of a design, also under the threat models that assume more.
+    """Look for an attack on each claim of a design, in the smallest size in which one falls.
 
-    What stood although less was assumed is not attacked there again.
+    There it is attacked under the threat models that assume more, too. What stood although less was assumed is not
+    attacked again.
     """
     try:
         target = attack_target(
@@ -101,11 +101,14 @@ def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
         )
     except UsageError:
         return ()
-    found, stood = _under(source, where, target)
+    sizes, claims = source.family.sizes_to_hunt(where.variant), _claims(source, target)
+    searched = ((size, _attacks(source, where, target, size, claims)) for size in sizes)
+    size, found = next((each for each in searched if each[1]), (sizes[0], []))
+    stood = {claim.name for claim in claims} - {each.claim for each in found}
     for threat in _assuming_more(target.protocol, target.threat):
-        stated = (claim for claim in target.protocol.claims if threat.id in (*claim.under, *claim.fails_under))
-        claims = tuple(claim.name for claim in stated if not claim.declared and claim.name not in stood)
-        found += _under(source, where, replace(target, threat=threat, claims=claims))[0]
+        under = replace(target, threat=threat)
+        claims = [claim for claim in _claims(source, under) if claim.name not in stood]
+        found += _attacks(source, where, under, size, claims)
     return tuple(found)
 
 
@@ -120,43 +123,35 @@ def _assumed(threat: Threat) -> set[object]:
     return {axiom.formula for axiom in threat.axioms}
 
 
-def _under(source: Source, where: Weakened, target: AttackTarget) -> tuple[list[Weakness], set[str]]:
-    """Attack claims under one threat model in the smallest size in which one falls.
-
-    Return the attacks, and the claims that stood.
-    """
-    anyhow = _fallen_anyhow(source, where, target.threat.id)
-    left = [target.protocol.claim(name) for name in target.claims if name not in anyhow]
-    sizes = source.family.sizes_to_hunt(where.variant)
-    tried = sizes if target.threat.id == where.threat else sizes[:FEW_SIZES]
-    searched = (list(_attacks(source, target, where, size, left)) for size in tried if left)
-    found = next(filter(None, searched), [])
-    fallen = {each.claim for each in found}
-    return found, {claim.name for claim in left if claim.name not in fallen}
-
-
-def _fallen_anyhow(source: Source, where: Weakened, threat: str) -> set[str]:
-    """Return the claims that are expected to fall, however strong the design: they are attacked in main variants."""
-    family = source.family
-    if where.variant in family.with_layers(family.main) and not where.without:
-        return set()
-    strong = source.protocol(where.variant if where.without else family.main[0])
-    return {claim.name for claim in strong.claims if threat in claim.fails_under}
+def _claims(source: Source, target: AttackTarget) -> list[Claim]:
+    """Return the claims that speak of a threat model; those that fall in every design are attacked in main variants."""
+    family, protocol, threat = source.family, target.protocol, target.threat
+    stated = [claim for claim in protocol.claims if not claim.declared]
+    named = [claim for claim in stated if threat == NO_THREAT or threat.id in (*claim.under, *claim.fails_under)]
+    if protocol.variant in family.with_layers(family.main) and not target.removed:
+        return named
+    strong = source.protocol(protocol.variant if target.removed else family.main[0])
+    anyhow = {claim.name for claim in strong.claims if threat.id in claim.fails_under}
+    return [claim for claim in named if claim.name not in anyhow]
 
 
 def _attacks(
-    source: Source, target: AttackTarget, where: Weakened, size: Profile, claims: Collection[Claim]
-) -> Iterator[Weakness]:
+    source: Source, where: Weakened, target: AttackTarget, size: Profile, claims: Collection[Claim]
+) -> list[Weakness]:
+    """Attack claims in one size under one threat model."""
+    if not claims:
+        return []
     place = Place(where.variant, size, target.threat.id)
     found = explored(source, target.protocol, place, claims, (), MOST_STATES, stop_when_fallen=True, reduction=True)
     judge = Interpreter(target.protocol, place.instance(source, target.protocol))
+    attacks = []
     for claim in claims:
-        trace = found.violations.get(claim.checked.name)
-        if trace is not None:
+        if (trace := found.violations.get(claim.checked.name)) is not None:
             needed = minimise(judge, claim.checked, trace)
             moves = sum(target.protocol.action(step.action).cost for step in needed.steps)
             least = replace(place, profile=replace(size, budget=moves))
-            yield Weakness(where, least, claim.name, needed, found.states)
+            attacks.append(Weakness(where, least, claim.name, needed, found.states))
+    return attacks
 
 
 # -- what a mutant loses --------------------------------------------------------------------------
