@@ -19,14 +19,14 @@ from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.pairs import pairs_of, telling_pairs
 from carnet_check.mutation.recording import Record
 from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling
-from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weakness
+from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weaknesses
 from carnet_check.mutation.written import (
     judgement_as_json,
     judgement_from_json,
     scenario_as_json,
     scenario_from_json,
-    weakness_as_json,
-    weakness_from_json,
+    weaknesses_as_json,
+    weaknesses_from_json,
 )
 from carnet_command.workers import Lost, WorkerPool
 from carnet_spec.language import Action
@@ -147,12 +147,9 @@ class _Campaign:
 
     def _attacks(self, variant: str) -> Known:
         source = self.request.source
-        parts = [
-            _Look(source.reference, f"{each.words}: {each.threat}: {each.claim}", each)
-            for each in weakened(source, variant)
-        ]
-        found = self._looked(f"{variant}: weakened designs attacked", "weakness", parts, weakness_as_json)
-        return Known(weaknesses=tuple(weakness_from_json(each) for each in found if each is not None))
+        parts = [_Look(source.reference, f"{each.words}: {each.threat}", each) for each in weakened(source, variant)]
+        found = self._looked(f"{variant}: weakened designs attacked", "weaknesses", parts, weaknesses_as_json)
+        return Known(weaknesses=tuple(known for each in found if each for known in weaknesses_from_json(each)))
 
     def _looked(
         self, told: str, kind: str, parts: Sequence[_Look], write: Callable[[Any], dict[str, Any]]
@@ -193,7 +190,7 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    found: Scenario | Weakness | None
+    found: Scenario | tuple[Weakness, ...] | None
 
 
 @functools.lru_cache(maxsize=8)
@@ -211,4 +208,4 @@ def _judge(part: _Part) -> Iterator[Judgement]:
 
 def _look(part: _Look) -> Iterator[_Seen]:
     source = load(part.reference)
-    yield _Seen(scenario(source, part.where) if isinstance(part.where, Place) else weakness(source, part.where))
+    yield _Seen(scenario(source, part.where) if isinstance(part.where, Place) else weaknesses(source, part.where))

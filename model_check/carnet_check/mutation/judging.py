@@ -22,7 +22,7 @@ from carnet_check.loading.families import Source
 from carnet_check.mutation.equivalence import PROVED, Difference, sameness
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explored, lost, places
-from carnet_check.mutation.weaknesses import Weakness, defeated
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated
 from carnet_check.obligations import layers
 from carnet_check.obligations.certified import Language, language_of
 from carnet_command.text import counted
@@ -95,6 +95,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.protocol: Protocol = self.source.protocol(self.variant)
+        self._designs = Designs(self.source)
         self._language: Language = language_of(self.protocol)
         self._proved_in = _layers(self.protocol, self.threats)
         self._proofs: StepProofs = able(ProvesSteps).step_proofs(self.protocol, next(iter(self._proved_in)))
@@ -117,7 +118,7 @@ class Judge:
     def _losses(self, mutant: Mutant, known: Known) -> tuple[By, Iterator[tuple[str, bool]]]:
         assert mutant.action is not None
         if known.weaknesses:
-            return By.LOST_ATTACK, defeated(self.source, mutant, self.protocol, known.weaknesses)
+            return By.LOST_ATTACK, defeated(self._designs, mutant, self.protocol, known.weaknesses)
         return By.GOAL, lost(self.source, mutant.of(self.protocol), known.scenarios, mutant.action.name)
 
     def _judged(self, mutant: Mutant) -> Judgement:
@@ -189,7 +190,7 @@ class Judge:
         place = places(self.source, self.variant, self.threats)[0]
         mutated = mutant.of(self.protocol)
         claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
-        found = explored(self.source, mutated, place, claims, (), MOST_STATES)
+        found = explored(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
         for name, trace in found.violations.items():
             told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
             return Judgement(mutant.key, Fate.KILLED, By.ATTACK, told)

@@ -18,7 +18,7 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
 from carnet_command.files import reason
 
-FORMAT: Final = "carnet-mutants/1"
+FORMAT: Final = "carnet-mutants/2"
 NAME: Final = "mutants.ndjson"
 
 

@@ -114,9 +114,18 @@ def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
 
 
 def explored(
-    source: Source, protocol: Protocol, place: Place, claims: Collection[Claim], goals: Collection[Goal], states: int
+    source: Source,
+    protocol: Protocol,
+    place: Place,
+    claims: Collection[Claim],
+    goals: Collection[Goal],
+    states: int,
+    *,
+    stop_at_first: bool = False,
+    stop_when_fallen: bool = False,
+    reduction: bool = False,
 ) -> Exploration:
-    """Visit the states of a place; the first violation of a claim ends it.
+    """Visit the states of a place; what else is asked for is as for any explorer.
 
     Raises:
         EngineError: the interpreter does not reproduce what is found, or the instance is none.
@@ -130,8 +139,9 @@ def explored(
         invariants=invariants,
         goals=tuple(goals),
         caps=Caps(states=states, memory=GIBIBYTE),
-        stop_at_first=True,
-        reduction=False,
+        stop_at_first=stop_at_first,
+        stop_when_fallen=stop_when_fallen,
+        reduction=reduction,
         threat=place.threat,
     )
     _require_reproduced(Interpreter(seen, instance), found, claims, goals)

@@ -1,39 +1,48 @@
 """Weaknesses: attacks on the protocol with a defence removed, and on designs known to be weak.
 
 An adversary that a mutant makes weaker breaks no claim. What notices it is an attack that is found no more: a weakened
-design on which the mutant's adversary fails, although the original's succeeds.
+design on which the mutant's adversary fails, although the original's succeeds. An adversary's move may matter to one
+claim alone, or only where some party is honest: so every claim is attacked, and under each threat model.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.attacks.minimise import minimise
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
+from carnet_check.loading.threats import NO_THREAT
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.scenarios import Place, explored
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_spec.language import Protocol
+from carnet_command.text import counted
+from carnet_spec.language import Claim, Profile, Protocol, Threat
 from carnet_spec.trace import Trace
 
 MOST_STATES = 60_000
-"""An attack that takes a larger search is not looked for."""
+"""Where the search of a weakened design ends. What it found until then is an attack all the same."""
+ROOM = 2
+"""How many times as many states a mutant may have."""
+TAKEN_AGAIN = 6
+"""How many attacks on a claim under a threat model are taken again, the shortest first."""
 OF_EACH_CLAIM = 2
-"""How many attacks on a claim are tried again, the shortest first."""
+"""In how many places a mutant is explored for one claim under one threat model."""
+MOST_PLACES = 10
+"""In how many places a mutant is explored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weakened:
-    """A design to attack: a variant, what is removed from it, a threat model, and a claim, or any."""
+    """A design to attack: a variant, what is removed from it, and the threat model that assumes least."""
 
     variant: str
     without: tuple[str, ...]
     threat: str
-    claim: str = ""
 
     @property
     def words(self) -> str:
@@ -43,98 +52,193 @@ class Weakened:
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A minimal attack on a weakened design."""
+    """An attack on a claim of a weakened design, with all the moves that it needs and no other."""
 
     weakened: Weakened
     place: Place
+    """Where it was found, with no more active moves of the adversary than it takes."""
     claim: str
     trace: Trace
+    states: int
+    """How many states were visited to find it."""
 
     @property
     def actions(self) -> frozenset[str]:
         """The actions that are taken in it."""
         return frozenset(step.action for step in self.trace.steps)
 
+    @property
+    def tells(self) -> tuple[str, str]:
+        """What it is an attack on: a claim under a threat model."""
+        return self.claim, self.place.threat
+
 
 def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
     """Return the designs to attack: those of known findings, and the variant without each defence that is meant for it.
 
-    Every other defence is removed from the first main variant.
+    Every other defence is removed from the first main variant. Each design is attacked under the threat model of its
+    finding, or else the family's own. The variant itself is attacked, too: some claims are expected to fall.
     """
     family, protocol = source.family, source.protocol(variant)
-    first = family.main[0]
-    known = [Weakened(each.variant or first, each.without, each.threat, each.claim) for each in family.findings]
-    own = (each for each in protocol.defences if (each.base or first) == variant)
-    removed = [each for each in own if each.id not in protocol.without]
-    known += [Weakened(variant, (each.id,), "") for each in removed]
-    return tuple(dict.fromkeys(known))
+    first, known = family.main[0], {threat.id for threat in protocol.threats}
+    own = [each for each in protocol.defences if (each.base or first) == variant and each.id not in protocol.without]
+    least = min(protocol.threats, key=lambda threat: len(threat.axioms)).id if known else ""
+    usual = family.default_threat if family.default_threat in known else least
+    found = [Weakened(each.variant or first, each.without, each.threat) for each in family.findings]
+    found += [Weakened(variant, without, usual) for without in [(), *((each.id,) for each in own)]]
+    return tuple(dict.fromkeys([*found, Weakened(variant, (), least)]))
 
 
-def weakness(source: Source, where: Weakened) -> Weakness | None:
-    """Look for an attack on a design, in small sizes; nothing if none is found there."""
+def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
+    """Look for an attack on each claim of a design, in the smallest size in which one falls.
+
+    There it is attacked under the threat models that assume more, too. What stood although less was assumed is not
+    attacked again.
+    """
     try:
-        target = _target(source, where)
+        target = attack_target(
+            source, variant=where.variant, without=where.without, threat=where.threat, every_claim=True
+        )
     except UsageError:
-        return None
-    for size in source.family.sizes_to_hunt(where.variant):
-        place = Place(where.variant, size, target.threat.id)
-        found = _attack(source, target.protocol, place, target.claims)
-        if found is not None:
-            return Weakness(where, place, *found)
-    return None
+        return ()
+    sizes, claims = source.family.sizes_to_hunt(where.variant), _claims(source, target)
+    searched = ((size, _attacks(source, where, target, size, claims)) for size in sizes)
+    size, found = next((each for each in searched if each[1]), (sizes[0], []))
+    stood = {claim.name for claim in claims} - {each.claim for each in found}
+    for threat in _assuming_more(target.protocol, target.threat):
+        under = replace(target, threat=threat)
+        claims = [claim for claim in _claims(source, under) if claim.name not in stood]
+        found += _attacks(source, where, under, size, claims)
+    return tuple(found)
 
 
-def _target(source: Source, where: Weakened) -> AttackTarget:
-    return attack_target(source, variant=where.variant, without=where.without, threat=where.threat, claim=where.claim)
+def _assuming_more(protocol: Protocol, least: Threat) -> Iterator[Threat]:
+    """Yield the threat models that assume all that one does, and more."""
+    for threat in protocol.threats:
+        if len(threat.axioms) > len(least.axioms) and _assumed(threat) >= _assumed(least):
+            yield threat
 
 
-def _attack(source: Source, protocol: Protocol, place: Place, claims: Collection[str]) -> tuple[str, Trace] | None:
-    named = [protocol.claim(name) for name in claims]
-    found = explored(source, protocol, place, named, (), MOST_STATES)
-    for claim in named:
-        trace = found.violations.get(claim.checked.name)
-        if trace is not None:
-            judge = Interpreter(protocol, place.instance(source, protocol))
-            return claim.name, minimise(judge, claim.checked, trace)
-    return None
+def _assumed(threat: Threat) -> set[object]:
+    return {axiom.formula for axiom in threat.axioms}
+
+
+def _claims(source: Source, target: AttackTarget) -> list[Claim]:
+    """Return the claims that speak of a threat model; those that fall in every design are attacked in main variants."""
+    family, protocol, threat = source.family, target.protocol, target.threat
+    stated = [claim for claim in protocol.claims if not claim.declared]
+    named = [claim for claim in stated if threat == NO_THREAT or threat.id in (*claim.under, *claim.fails_under)]
+    if protocol.variant in family.with_layers(family.main) and not target.removed:
+        return named
+    strong = source.protocol(protocol.variant if target.removed else family.main[0])
+    anyhow = {claim.name for claim in strong.claims if threat.id in claim.fails_under}
+    return [claim for claim in named if claim.name not in anyhow]
+
+
+def _attacks(
+    source: Source, where: Weakened, target: AttackTarget, size: Profile, claims: Collection[Claim]
+) -> list[Weakness]:
+    """Attack claims in one size under one threat model."""
+    if not claims:
+        return []
+    place = Place(where.variant, size, target.threat.id)
+    found = explored(source, target.protocol, place, claims, (), MOST_STATES, stop_when_fallen=True, reduction=True)
+    judge = Interpreter(target.protocol, place.instance(source, target.protocol))
+    attacks = []
+    for claim in claims:
+        if (trace := found.violations.get(claim.checked.name)) is not None:
+            needed = minimise(judge, claim.checked, trace)
+            moves = sum(target.protocol.action(step.action).cost for step in needed.steps)
+            least = replace(place, profile=replace(size, budget=moves))
+            attacks.append(Weakness(where, least, claim.name, needed, found.states))
+    return attacks
 
 
 # -- what a mutant loses --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Designs:
+    """Weakened designs, each built once."""
+
+    source: Source
+    _built: dict[tuple[str, tuple[str, ...]], Protocol] = field(default_factory=dict)
+
+    def __getitem__(self, where: Weakened) -> Protocol:
+        """Return a design."""
+        key = (where.variant, where.without)
+        if key not in self._built:
+            self._built[key] = self.source.protocol(*key)
+        return self._built[key]
+
+
 def defeated(
-    source: Source, mutant: Mutant, original: Protocol, known: Collection[Weakness]
+    designs: Designs, mutant: Mutant, original: Protocol, known: Collection[Weakness]
 ) -> Iterator[tuple[str, bool]]:
-    """Yield the attacks that are found no more because of a mutant, and whether that is established."""
+    """Yield the attacks that are found no more because of a mutant, and whether that is established.
+
+    The attacks are taken again; where one cannot be, the mutant is explored, first where that soon ends.
+    """
     assert mutant.action is not None
     before = original.action(mutant.action.name)
-    for each in _shortest(known, before.name):
-        protocol = source.protocol(each.weakened.variant, each.weakened.without)
-        if protocol.action(before.name) != before:
-            continue
-        mutated = mutant.of(protocol)
-        if _succeeds(source, mutated, each):
-            continue
-        claim = mutated.claim(each.claim)
-        found = explored(source, mutated, each.place, (claim,), (), MOST_STATES)
-        if not found.violations:
-            told = f"the attack on {each.claim} of {each.weakened.words} in {each.place.words}"
-            yield f"{told}, {found.states:,} states", found.complete
+    same = [
+        each for each in known if before.name in each.actions and designs[each.weakened].action(before.name) == before
+    ]
+    stopped = [_stopped(designs, mutant, each) for each in _together(_shortest(same))]
+    for each in islice(_telling(each for each in stopped if each), MOST_PLACES):
+        yield from _lost(designs, mutant, each)
 
 
-def _shortest(known: Iterable[Weakness], action: str) -> Iterator[Weakness]:
-    """Yield the shortest attacks on each claim in which an action is taken."""
-    found: Counter[str] = Counter()
+def _shortest(known: Iterable[Weakness]) -> Iterator[Weakness]:
+    """Yield the shortest attacks on each claim under each threat model."""
+    found: Counter[tuple[str, str]] = Counter()
     for each in sorted(known, key=lambda each: len(each.trace.steps)):
-        if action in each.actions and found[each.claim] < OF_EACH_CLAIM:
-            found[each.claim] += 1
+        if found[each.tells] < TAKEN_AGAIN:
+            found[each.tells] += 1
             yield each
 
 
-def _succeeds(source: Source, mutated: Protocol, known: Weakness) -> bool:
-    judge = Interpreter(mutated, known.place.instance(source, mutated))
+def _together(known: Iterable[Weakness]) -> Iterable[list[Weakness]]:
+    """Return the attacks, those in one place together."""
+    found = defaultdict[tuple[Weakened, str, int | None], list[Weakness]](list)
+    for each in known:
+        found[each.weakened, each.place.words, each.place.profile.budget].append(each)
+    return found.values()
+
+
+def _stopped(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> list[Weakness]:
+    """Return those attacks in one place that cannot be taken any more."""
+    mutated = mutant.of(designs[known[0].weakened])
+    judge = Interpreter(mutated, known[0].place.instance(designs.source, mutated))
+    return [each for each in known if not _succeeds(judge, each)]
+
+
+def _succeeds(judge: Interpreter, known: Weakness) -> bool:
     try:
         states = judge.replay(known.trace)
     except NotEnabled:
         return False
-    return not judge.holds(mutated.claim(known.claim).checked.formula, states[-1])
+    return not judge.holds(judge.protocol.claim(known.claim).checked.formula, states[-1])
+
+
+def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weakness]]:
+    """Yield attacks place by place, the small places first, until each claim was tried often enough."""
+    tried: Counter[tuple[str, str]] = Counter()
+    for together in sorted(stopped, key=lambda each: (each[0].place.profile.budget or 0, each[0].states)):
+        if any(tried[each.tells] < OF_EACH_CLAIM for each in together):
+            tried.update(each.tells for each in together)
+            yield together
+
+
+def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterator[tuple[str, bool]]:
+    """Yield which attacks in one place have no other in their stead, and whether that is established."""
+    place, where = known[0].place, known[0].weakened
+    mutated = mutant.of(designs[where])
+    claims = [mutated.claim(each.claim) for each in known]
+    most = ROOM * MOST_STATES
+    found = explored(designs.source, mutated, place, claims, (), most, stop_when_fallen=True, reduction=True)
+    moves = counted(place.profile.budget or 0, "active adversary move")
+    for each, claim in zip(known, claims, strict=True):
+        if claim.checked.name not in found.violations:
+            told = f"the attack on {each.claim} of {where.words} in {place.words}, at most {moves}"
+            yield f"{told}, {found.states:,} states", found.complete

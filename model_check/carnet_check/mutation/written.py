@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -41,21 +41,31 @@ def scenario_from_json(value: Json) -> Scenario:
     return Scenario(_place_from_json(value["place"]), value["states"], frozenset(value["taken"]), ways)
 
 
-def weakness_as_json(weakness: Weakness) -> dict[str, Any]:
-    """Return a weakness as JSON values."""
+def weaknesses_as_json(found: Iterable[Weakness]) -> dict[str, Any]:
+    """Return the attacks on a weakened design as JSON values."""
+    return {"attacks": [_weakness_as_json(each) for each in found]}
+
+
+def weaknesses_from_json(value: Json) -> tuple[Weakness, ...]:
+    """Read the attacks on a weakened design back."""
+    return tuple(_weakness_from_json(each) for each in value["attacks"])
+
+
+def _weakness_as_json(weakness: Weakness) -> dict[str, Any]:
     return {
         "weakened": {**asdict(weakness.weakened), "without": list(weakness.weakened.without)},
         "place": _place_as_json(weakness.place),
         "claim": weakness.claim,
         "trace": weakness.trace.to_json(),
+        "states": weakness.states,
     }
 
 
-def weakness_from_json(value: Json) -> Weakness:
-    """Read a weakness back."""
+def _weakness_from_json(value: Json) -> Weakness:
     told = value["weakened"]
-    where = Weakened(told["variant"], tuple(told["without"]), told["threat"], told["claim"])
-    return Weakness(where, _place_from_json(value["place"]), value["claim"], Trace.from_json(value["trace"]))
+    where = Weakened(**{**told, "without": tuple(told["without"])})
+    place, trace = _place_from_json(value["place"]), Trace.from_json(value["trace"])
+    return Weakness(where, place, value["claim"], trace, value["states"])
 
 
 def _place_as_json(place: Place) -> dict[str, Any]:

@@ -16,14 +16,12 @@ from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known, ref
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
-from carnet_check.mutation.weaknesses import Weakness, defeated, weakened, weakness
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from carnet_check.mutation.written import (
     judgement_as_json,
     judgement_from_json,
     scenario_as_json,
     scenario_from_json,
-    weakness_as_json,
-    weakness_from_json,
 )
 from tests.fixtures import door
 
@@ -39,9 +37,8 @@ def scenarios() -> tuple[Scenario, ...]:
 
 
 @functools.cache
-def weaknesses() -> tuple[Weakness, ...]:
-    found = (weakness(SOURCE, each) for each in weakened(SOURCE, "main"))
-    return tuple(each for each in found if each is not None)
+def attacks() -> tuple[Weakness, ...]:
+    return tuple(found for where in weakened(SOURCE, "main") for found in weaknesses(SOURCE, where))
 
 
 def judged(name: str, *, hunting: bool = False) -> Judgement:
@@ -51,7 +48,7 @@ def judged(name: str, *, hunting: bool = False) -> Judgement:
 
 def further(judge: Judge, mutant: Mutant) -> Judgement:
     found = judge.judged(mutant)
-    for known in (Known(scenarios=scenarios()), Known(weaknesses=weaknesses())):
+    for known in (Known(scenarios=scenarios()), Known(weaknesses=attacks())):
         if found.fate in (Fate.SURVIVED, Fate.UNKNOWN):
             found = judge.judged_further(mutant, found, known)
     return found
@@ -164,16 +161,14 @@ def test_nothing_is_lost_of_the_original() -> None:
 
 
 def test_the_original_defeats_no_attack() -> None:
-    (found,) = weaknesses()
+    (found,) = attacks()
     assert (found.claim, found.weakened.without) == ("guests-only", ("guest-list",))
     same = Mutant("main", "nothing", MUTANTS["show/guard invited/drop"].operator, (), DOOR.action("forge"))
-    assert list(defeated(SOURCE, same, DOOR, weaknesses())) == []
+    assert list(defeated(Designs(SOURCE), same, DOOR, attacks())) == []
 
 
 def test_everything_can_be_written_down_and_read_back() -> None:
     for each in scenarios():
         assert scenario_from_json(scenario_as_json(each)) == each
-    for attack in weaknesses():
-        assert weakness_from_json(weakness_as_json(attack)) == attack
     judgement = judged("admit/guard invited/drop")
     assert judgement_from_json(judgement_as_json(judgement)) == judgement

@@ -1,0 +1,108 @@
+"""Attacks on weakened designs: every claim, each threat model, and what a mutant loses of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+
+import pytest
+
+from carnet_check.loading.families import Source
+from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
+from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.operators import mutants
+from carnet_check.mutation.scenarios import places, scenario
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
+from carnet_check.mutation.written import weaknesses_as_json, weaknesses_from_json
+from carnet_check.semantics import Interpreter
+from tests.fixtures import hall
+
+SOURCE = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
+HALL = hall.FAMILY.protocol()
+MUTANTS = {mutant.name: mutant for mutant in mutants(HALL)}
+LOOK, FIND = "look/update insert seen/drop", "find/update insert found/drop"
+
+
+@functools.cache
+def attacks() -> tuple[Weakness, ...]:
+    return tuple(found for where in weakened(SOURCE, "main") for found in weaknesses(SOURCE, where))
+
+
+def judged(name: str, known: Collection[Weakness]) -> Judgement:
+    """Return what becomes of a mutant of the hall, which neither proofs nor scenarios notice."""
+    judge = Judge(SOURCE, "main")
+    found = judge.judged(MUTANTS[name])
+    assert found.fate is Fate.SURVIVED
+    scenarios = tuple(each for place in places(SOURCE, "main") if (each := scenario(SOURCE, place)))
+    found = judge.judged_further(MUTANTS[name], found, Known(scenarios=scenarios))
+    assert found.fate is Fate.SURVIVED
+    return judge.judged_further(MUTANTS[name], found, Known(weaknesses=tuple(known)))
+
+
+def test_every_claim_is_attacked_under_each_threat_model() -> None:
+    """What falls in every design is attacked where nothing is removed."""
+    assert [(each.weakened.without, *each.tells, each.place.profile.budget) for each in attacks()] == [
+        ((), "guests-show", "insiders", 1),
+        ((), "guests-show", "outsiders", 2),
+        (("guest-list",), "guests-only", "insiders", 1),
+        (("guest-list",), "guests-see", "insiders", 2),
+        (("guest-list",), "guests-only", "outsiders", 2),
+        (("guest-list",), "guests-see", "outsiders", 3),
+    ]
+
+
+def test_every_attack_can_be_taken_with_the_moves_that_it_takes() -> None:
+    for each in attacks():
+        design = SOURCE.protocol(each.weakened.variant, each.weakened.without)
+        judge = Interpreter(design, each.place.instance(SOURCE, design))
+        last = judge.replay(each.trace)[-1]
+        assert not judge.holds(design.claim(each.claim).checked.formula, last)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (LOOK, "the attack on guests-see of main without guest-list in small under insiders, at most 2 active"),
+        (FIND, "the attack on guests-show of main in small under outsiders, at most 2 active"),
+    ],
+)
+def test_a_move_that_one_claim_or_one_threat_model_needs_is_noticed(name: str, told: str) -> None:
+    found = judged(name, attacks())
+    assert (found.fate, found.by) == (Fate.KILLED, By.LOST_ATTACK)
+    assert told in found.evidence
+
+
+@pytest.mark.parametrize(("name", "lacks"), [(LOOK, ("claim", "guests-only")), (FIND, ("threat", "insiders"))])
+def test_it_is_not_noticed_by_the_attacks_on_another(name: str, lacks: tuple[str, str]) -> None:
+    what, kept = lacks
+    known = [each for each in attacks() if kept == (each.claim if what == "claim" else each.place.threat)]
+    assert known
+    assert judged(name, known).fate is Fate.SURVIVED
+
+
+def test_the_original_defeats_no_attack() -> None:
+    for action in HALL.actions:
+        same = Mutant("main", "nothing", MUTANTS[LOOK].operator, (), action)
+        assert list(defeated(Designs(SOURCE), same, HALL, attacks())) == []
+
+
+def test_no_attack_is_lost_while_there_is_another() -> None:
+    """Where the guard is bribed, a badge is shown or copied."""
+    known = [each for each in attacks() if each.place.threat == "insiders"]
+    (taken,) = {"show", "copy"} & frozenset[str]().union(*(each.actions for each in known))
+    mutant = MUTANTS[f"{taken}/update insert badge/drop"]
+    assert all(taken in each.actions for each in known)
+    assert len(known) == 3
+    assert list(defeated(Designs(SOURCE), mutant, HALL, known)) == []
+
+
+def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_check.mutation.weaknesses.ROOM", 0)
+    known = attacks()
+    lost = list(defeated(Designs(SOURCE), MUTANTS[LOOK], HALL, known))
+    assert lost
+    assert not any(established for _, established in lost)
+
+
+def test_attacks_can_be_written_down_and_read_back() -> None:
+    assert weaknesses_from_json(weaknesses_as_json(attacks())) == attacks()
