@@ -76,7 +76,7 @@ UPDATES = {
     "REQ-GRANT-03": ("grant", "set lent_key", "holder_key"),
     "REQ-IV-03": ("take_back", "set count", "handoff-agreement"),
     "REQ-RETURN-03": ("evict", "set custody", "handoff-agreement"),
-    "REQ-HOME-01": ("exec_fence", "insert done", "heard_was_done"),
+    "REQ-HOME-01": ("exec_fence", "insert done", "what_is_heard_is_answered"),
     "REQ-MODEL-03": ("saved", "set kept", "secured_is_kept"),
     "REQ-MODEL-04": ("open_session", "insert lost", "participation"),
     "REQ-STOP-02": ("lose_session", "remove buffer", "gpu-genuine"),
