@@ -212,7 +212,7 @@ IMPLIED: Mapping[str, Mapping[str, str]] = {
     "model-integrity": {
         "provenance": "the ledger then names a version that no training made",
         "participation": "such a version was trained on nothing",
-        "trains-verified": "the orchestrator goes on before training is over, and what is trained then is off the chain",
+        "trains-verified": "the orchestrator goes on before training ends, and what is trained then is off the chain",
     },
     "orchestrator-genuine": {
         "handoff-agreement": "what another instance grants, the orchestrator did not",
