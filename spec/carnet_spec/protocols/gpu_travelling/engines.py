@@ -343,7 +343,7 @@ class EnginePerHolder(Schedule):
             ),
             *(Session, Agent, Key, Slot, Slot),
         )
-        return numbered & of_messages & self._numbers_all(protected, home=home)
+        return numbered & of_messages
 
     def same_ivs(self, left: Key, right: Key) -> Formula:
         """Whether both epochs are on one engine, whose key bytes never change, with the same channel counter."""

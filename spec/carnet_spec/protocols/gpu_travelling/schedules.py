@@ -213,14 +213,7 @@ class Schedule:
         use, times = (use_home, protected_home) if home else (use_out, protected_out)
         numbered = forall(lambda k, u, w: implies(times(k, u) & before(w, u), times(k, w)), *(Key, Slot, Slot))
         of_messages = forall(lambda k, v, u: implies(use(k, v, u), protected(k, v)), *(Key, Slot, Slot))
-        return numbered & of_messages & self._numbers_all(protected, home=home)
-
-    def _numbers_all(self, protected: Callable[[Key, Slot], Formula], *, home: bool) -> Formula:
-        """Say that every message that was protected has a number."""
-        return forall(
-            lambda k, v: implies(protected(k, v), exists(lambda u: self.protects_as(k, v, u, home=home), Slot)),
-            *(Key, Slot),
-        )
+        return numbered & of_messages
 
     def same_ivs(self, left: Key, right: Key) -> Formula:
         """Whether messages of both epochs with the same counter value share AES key and IV: each epoch has a key."""

@@ -299,7 +299,7 @@ def _lemmas(draft: Draft, schedule: Schedule) -> None:
 
     @draft.lemma
     def uses_are_of_messages() -> Formula:
-        """Each use is of a message, each message has its number, and no number is left out."""
+        """Each use is of a message, and no number is left out."""
 
         def sent(k: Key, v: Slot) -> Formula:
             return uploaded(k, v) | exists(lambda a, m: sealed(a, k, v, m), Agent, Data)
