@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,11 +32,7 @@ def limited_memory(z3: Any) -> Iterator[None]:
 
 def solver_is_installed() -> bool:
     """Whether there is a solver to ask."""
-    try:
-        import z3  # noqa: F401 # it is only looked for
-    except ImportError:
-        return False
-    return True
+    return importlib.util.find_spec("z3") is not None
 
 
 def solver_version() -> str:

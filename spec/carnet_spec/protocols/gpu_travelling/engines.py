@@ -361,7 +361,7 @@ class EnginePerHolder(Schedule):
         return session_revealed(key_session(key))
 
     def carried(self, key: Key, data: Data) -> Formula:
-        """Whether the data was sent, or resident, in the key's session."""
+        """Whether the data was sent in the key's session, or went home in what training sent."""
         return session_carried(key_session(key), data)
 
     def opened(self, data: Data) -> Formula:

@@ -26,7 +26,7 @@ class RetiredEngineLeaks(EnginePerHolder):
         return revealed(key)
 
     def carried(self, key: Key, data: Data) -> Formula:
-        """Whether the data was sent under the key or resident during its epoch."""
+        """Whether the data was sent under the key, or went home in what training sent."""
         return carried(key, data)
 
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:

@@ -220,7 +220,7 @@ class Schedule:
         return left == right
 
     def carried(self, key: Key, data: Data) -> Formula:
-        """Whether the data was sent under the key or resident during its epoch."""
+        """Whether the data was sent under the key, or went home in what training sent."""
         return carried(key, data)
 
     def opened(self, data: Data) -> Formula:

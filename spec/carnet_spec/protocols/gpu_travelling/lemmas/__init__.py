@@ -7,7 +7,10 @@ the GPU takes at most the newest (epochs); so a key is known to its owner and th
 that owner and nobody else (handover), counters have no gaps (counters), hence an acknowledgement under a secret key
 means that the GPU did what it was ordered (acknowledgements), and memory is as the last check left it (memory). Returns
 and counters agree with what was sent (handover), and honest data is learned by nobody else (knowledge).
-Second lines show which single defences could be left out, and bookkeeping that the honest record what they do.
+Second lines show which single defences could be left out. The rest says that the honest do no less than they should, so
+that a step that forgets something breaks a proof: orders are carried out one at a time (orders), the GPU keeps what its
+session needs and a reset leaves nothing (on_the_gpu), holders and ghosts record what happened (records), and routes,
+grants and reports go where they belong (bookkeeping).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bookkeeping: what parties keep agrees with what they did, so that no step records less, or something else.
 
-No claim about the adversary needs these. They say that the honest do their part: who draws a key knows it, a route is
-asked for to where the GPU goes, what was heard is answered.
+They are not stated for the sake of a claim. They say that the honest do their part: who draws a key knows it, a route
+is asked for to where the GPU goes, and reports say what the GPU is.
 """
 
 from __future__ import annotations

@@ -47,12 +47,12 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 
 def record_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what was recorded, and what for."""
-    _of_holders(draft, schedule)
+    _of_holders(draft)
     _of_versions(draft, schedule)
     _of_data(draft, schedule)
 
 
-def _of_holders(draft: Draft, schedule: Schedule) -> None:
+def _of_holders(draft: Draft) -> None:
     @draft.lemma
     def holders_have_what_they_accepted(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
         """Who accepted a grant has the key."""

@@ -91,7 +91,7 @@ def test_what_holds_holds_to_the_bound(reference: str) -> None:
 
 
 def test_attacks_are_the_same_each_time() -> None:
-    """Structures, names of elements and steps too, whoever answers first."""
+    """The same structures, names of elements and steps, in whatever order workers answer."""
     first, again = (verified(TOY, variant="forgetful") for _ in range(2))
     assert [replace(row, seconds=0.0) for row in first.results] == [replace(row, seconds=0.0) for row in again.results]
     assert [first.instance_of(row) for row in first.results] == [again.instance_of(row) for row in again.results]
