@@ -23,6 +23,7 @@ from carnet_spec.language import Family
 from . import api
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
+from .counted_mutants import mutants
 from .counted_proofs import proofs
 from .engines import ENGINES_PAGE, engines
 from .evidence_formats import FORMATS_PAGE, evidence_formats
@@ -64,7 +65,10 @@ def _write(app: _Sphinx) -> None:
     write(root / api.FOLDER, api.api(root.parent, {FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
-    counted = {"assurance/proofs.md": proofs(families, _recorded(root / "results" / "proofs")).rstrip() + "\n"}
+    counted = {
+        "assurance/proofs.md": proofs(families, _recorded(root / "results" / "proofs")).rstrip() + "\n",
+        "assurance/mutants.md": mutants(families, _recorded(root / "results" / "mutants")).rstrip() + "\n",
+    }
     faults["assurance/accounts.md"] = accounts_page(families, attacks)
     specified = specification(families, results, rounds)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)

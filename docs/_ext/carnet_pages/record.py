@@ -7,6 +7,7 @@
 * ``accounts``: what each proof cannot do without, and what falls if an assumption falls; some four minutes.
 * ``discriminating``: a design for each claim in which it alone falls, and what is proved there; minutes.
 * ``proofs``: certificates are made, judged and compiled into theorems; a minute, with Coq.
+* ``mutants``: every small change is made, and judged; the better part of an hour.
 * ``tests``: the tests that verify requirements are run, about two minutes.
 * ``shown``: every command that a page shows is typed again, about three minutes.
 """
@@ -26,7 +27,7 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family
 
-from . import accounts, counted_proofs, discriminating, round_picture, shown
+from . import accounts, counted_mutants, counted_proofs, discriminating, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -163,9 +164,16 @@ def certified(family: Family) -> None:
         _write(RESULTS / "proofs" / f"{family.id}.json", found)
 
 
+def mutated(family: Family) -> None:
+    """Keep what became of the mutants of a protocol that says where attacks on it are looked for."""
+    if family.hunts:
+        _write(RESULTS / "mutants" / f"{family.id}.json", counted_mutants.judged(family))
+
+
 RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "accounts": accounted,
     "attacks": attacks,
+    "mutants": mutated,
     "verdicts": verdicts,
     "rounds": rounds,
     "places": places,

@@ -1,0 +1,108 @@
+"""What became of every mutant of a specification, as recorded.
+
+``python -m docs._ext.carnet_pages.record mutants`` judges all mutants and pairs by the command that a reader would
+type; the better part of an hour on two cores. What was found lies in ``FOUND``, where an interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from carnet_spec.language import Family
+
+from .markdown import Lines, code, page, prose, table
+from .verdicts import freshness
+
+ROOT = Path(__file__).parents[3]
+FOUND = ROOT / "docs" / "_build" / "mutants"
+NOTICED = ("failed proof", "attack", "lost goal", "lost attack")
+"""By what a mutant is killed."""
+OTHER = ("equivalent", "stronger", "survived")
+Recorded = Mapping[str, Any]
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def mutants(families: Sequence[Family], recorded: Mapping[str, Recorded]) -> str:
+    """Return the page: how many mutants of each variant were noticed by what, and why others may survive."""
+    return page(
+        "# Mutants",
+        "Every small change to the specification was made, one at a time, and something has to notice each. "
+        "{doc}`../../how-to/judge-a-specification-by-mutants` says what the words mean and how it is done.",
+        *(_of(family, recorded[family.id]) for family in families if family.id in recorded),
+    )
+
+
+def _of(family: Family, run: Recorded) -> Lines:
+    yield from (f"## {prose(family.title)}", "")
+    for each in run["variants"]:
+        now = family.protocol(each["variant"]).digest if each["variant"] in family.variants else None
+        if each["digest"] != now:
+            yield from (freshness(each["digest"], now), "")
+    yield from table(["variant", "digest", "mutants", *NOTICED, *OTHER], map(_variant, run["variants"]))
+    total = sum(sum(each["fates"].values()) for each in run["variants"])
+    argued = len(run["argued"])
+    said = f"Of {total:,} mutants {argued} survive ({argued / total:.1%}); below is why each may. None is unknown."
+    yield from (said, "")
+    yield from _pairs(run["pairs"])
+    yield from (f"### Survivors of {prose(family.title)} that are argued for", "")
+    yield from table(["why", "mutants"], _argued(run["argued"]))
+
+
+def _variant(each: Recorded) -> tuple[str, ...]:
+    fates = each["fates"]
+    counts = (sum(fates.values()), *(fates.get(name, 0) for name in (*NOTICED, *OTHER)))
+    return (code(each["variant"]), code(each["digest"][:12]), *(f"{count:,}" for count in counts))
+
+
+def _pairs(pairs: Recorded) -> Lines:
+    said = f"Where one part alone can be dropped, {pairs['judged']:,} pairs of parts were dropped together"
+    yield from (f"{said}; {len(pairs['killed']):,} of them are noticed, and so are minimal cut sets:", "")
+    yield from table(["variant", "minimal cut set"], ((code(variant), code(name)) for variant, name in pairs["killed"]))
+
+
+def _argued(argued: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
+    for argument in dict.fromkeys(each["argument"] for each in argued):
+        same = [f"{each['variant']}: {each['mutant']}" for each in argued if each["argument"] == argument]
+        yield prose(argument), "<br>".join(map(code, same))
+
+
+# -- the record -------------------------------------------------------------------------------------------------------
+
+
+def judged(family: Family) -> dict[str, Any]:
+    """Return what became of the mutants of a protocol.
+
+    Raises:
+        SystemExit: a survivor is not argued for, or something is unknown; nothing is kept.
+    """
+    command = ["carnet", "mutate", family.id, "--pairs", "--out", str(FOUND / family.id), "--json"]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if ran.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {ran.returncode}, so nothing is recorded")
+    return summary(family, json.loads(ran.stdout))
+
+
+def summary(family: Family, printed: Recorded) -> dict[str, Any]:
+    """Return what is kept of what ``carnet mutate --json`` printed."""
+    pairs = printed["pairs"]
+    alone = printed["judgements"][: len(printed["judgements"]) - pairs["judged"]]
+    return {
+        "variants": [_counted(family, name, alone) for name in dict.fromkeys(each["variant"] for each in alone)],
+        "pairs": {"judged": pairs["judged"], "killed": [[each["variant"], each["mutant"]] for each in pairs["killed"]]},
+        "argued": printed["survived"],
+    }
+
+
+def _counted(family: Family, variant: str, judgements: Sequence[Recorded]) -> dict[str, Any]:
+    """Count the mutants of a variant by what noticed them, or else by what they are."""
+    fates = Counter(each["by"] or each["fate"] for each in judgements if each["variant"] == variant)
+    refused = fates.pop("refused", 0)
+    digest = family.protocol(variant).digest
+    return {"variant": variant, "digest": digest, "fates": dict(sorted(fates.items())), "refused": refused}
