@@ -88,7 +88,11 @@ def test_confidentiality_rests_on_what_it_should(proofs: tuple[Protocol, Proofs]
 
 # -- every state of a small instance --------------------------------------------------------------
 
-SMALL = [(MAIN[0], threat) for threat in THREATS] + [(variant, COLLUSION) for variant in MAIN[1:]]
+LARGEST = ("hypervisor", "past-keys")
+SMALL = [
+    *(pytest.param(MAIN[0], each, marks=[pytest.mark.slow] if each in LARGEST else []) for each in THREATS),
+    *((variant, COLLUSION) for variant in MAIN[1:]),
+]
 small = pytest.mark.parametrize(("variant", "threat"), SMALL)
 
 
