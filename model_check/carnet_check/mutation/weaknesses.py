@@ -1,8 +1,9 @@
 """Weaknesses: attacks on the protocol with a defence removed, and on designs known to be weak.
 
 An adversary that a mutant makes weaker breaks no claim. What notices it is an attack that is found no more: a weakened
-design on which the mutant's adversary fails, although the original's succeeds. An adversary's move may matter to one
-claim alone, or only where some party is honest: so every claim is attacked, and under each threat model.
+design on which the mutant's adversary does not succeed in as few steps as the original's, and with as few active moves.
+An adversary's move may matter to one claim alone, or only where some party is honest: so every claim is attacked, and
+under each threat model.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import islice
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.attacks.minimise import minimise
+from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
 from carnet_check.loading.threats import NO_THREAT
@@ -26,13 +28,13 @@ from carnet_spec.trace import Trace
 
 MOST_STATES = 60_000
 """Where the search of a weakened design ends. What it found until then is an attack all the same."""
-ROOM = 2
-"""How many times as many states a mutant may have."""
+ROOM = 4
+"""How many times as many states as the original's search took a mutant's may take."""
 TAKEN_AGAIN = 6
 """How many attacks on a claim under a threat model are taken again, the shortest first."""
-OF_EACH_CLAIM = 2
+OF_EACH_CLAIM = 3
 """In how many places a mutant is explored for one claim under one threat model."""
-MOST_PLACES = 10
+MOST_PLACES = 20
 """In how many places a mutant is explored."""
 
 
@@ -90,7 +92,7 @@ def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
 
 
 def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
-    """Look for an attack on each claim of a design, in the smallest size in which one falls.
+    """Look for an attack on each claim of a design, in the smallest size in which it falls.
 
     There it is attacked under the threat models that assume more, too. What stood although less was assumed is not
     attacked again.
@@ -101,14 +103,15 @@ def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
         )
     except UsageError:
         return ()
-    sizes, claims = source.family.sizes_to_hunt(where.variant), _claims(source, target)
-    searched = ((size, _attacks(source, where, target, size, claims)) for size in sizes)
-    size, found = next((each for each in searched if each[1]), (sizes[0], []))
-    stood = {claim.name for claim in claims} - {each.claim for each in found}
-    for threat in _assuming_more(target.protocol, target.threat):
-        under = replace(target, threat=threat)
-        claims = [claim for claim in _claims(source, under) if claim.name not in stood]
-        found += _attacks(source, where, under, size, claims)
+    left, found = _claims(source, target), list[Weakness]()
+    for size in source.family.sizes_to_hunt(where.variant):
+        here = _attacks(source, where, target, size, left)
+        fallen = {each.claim for each in here}
+        found += here
+        for threat in _assuming_more(target.protocol, target.threat):
+            under = replace(target, threat=threat)
+            found += _attacks(source, where, under, size, [c for c in _claims(source, under) if c.name in fallen])
+        left = [claim for claim in left if claim.name not in fallen]
     return tuple(found)
 
 
@@ -148,8 +151,8 @@ def _attacks(
     for claim in claims:
         if (trace := found.violations.get(claim.checked.name)) is not None:
             needed = minimise(judge, claim.checked, trace)
-            moves = sum(target.protocol.action(step.action).cost for step in needed.steps)
-            least = replace(place, profile=replace(size, budget=moves))
+            active = sum(target.protocol.action(step.action).cost for step in needed.steps)
+            least = replace(place, profile=replace(size, budget=active))
             attacks.append(Weakness(where, least, claim.name, needed, found.states))
     return attacks
 
@@ -231,14 +234,15 @@ def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weaknes
 
 
 def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterator[tuple[str, bool]]:
-    """Yield which attacks in one place have no other in their stead, and whether that is established."""
+    """Yield which attacks in one place have none as short in their stead, and whether that is established."""
     place, where = known[0].place, known[0].weakened
     mutated = mutant.of(designs[where])
     claims = [mutated.claim(each.claim) for each in known]
-    most = ROOM * MOST_STATES
+    most = ROOM * max(each.states for each in known)
     found = explored(designs.source, mutated, place, claims, (), most, stop_when_fallen=True, reduction=True)
-    moves = counted(place.profile.budget or 0, "active adversary move")
+    active = counted(place.profile.budget or 0, "active adversary move")
     for each, claim in zip(known, claims, strict=True):
-        if claim.checked.name not in found.violations:
-            told = f"the attack on {each.claim} of {where.words} in {place.words}, at most {moves}"
-            yield f"{told}, {found.states:,} states", found.complete
+        steps, other = moves(mutated, each.trace), found.violations.get(claim.checked.name)
+        if other is None or moves(mutated, other) > steps:
+            told = f"the attack on {each.claim} of {where.words} in {place.words}, {counted(steps, 'step')}, {active}"
+            yield f"{told}; {found.states:,} states", found.complete or found.depth >= steps

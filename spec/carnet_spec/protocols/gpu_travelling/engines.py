@@ -19,6 +19,7 @@ from carnet_spec.language import (
     used,
 )
 from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.protocols.gpu_travelling.history import sent_in
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ADVERSARY,
@@ -83,7 +84,7 @@ engine_use_home = relation(
     "engine_use_home", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's"
 )
 session_carried = relation(
-    "session_carried", Session, Data, kind=Kind.GHOST, says="the data was sent under, or resident during, its epochs"
+    "session_carried", Session, Data, kind=Kind.GHOST, says="the data, or what derives from it, was sent in it"
 )
 
 
@@ -279,8 +280,9 @@ class EnginePerHolder(Schedule):
 
         @draft.lemma
         def drawn_sessions_carry(s: Session, m: Data) -> Formula:
-            """Only sessions that were drawn carry anything."""
-            return implies(session_carried(s, m), used(s))
+            """Only sessions that were drawn carry anything, and nothing honest but what was sent in them."""
+            carried_over = session_carried(s, m)
+            return implies(carried_over, used(s)) & implies(carried_over & self.kept_back(m), sent_in(s, m))
 
     def _channel_lemmas(self, draft: Draft) -> None:
         @draft.lemma

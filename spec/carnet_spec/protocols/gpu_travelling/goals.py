@@ -14,6 +14,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Session,
     Slot,
     Version,
+    admitted,
     buffer,
     confidential,
     custody,
@@ -82,6 +83,10 @@ def state_goals(draft: Draft) -> None:
     @draft.goal(sentence="An outsider's own GPU is in confidential mode.")
     def own_gpu(g: Gpu) -> Formula:
         return elsewhere(g) & confidential(g)
+
+    @draft.goal(sentence="A corrupt holder lets somebody else sit at the end of its channel.")
+    def lent_channel(a: Agent, p: Agent) -> Formula:
+        return admitted(a, p) & (p != a)
 
     @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
     def eviction() -> Formula:

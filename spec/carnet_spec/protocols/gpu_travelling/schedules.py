@@ -34,6 +34,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     before,
     carried,
     corrupt,
+    data_owner,
     ends_at,
     exposed,
     first,
@@ -52,6 +53,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     revealed,
     stale,
     supplied,
+    traffic,
 )
 
 protected_out = relation(
@@ -121,6 +123,12 @@ class Schedule:
         def revealed_keys_were_accepted(g: Gpu, k: Key) -> Formula:
             """A revealed key is one the GPU will never accept again."""
             return implies(revealed(k), issued(k)) & implies(revealed(k) & in_session(g, key_session(k)), stale(g, k))
+
+        @draft.lemma
+        def keys_carry_what_was_sent(k: Key, m: Data) -> Formula:
+            """Nothing honest counts as carried but what was sent under the key, in either direction."""
+            sent = supplied(data_owner(m), k, m) | traffic(k, m)
+            return implies(carried(k, m) & self.kept_back(m), sent)
 
     def leaked(self, key: Key) -> Formula:
         """Whether the key was given to the adversary after its epoch."""

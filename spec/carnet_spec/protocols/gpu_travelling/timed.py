@@ -300,11 +300,7 @@ def _lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def uses_are_of_messages() -> Formula:
         """Each use is of a message, and no number is left out."""
-
-        def sent(k: Key, v: Slot) -> Formula:
-            return uploaded(k, v) | exists(lambda a, m: sealed(a, k, v, m), Agent, Data)
-
-        return schedule.accounts_for_uses(sent, home=False) & schedule.accounts_for_uses(streamed, home=True)
+        return schedule.accounts_for_uses(_sent, home=False) & schedule.accounts_for_uses(streamed, home=True)
 
     @draft.lemma
     def keys_in_use_were_drawn(g: Gpu, s: Session, a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
@@ -379,6 +375,20 @@ def _goals(draft: Draft, schedule: Schedule) -> None:
         last = before(u, limit) & forall(lambda w: implies(before(u, w), ~before(w, limit)), Slot)
         return streamed(k, v) & schedule.protects(k, u, home=True) & last
 
+    @draft.goal(sentence="A model comes home, and each message of its round has a number under its key.")
+    def all_numbered(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        def numbered(j: Key, w: Slot, *, home: bool) -> Formula:
+            return exists(lambda u: schedule.protects_as(j, w, u, home=home), Slot)
+
+        out = forall(lambda j, w: implies(_sent(j, w), numbered(j, w, home=False)), Key, Slot)
+        home = forall(lambda j, w: implies(streamed(j, w), numbered(j, w, home=True)), Key, Slot)
+        return (phase == Phase.SAVED) & sealed(a, k, v, m) & out & home
+
     @draft.goal(sentence="A holder protects data with a key that has a limit.")
     def data_protected(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         return sealed(a, k, v, m)
+
+
+def _sent(key: Key, value: Slot) -> Formula:
+    """Whether a message to the GPU was protected with the key and that counter value."""
+    return uploaded(key, value) | exists(lambda a, m: sealed(a, key, value, m), Agent, Data)

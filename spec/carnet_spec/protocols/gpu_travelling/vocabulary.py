@@ -362,7 +362,7 @@ took_grant = relation("took_grant", Agent, Key, kind=Kind.GHOST, says="the holde
 accepted_twice = relation("accepted_twice", Agent, Key, kind=Kind.GHOST, says="a grant was accepted twice")
 made_by = relation("made_by", Key, Agent, kind=Kind.GHOST, says="the GPU accepted a message that the agent made")
 revealed = relation("revealed", Key, kind=Kind.GHOST, says="the key was given to the adversary after its epoch")
-carried = relation("carried", Key, Data, kind=Kind.GHOST, says="the data was sent under or resident during the epoch")
+carried = relation("carried", Key, Data, kind=Kind.GHOST, says="the data, or what derives from it, was sent under it")
 exposed = relation("exposed", Data, kind=Kind.GHOST, says="an epoch that carried the data was revealed")
 
 

@@ -15,9 +15,10 @@ from carnet_check.mutation.scenarios import places, scenario
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from carnet_check.mutation.written import weaknesses_as_json, weaknesses_from_json
 from carnet_check.semantics import Interpreter
-from tests.fixtures import hall
+from tests.fixtures import hall, house
 
 SOURCE = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
+HOUSE = Source("tests/fixtures/house.py", house.FAMILY, "house")
 HALL = hall.FAMILY.protocol()
 MUTANTS = {mutant.name: mutant for mutant in mutants(HALL)}
 LOOK, FIND = "look/update insert seen/drop", "find/update insert found/drop"
@@ -62,8 +63,8 @@ def test_every_attack_can_be_taken_with_the_moves_that_it_takes() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        (LOOK, "the attack on guests-see of main without guest-list in small under insiders, at most 2 active"),
-        (FIND, "the attack on guests-show of main in small under outsiders, at most 2 active"),
+        (LOOK, "the attack on guests-see of main without guest-list in small under insiders, 3 steps, 2 active"),
+        (FIND, "the attack on guests-show of main in small under outsiders, 2 steps, 2 active"),
     ],
 )
 def test_a_move_that_one_claim_or_one_threat_model_needs_is_noticed(name: str, told: str) -> None:
@@ -94,6 +95,25 @@ def test_no_attack_is_lost_while_there_is_another() -> None:
     assert all(taken in each.actions for each in known)
     assert len(known) == 3
     assert list(defeated(Designs(SOURCE), mutant, HALL, known)) == []
+
+
+def test_each_claim_is_attacked_in_the_smallest_size_in_which_it_falls() -> None:
+    found = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where)]
+    assert [(each.claim, each.place.profile.name) for each in found] == [("private", "small"), ("one-left", "large")]
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("ask/update insert asked/drop", 2), ("whisper/update insert asked/drop", 0)]
+)
+def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: int) -> None:
+    known = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where) if each.claim == "private"]
+    protocol = HOUSE.protocol("main")
+    (mutant,) = (each for each in mutants(protocol) if each.name == name)
+    lost = list(defeated(Designs(HOUSE), mutant, protocol, known))
+    where = f"main without locks in small under anybody, {steps} steps, 1 active adversary move"
+    assert [(what.partition(";")[0], established) for what, established in lost] == (
+        [(f"the attack on private of {where}", True)] if steps else []
+    )
 
 
 def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
