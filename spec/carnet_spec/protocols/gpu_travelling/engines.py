@@ -281,8 +281,8 @@ class EnginePerHolder(Schedule):
         @draft.lemma
         def drawn_sessions_carry(s: Session, m: Data) -> Formula:
             """Only sessions that were drawn carry anything, and nothing honest but what was sent in them."""
-            carried_over = session_carried(s, m)
-            return implies(carried_over, used(s)) & implies(carried_over & self.kept_back(m), sent_in(s, m))
+            honest = self.kept_back(m) & ~self.holders_turn()
+            return implies(session_carried(s, m), used(s) & implies(honest, sent_in(s, m)))
 
     def _channel_lemmas(self, draft: Draft) -> None:
         @draft.lemma

@@ -128,7 +128,7 @@ class Schedule:
         def keys_carry_what_was_sent(k: Key, m: Data) -> Formula:
             """Nothing honest counts as carried but what was sent under the key, in either direction."""
             sent = supplied(data_owner(m), k, m) | traffic(k, m)
-            return implies(carried(k, m) & self.kept_back(m), sent)
+            return implies(carried(k, m) & self.kept_back(m) & self.holders_remember(), sent)
 
     def leaked(self, key: Key) -> Formula:
         """Whether the key was given to the adversary after its epoch."""

@@ -19,7 +19,6 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     attested_live,
     before,
     confidential,
-    context,
     counted,
     counter_asked,
     custody,
@@ -44,9 +43,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     ordered,
     outdated,
     owner,
-    phase,
     placed,
-    planted,
     received,
     resident,
     rubble,
@@ -124,13 +121,6 @@ def _what_is_sent(draft: Draft, schedule: Schedule) -> None:
             & implies(waiting, counter_asked(link_h2d, lent_key))
             & implies(digested(k, m) & guarded(k) & live_h2d(g, k), holds_model(g))
         )
-
-    @draft.lemma
-    def a_fence_stops_what_ran(g: Gpu) -> Formula:
-        """After the fence and before the upload, nothing runs but what planted code started since."""
-        done_now = (phase == Phase.FENCING) & done(link_h2d, Order.FENCE)
-        fenced = attested_live(g) & (done_now | (phase == Phase.FENCED)) & schedule.calm(session)
-        return implies(fenced & context(g), planted(g))
 
     @draft.lemma
     def the_model_stays(g: Gpu) -> Formula:
