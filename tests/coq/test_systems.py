@@ -136,6 +136,10 @@ CHOICE = IfThenElse(TRUE, K, L)
             replace(flagging.protocol(), claims=(*flagging.protocol().claims[:1], *flagging.protocol().claims)),
             "two claims are called 'only-bad'",
         ),
+        (
+            protocol(guards=(Guard("drawn", Apply(READY, (P,)), GuardKind.FRESH),)),
+            "action flag, guard 'drawn': .* a fresh draw of anything but one parameter",
+        ),
         (protocol(params=(P, P)), "action flag: .* two parameters of one name"),
         (
             protocol(updates=(Update("twice", HELD, Effect.INSERT, (X, Apply(CURRENT, (X,))), each=(X,)),)),

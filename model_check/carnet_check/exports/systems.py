@@ -250,8 +250,10 @@ class _Document:
         found = []
         for guard in guards:
             match guard["kind"], guard["formula"]:
-                case "fresh", ["not", ["apply", _, [["variable", name, sort], *_]]]:
+                case "fresh", ["not", ["apply", _, [["variable", name, sort]]]]:
                     found.append(scope.index(name, sort))
+                case "fresh", _:
+                    raise scope.at(f"guard '{guard['name']}'").refused("a fresh draw of anything but one parameter")
         return tuple(found)
 
     def update(self, json: Json, scope: _Scope) -> Named:
