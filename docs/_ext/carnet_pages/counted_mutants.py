@@ -33,8 +33,9 @@ def mutants(families: Sequence[Family], recorded: Mapping[str, Recorded]) -> str
     """Return the page: how many mutants of each variant were noticed by what, and why others may survive."""
     return page(
         "# Mutants",
-        "Every small change to the specification was made, one at a time, and something has to notice each. "
+        "Every small change to a specification is made, one at a time, and something has to notice each. "
         "{doc}`../../how-to/judge-a-specification-by-mutants` says what the words mean and how it is done.",
+        "" if recorded else "No run is recorded.",
         *(_of(family, recorded[family.id]) for family in families if family.id in recorded),
     )
 
