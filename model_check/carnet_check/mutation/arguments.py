@@ -17,6 +17,7 @@ from carnet_check.certificates.place import place_of
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import Source
 from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.pairs import possible_pairs
 from carnet_command.files import reason
 
 NAME = "argued-mutants.toml"
@@ -92,7 +93,7 @@ def require_valid(arguments: Collection[Argument], mutants: Collection[Mutant], 
     Raises:
         InvalidSpecificationError: with what is wrong.
     """
-    known = {mutant.key for mutant in mutants}
+    known = {mutant.key for mutant in mutants} | possible_pairs(mutants)
     for each in arguments:
         if each.variant not in digests:
             continue

@@ -2,16 +2,17 @@
 
 Proofs come first; what survives them is judged by scenarios of the original, and what survives these by attacks on
 weakened designs. A worker that is lost takes its mutant alone along: that one is unknown, and asked again by the next
-campaign.
+campaign. So is what another worker could not look at, for every mutant that is not killed without it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import Source, load
 from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant
@@ -82,10 +83,12 @@ def run(request: Request, every: Sequence[Mutant], record: Record, jobs: int, sa
     """Judge all mutants.
 
     Raises:
+        InvalidSpecificationError: something is not proved of the original, from which every judgement follows.
         EngineError: the interpreter does not confirm what an engine found.
     """
     with WorkerPool(jobs, patience=PATIENCE, memory=MEMORY) as pool:
         work = _Campaign(request, record, pool, say)
+        work.require_proved(dict.fromkeys(mutant.variant for mutant in every))
         judged = work.judged(every, "mutant")
         pairs = pairs_of(every, judged, request.source) if request.pairs else ()
         told = zip(pairs, work.judged(pairs, "pair"), strict=True)
@@ -98,6 +101,19 @@ class _Campaign:
     record: Record
     pool: WorkerPool
     say: Say
+
+    def require_proved(self, variants: Iterable[str]) -> None:
+        """Refuse to judge mutants of what is not proved."""
+        request = self.request
+        parts = [_Original(request.source.reference, name, request.threats) for name in variants]
+        waiting = [part for part in parts if ("original", part.key) not in self.record]
+        for part, answer in self.pool.results(_unproved, waiting):
+            why = answer.reason if isinstance(answer, Lost) else answer
+            if why:
+                raise InvalidSpecificationError(
+                    f"{part.key}: {why}; its mutants are judged by what is proved of it, so prove it first"
+                )
+            self.record.keep("original", part.key, {})
 
     def judged(self, every: Sequence[Mutant], what: str) -> tuple[Judgement, ...]:
         """Judge mutants, and those that survive again: by what scenarios show, and by attacks that they may stop."""
@@ -130,8 +146,9 @@ class _Campaign:
         for part, answer in self.pool.results(_judge, waiting):
             if isinstance(answer, Lost):
                 found[part.key] = Judgement(part.key, Fate.UNKNOWN, evidence=answer.reason)
-            else:
-                found[part.key] = answer
+                continue
+            found[part.key] = answer
+            if answer.fate is not Fate.UNKNOWN or not part.known.missing:
                 self.record.keep(kind, part.key, judgement_as_json(answer))
             self.say(f"{len(found):,} of {len(parts):,} {told}")
         return found
@@ -142,26 +159,32 @@ class _Campaign:
         source = self.request.source
         asked = {each.words: each for each in places(source, variant, self.request.threats)}
         parts = [_Look(source.reference, f"{variant}: {words}", each) for words, each in asked.items()]
-        found = self._looked(f"{variant}: scenarios explored", "scenario", parts, scenario_as_json)
-        return Known(scenarios=telling(scenario_from_json(each) for each in found if each is not None))
+        found, missing = self._looked(f"{variant}: scenarios explored", "scenario", parts, scenario_as_json)
+        return Known(scenarios=telling(scenario_from_json(each) for each in found if each), missing=missing)
 
     def _attacks(self, variant: str) -> Known:
-        source = self.request.source
+        source, threats = self.request.source, self.request.threats
         parts = [_Look(source.reference, f"{each.words}: {each.threat}", each) for each in weakened(source, variant)]
-        found = self._looked(f"{variant}: weakened designs attacked", "weaknesses", parts, weaknesses_as_json)
-        return Known(weaknesses=tuple(known for each in found if each for known in weaknesses_from_json(each)))
+        said = f"{variant}: weakened designs attacked"
+        found, missing = self._looked(said, "weaknesses", parts, weaknesses_as_json)
+        known = (each for some in found if some for each in weaknesses_from_json(some))
+        asked = tuple(each for each in known if not threats or each.place.threat in threats)
+        return Known(weaknesses=asked, missing=missing)
 
     def _looked(
         self, told: str, kind: str, parts: Sequence[_Look], write: Callable[[Any], dict[str, Any]]
-    ) -> list[Any]:
+    ) -> tuple[list[Any], tuple[str, ...]]:
+        """Look, and return what was found, and where nobody could look."""
         waiting = [part for part in parts if (kind, part.key) not in self.record]
-        done = len(parts) - len(waiting)
+        done, missing = len(parts) - len(waiting), list[str]()
         for part, answer in self.pool.results(_look, waiting):
-            if not isinstance(answer, Lost):
+            if isinstance(answer, Lost):
+                missing.append(f"{part.key} ({answer.reason})")
+            else:
                 self.record.keep(kind, part.key, None if answer.found is None else write(answer.found))
             done += 1
             self.say(f"{done} of {len(parts)} {told}")
-        return [self.record.known(kind, part.key) for part in parts]
+        return [self.record.known(kind, part.key) for part in parts if (kind, part.key) in self.record], tuple(missing)
 
 
 # -- in a worker ----------------------------------------------------------------------------------
@@ -189,6 +212,17 @@ class _Look:
 
 
 @dataclass(frozen=True, slots=True)
+class _Original:
+    reference: str
+    variant: str
+    threats: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return self.variant
+
+
+@dataclass(frozen=True, slots=True)
 class _Seen:
     found: Scenario | tuple[Weakness, ...] | None
 
@@ -196,6 +230,10 @@ class _Seen:
 @functools.lru_cache(maxsize=8)
 def _judging(reference: str, variant: str, threats: tuple[str, ...], hunting: bool) -> Judge:
     return Judge(load(reference), variant, threats, hunting=hunting)
+
+
+def _unproved(part: _Original) -> Iterator[str]:
+    yield _judging(part.reference, part.variant, part.threats, hunting=False).unproved()
 
 
 def _judge(part: _Part) -> Iterator[Judgement]:

@@ -7,7 +7,7 @@ that no update reads is only told, so it is the same step for each of its values
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -59,6 +59,14 @@ class Sameness:
 def sameness(proofs: StepProofs, language: Language, before: Action, after: Action) -> Sameness:
     """Say whether ``after`` takes the steps of ``before``, by what ``proofs`` can prove."""
     return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
+
+
+def everywhere(found: Iterable[Sameness]) -> Sameness:
+    """Join what was found under several threat models: the same only if under each."""
+    each = list(found)
+    core = tuple(dict.fromkeys(name for one in each for name in one.core))
+    differs = tuple(dict.fromkeys(how for one in each for how in one.differs))
+    return Sameness(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
 
 
 Question = tuple[Difference, dict[str, Term], Term]

@@ -16,18 +16,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from carnet_check.engines.interface import ProvesSteps
-from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
+from carnet_check.engines.obligation_answers import FRAME, ObligationAnswer, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_check.mutation.equivalence import PROVED, Difference, sameness
-from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.equivalence import PROVED, Difference, everywhere, sameness
+from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explored, lost, places
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated
 from carnet_check.obligations import layers
 from carnet_check.obligations.certified import Language, language_of
 from carnet_command.text import counted
 from carnet_spec.language import GuardKind, Protocol, SpecificationError, Threat
-from carnet_spec.language.lints import RULES, SOUNDNESS
 
 REFUTED = "refuted"
 FIRST_BUDGET = 5_000_000
@@ -80,6 +79,8 @@ class Known:
 
     scenarios: tuple[Scenario, ...] = ()
     weaknesses: tuple[Weakness, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Where nobody could look, because a worker was lost."""
 
 
 @dataclass
@@ -98,7 +99,17 @@ class Judge:
         self._designs = Designs(self.source)
         self._language: Language = language_of(self.protocol)
         self._proved_in = _layers(self.protocol, self.threats)
-        self._proofs: StepProofs = able(ProvesSteps).step_proofs(self.protocol, next(iter(self._proved_in)))
+        asked = self._proved_in if self.threats else [None]
+        self._proofs: list[StepProofs] = [able(ProvesSteps).step_proofs(self.protocol, each) for each in asked]
+
+    def unproved(self) -> str:
+        """Say what is not proved of the original; nothing if all is, as every judgement supposes."""
+        engine = able(ProvesSteps)
+        for threat, invariants in self._proved_in.items():
+            for answer in engine.step_proofs(self.protocol, threat).every(invariants):
+                if answer.outcome not in (PROVED, FRAME):
+                    return f"{answer.obligation}{_under(answer)} is not proved"
+        return ""
 
     def judged(self, mutant: Mutant) -> Judgement:
         """Return what becomes of a mutant."""
@@ -112,7 +123,7 @@ class Judge:
     def judged_further(self, mutant: Mutant, earlier: Judgement, known: Known) -> Judgement:
         """Return what becomes of a mutant that is not killed so far, by what it may lose of ``known``."""
         began = time.perf_counter()
-        found = _first_lost(earlier, *self._losses(mutant, known))
+        found = _first_lost(earlier, *self._losses(mutant, known), known.missing)
         return replace(found, seconds=round(earlier.seconds + time.perf_counter() - began, 3))
 
     def _losses(self, mutant: Mutant, known: Known) -> tuple[By, Iterator[tuple[str, bool]]]:
@@ -129,7 +140,8 @@ class Judge:
             return self._attacked(mutant) or Judgement(mutant.key, Fate.KILLED, By.PROOF, failing)
         if mutant.action is None:
             return _of_axiom(mutant, open_)
-        same = sameness(self._proofs, self._language, self.protocol.action(mutant.action.name), mutant.action)
+        before = self.protocol.action(mutant.action.name)
+        same = everywhere(sameness(proofs, self._language, before, mutant.action) for proofs in self._proofs)
         if same.proved:
             return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
         if open_:
@@ -143,7 +155,7 @@ class Judge:
         assert mutant.action is not None
         action = self.protocol.action(mutant.action.name)
         changed = [guard for guard in action.guards if f"guard:{guard.name}" in mutant.parts]
-        return not action.by.honest or all(guard.kind is not GuardKind.REQUIRE for guard in changed)
+        return not action.by.honest or all(guard.kind in (GuardKind.GIVEN, GuardKind.ACTOR) for guard in changed)
 
     # -- proofs -----------------------------------------------------------------------------------
 
@@ -197,9 +209,12 @@ class Judge:
         return None
 
 
-def _first_lost(earlier: Judgement, by: By, losses: Iterable[tuple[str, bool]]) -> Judgement:
+def _first_lost(
+    earlier: Judgement, by: By, losses: Iterable[tuple[str, bool]], missing: Collection[str] = ()
+) -> Judgement:
     """Return that something is lost, or may be; the judgement that there was where nothing is."""
     unsure = [earlier.evidence] if earlier.fate is Fate.UNKNOWN else []
+    unsure += [f"nobody could look at {where}" for where in missing]
     for what, established in losses:
         if established:
             return Judgement(earlier.key, Fate.KILLED, by, f"lost: {what}")
@@ -207,21 +222,13 @@ def _first_lost(earlier: Judgement, by: By, losses: Iterable[tuple[str, bool]]) 
     return Judgement(earlier.key, Fate.UNKNOWN, evidence="; ".join(unsure)) if unsure else earlier
 
 
-def refusal(protocol: Protocol) -> str:
-    """Say why nobody may judge a protocol, if a lint says so.
-
-    What may be read before it is written is no reason: proofs speak of whatever is read there.
-    """
-    found = (f"{name}: {where}: {what}" for name in RULES if name in SOUNDNESS for where, what in RULES[name](protocol))
-    return next(found, "")
-
-
 def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None, frozenset[str]]:
-    """Return the invariants to prove without a threat model, and under which; or all of them under those asked for."""
-    if threats:
-        every = frozenset(each.name for each in protocol.invariants)
-        return {protocol.threat(id): every for id in threats}
-    return {layer.threat: frozenset(each.name for each in layer.claims) for layer in layers(protocol)}
+    """Return the invariants to prove without a threat model, and under which; or under each of those asked for."""
+    found = {layer.threat: frozenset(each.name for each in layer.claims) for layer in layers(protocol)}
+    if not threats:
+        return found
+    asked = [protocol.threat(id) for id in threats]
+    return {threat: found[None] | found.get(threat, frozenset()) for threat in asked}
 
 
 def _under(answer: ObligationAnswer) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from carnet_spec.language import Action, Axiom, Protocol
+from carnet_spec.language.lints import RULES, SOUNDNESS
 
 
 class Operator(StrEnum):
@@ -73,3 +74,12 @@ def without_parts(action: Action, parts: Collection[str]) -> Action:
 
 def _without(axioms: Iterable[Axiom], name: str) -> tuple[Axiom, ...]:
     return tuple(axiom for axiom in axioms if axiom.name != name)
+
+
+def refusal(protocol: Protocol) -> str:
+    """Say why nobody may judge a protocol, if a lint says so.
+
+    What may be read before it is written is no reason: proofs speak of whatever is read there.
+    """
+    found = (f"{name}: {where}: {what}" for name in RULES if name in SOUNDNESS for where, what in RULES[name](protocol))
+    return next(found, "")

@@ -15,10 +15,11 @@ from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.threats import NO_THREAT, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.verification.vacuity import taking
 from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protocol
+from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.trace import Trace, TraceStep
 
 GOAL, STEP = "goal ", "step "
@@ -27,7 +28,6 @@ MOST_STATES = 100_000
 ROOM = 10
 """How many times as many states a mutant may have."""
 LEAST_ROOM = 20_000
-GIBIBYTE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +132,15 @@ def explored(
     """
     seen = place.seen(protocol)
     instance = place.instance(source, seen)
+    if wrong := violated_axioms(Interpreter(seen, instance), threat_of(seen, place.threat)):
+        raise EngineError("; ".join(wrong))
     invariants = [claim.checked for claim in claims]
     found = able(Explores).explore(
         seen,
         instance,
         invariants=invariants,
         goals=tuple(goals),
-        caps=Caps(states=states, memory=GIBIBYTE),
+        caps=Caps(states=states),
         stop_at_first=stop_at_first,
         stop_when_fallen=stop_when_fallen,
         reduction=reduction,
@@ -166,7 +168,8 @@ def _require_reproduced(
 def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action: str) -> Iterator[tuple[str, bool]]:
     """Yield what is lost, scenario by scenario, and whether that is established; nothing where nothing is lost.
 
-    Only scenarios in which ``action`` is taken can lose anything by a change of it.
+    Only scenarios in which ``action`` is taken can lose anything by a change of it. Where something is read before it
+    is written, nothing is established: one first value was tried.
     """
     seen: set[str] = set()
     for each in known:
@@ -180,7 +183,8 @@ def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action:
         found = explored(source, mutated, each.place, (), _goals(mutated), max(LEAST_ROOM, ROOM * each.states))
         there = found.goals.keys() | {STEP + name for name, count in found.fired.items() if count}
         if missing := sorted(asked - there):
-            yield f"{', '.join(missing)} in {each.place.words}, {found.states:,} states", found.complete
+            told = f"{', '.join(missing)} in {each.place.words}, {found.states:,} states"
+            yield told, found.complete and not early_reads(mutated)
 
 
 def _goals(protocol: Protocol) -> tuple[Goal, ...]:

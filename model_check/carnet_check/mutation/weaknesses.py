@@ -19,11 +19,12 @@ from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
 from carnet_check.loading.threats import NO_THREAT
-from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.scenarios import Place, explored
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_command.text import counted
-from carnet_spec.language import Claim, Profile, Protocol, Threat
+from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
+from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.trace import Trace
 
 MOST_STATES = 60_000
@@ -210,9 +211,12 @@ def _together(known: Iterable[Weakness]) -> Iterable[list[Weakness]]:
 
 
 def _stopped(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> list[Weakness]:
-    """Return those attacks in one place that cannot be taken any more."""
+    """Return those attacks in one place that cannot be taken any more; none where nobody may judge the mutant."""
     mutated = mutant.of(designs[known[0].weakened])
-    judge = Interpreter(mutated, known[0].place.instance(designs.source, mutated))
+    try:
+        judge = Interpreter(mutated, known[0].place.instance(designs.source, mutated))
+    except SpecificationError:
+        return []
     return [each for each in known if not _succeeds(judge, each)]
 
 
@@ -234,9 +238,15 @@ def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weaknes
 
 
 def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterator[tuple[str, bool]]:
-    """Yield which attacks in one place have none as short in their stead, and whether that is established."""
+    """Yield which attacks in one place have none as short in their stead, and whether that is established.
+
+    Nobody may judge a mutant that a lint refuses there. Where something is read before it is written, nothing is
+    established: one first value was tried.
+    """
     place, where = known[0].place, known[0].weakened
     mutated = mutant.of(designs[where])
+    if refusal(mutated):
+        return
     claims = [mutated.claim(each.claim) for each in known]
     most = ROOM * max(each.states for each in known)
     found = explored(designs.source, mutated, place, claims, (), most, stop_when_fallen=True, reduction=True)
@@ -245,4 +255,5 @@ def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterat
         steps, other = moves(mutated, each.trace), found.violations.get(claim.checked.name)
         if other is None or moves(mutated, other) > steps:
             told = f"the attack on {each.claim} of {where.words} in {place.words}, {counted(steps, 'step')}, {active}"
-            yield f"{told}; {found.states:,} states", found.complete or found.depth >= steps
+            searched = found.complete or found.depth >= steps
+            yield f"{told}; {found.states:,} states", searched and not early_reads(mutated)

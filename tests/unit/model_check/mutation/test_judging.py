@@ -12,8 +12,8 @@ from carnet_check.engines.obligation_answers import ObligationAnswer
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import Source
 from carnet_check.mutation import judging
-from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known, refusal
-from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
+from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
@@ -23,7 +23,7 @@ from carnet_check.mutation.written import (
     scenario_as_json,
     scenario_from_json,
 )
-from tests.fixtures import door
+from tests.fixtures import cellar, door, hall
 
 SOURCE = Source("tests/fixtures/door.py", door.FAMILY, "door")
 DOOR = door.FAMILY.protocol()
@@ -79,6 +79,30 @@ def test_each_fate(name: str, fate: Fate, by: str, told: str) -> None:
     assert told in found.evidence
 
 
+@pytest.mark.parametrize("name", ["copy/update insert badge/drop", "copy/guard bribed/negate"])
+def test_a_mutant_changes_nothing_only_if_it_does_so_under_each_threat_model(name: str) -> None:
+    source = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
+    (mutant,) = (each for each in mutants(hall.FAMILY.protocol()) if each.name == name)
+    orders = [("outsiders", "insiders"), ("insiders", "outsiders")]
+    assert [Judge(source, "main", order).judged(mutant).fate for order in orders] == [Fate.SURVIVED] * 2
+    assert Judge(source, "main", ("outsiders",)).judged(mutant).fate is not Fate.SURVIVED
+
+
+def test_that_an_honest_party_draws_what_is_new_is_no_fact_of_the_world() -> None:
+    source = Source("tests/fixtures/cellar.py", cellar.FAMILY, "cellar")
+    (mutant,) = (each for each in mutants(cellar.FAMILY.protocol()) if each.name == "issue/guard fresh ticket/drop")
+    assert Judge(source, "main").judged(mutant).fate is Fate.SURVIVED
+
+
+def test_an_instance_that_breaks_an_axiom_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
+    made = source.instance
+    monkeypatch.setattr(Source, "instance", lambda _, protocol, threat, size: made(protocol, "insiders", size))
+    (place,) = (each for each in places(source, "main") if each.threat == "outsiders")
+    with pytest.raises(EngineError, match="the instance under outsiders violates axiom"):
+        scenario(source, place)
+
+
 def test_an_attack_is_looked_for_where_a_proof_fails() -> None:
     found = judged("give_key/guard inside/drop", hunting=True)
     assert (found.fate, found.by) == (Fate.KILLED, By.ATTACK)
@@ -115,7 +139,7 @@ def test_an_undecided_obligation_makes_a_mutant_unknown(monkeypatch: pytest.Monk
     name = "admit/guard listed/drop"
     judge = Judge(SOURCE, "main")
     monkeypatch.setattr(type(INDUCTION), "step_proofs", staticmethod(Undecided))
-    monkeypatch.setattr(judge, "_proofs", Undecided(None, None))
+    monkeypatch.setattr(judge, "_proofs", [Undecided(None, None)])
     found = further(judge, MUTANTS[name])
     assert found.fate is Fate.UNKNOWN
     assert "step/x/guests-only is not decided (budget)" in found.evidence

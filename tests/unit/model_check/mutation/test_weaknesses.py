@@ -9,16 +9,17 @@ import pytest
 
 from carnet_check.loading.families import Source
 from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.scenarios import places, scenario
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from carnet_check.mutation.written import weaknesses_as_json, weaknesses_from_json
 from carnet_check.semantics import Interpreter
-from tests.fixtures import hall, house
+from tests.fixtures import cellar, hall, house
 
 SOURCE = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
 HOUSE = Source("tests/fixtures/house.py", house.FAMILY, "house")
+CELLAR = Source("tests/fixtures/cellar.py", cellar.FAMILY, "cellar")
 HALL = hall.FAMILY.protocol()
 MUTANTS = {mutant.name: mutant for mutant in mutants(HALL)}
 LOOK, FIND = "look/update insert seen/drop", "find/update insert found/drop"
@@ -114,6 +115,32 @@ def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: in
     assert [(what.partition(";")[0], established) for what, established in lost] == (
         [(f"the attack on private of {where}", True)] if steps else []
     )
+
+
+def lost_in_the_cellar(name: str, variant: str) -> list[tuple[str, bool]]:
+    """Return what a mutant loses of the attacks on one variant of the cellar."""
+    known = [each for where in weakened(CELLAR, "main") for each in weaknesses(CELLAR, where)]
+    there = [each for each in known if each.weakened.variant == variant]
+    return list(defeated(Designs(CELLAR), mutant_of_cellar(name), CELLAR.protocol("main"), there))
+
+
+def test_nothing_is_lost_in_a_design_in_which_nobody_may_judge_the_mutant() -> None:
+    """Where the thief deduces whom it knows, a step may not depend on what it does not know."""
+    name = "choose/guard known/negate"
+    assert "monotone" in refusal(mutant_of_cellar(name).of(CELLAR.protocol("open-book")))
+    assert lost_in_the_cellar(name, "open-book") == []
+    assert lost_in_the_cellar("choose/update insert chosen/drop", "open-book")
+
+
+def test_nothing_is_established_where_a_variable_is_read_before_it_is_written() -> None:
+    """From another first value there is a shorter attack than the original's."""
+    lost = lost_in_the_cellar("name_one/guard chosen/negate", "main")
+    assert [established for _, established in lost] == [False]
+
+
+def mutant_of_cellar(name: str) -> Mutant:
+    """Return a mutant by its name."""
+    return next(each for each in mutants(CELLAR.protocol("main")) if each.name == name)
 
 
 def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
