@@ -56,9 +56,9 @@ def test_another_specification_is_not_what_was_certified(certified: Path, tmp_pa
     shutil.copytree(certified, folder)
     file = folder / "systems" / "main.json"
     text = file.read_text("utf-8")
-    guard = '["not",["apply","used_key",[["variable","key","Key"]]]]'
+    guard = '["not",["apply","used_key",[["variable","key","Key"]]]],"kind":"fresh"'
     assert text.count(guard) == 1
-    file.write_text(text.replace(guard, '["true"]'), "utf-8")
+    file.write_text(text.replace(guard, '["true"],"kind":"require"'), "utf-8")
     (verdict,) = judged(folder, program())
     assert not verdict.accepted
     assert any(line.startswith("refused step/lend/") for line in verdict.said)
