@@ -86,6 +86,7 @@ def test_what_no_explored_baseline_takes_is_impossible(variant: str) -> None:
     assert idle == never(variant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", FAMILY.main[:1])
 def test_what_is_impossible_has_a_weakened_design(variant: str) -> None:
     """Nothing honest is impossible, and every impossible step of the adversary's is seen below."""

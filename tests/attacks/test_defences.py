@@ -126,6 +126,7 @@ def unproved(without: tuple[str, ...]) -> list[str]:
     return [name for name in claims if not proof.claim(name).proved]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("without", REDUNDANTS)
 def test_a_second_line_is_proved_to_be_redundant(without: str) -> None:
