@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from carnet_check.errors import InvalidSpecificationError
+from carnet_check.errors import EngineError, InvalidSpecificationError
 from carnet_check.loading.families import Source, load
 from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant
@@ -84,7 +84,7 @@ def run(request: Request, every: Sequence[Mutant], record: Record, jobs: int, sa
 
     Raises:
         InvalidSpecificationError: something is not proved of the original, from which every judgement follows.
-        EngineError: the interpreter does not confirm what an engine found.
+        EngineError: nobody could ask whether it is, or the interpreter does not confirm what an engine found.
     """
     with WorkerPool(jobs, patience=PATIENCE, memory=MEMORY) as pool:
         work = _Campaign(request, record, pool, say)
@@ -108,10 +108,11 @@ class _Campaign:
         parts = [_Original(request.source.reference, name, request.threats) for name in variants]
         waiting = [part for part in parts if ("original", part.key) not in self.record]
         for part, answer in self.pool.results(_unproved, waiting):
-            why = answer.reason if isinstance(answer, Lost) else answer
-            if why:
+            if isinstance(answer, Lost):
+                raise EngineError(f"{part.key}: nobody could ask whether all is proved of it ({answer.reason})")
+            if answer:
                 raise InvalidSpecificationError(
-                    f"{part.key}: {why}; its mutants are judged by what is proved of it, so prove it first"
+                    f"{part.key}: {answer}; its mutants are judged by what is proved of it, so prove it first"
                 )
             self.record.keep("original", part.key, {})
 

@@ -15,6 +15,7 @@ from itertools import islice
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.attacks.minimise import minimise
+from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
@@ -256,4 +257,12 @@ def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterat
         if other is None or moves(mutated, other) > steps:
             told = f"the attack on {each.claim} of {where.words} in {place.words}, {counted(steps, 'step')}, {active}"
             searched = found.complete or found.depth >= steps
-            yield f"{told}; {found.states:,} states", searched and not early_reads(mutated)
+            yield f"{told}; {_left(mutated, other, found)}", searched and not early_reads(mutated)
+
+
+def _left(mutated: Protocol, other: Trace | None, found: Exploration) -> str:
+    """Say what is left of an attack that was as short: a longer one, none, or what a search did not get to."""
+    searched = f"{found.states:,} states"
+    if other is not None:
+        return f"it takes {counted(moves(mutated, other), 'step')} now, {searched}"
+    return f"none is left, {searched}" if found.complete else f"none within {counted(found.depth, 'step')}, {searched}"

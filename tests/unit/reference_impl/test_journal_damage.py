@@ -256,7 +256,7 @@ def test_two_hundred_rounds_leave_small_journals(tmp_path: Path, unsynced: None)
     assert deployment.orchestrator_from(again, draws("x")).job.progress.rounds == 200
 
 
-@pytest.mark.parametrize("rounds", [200, 800, pytest.param(3200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [200, 800, 3200])
 def test_all_that_is_ever_written_grows_no_faster_than_what_is_appended(
     rounds: int, tmp_path: Path, unsynced: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.errors import InvalidSpecificationError
+from carnet_check.errors import EngineError, InvalidSpecificationError
 from carnet_check.loading.families import load
 from carnet_check.mutation import campaign
 from carnet_check.mutation.campaign import Request, listed, run
@@ -76,6 +76,14 @@ def test_mutants_of_what_is_not_proved_are_not_judged(tmp_path: Path) -> None:
     request = Request(source, ("main",))
     with pytest.raises(InvalidSpecificationError, match="nobody_shows is not proved; its mutants are judged by"):
         run(request, listed(request), Record(None, {}), 1, lambda _: None)
+
+
+def test_a_worker_that_is_lost_before_anything_is_known_says_nothing_about_the_specification(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = Request(HALL, ("main",), only=NOTICED_BY_ATTACKS)
+    with pytest.raises(EngineError, match=r"main: nobody could ask whether all is proved of it \(the worker was"):
+        fates(request, Record(None, {}), monkeypatch, lambda part: not hasattr(part, "where"))
 
 
 def test_attacks_under_other_threat_models_than_those_asked_for_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,7 @@ def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: in
     assert [(what.partition(";")[0], established) for what, established in lost] == (
         [(f"the attack on private of {where}", True)] if steps else []
     )
+    assert all("; it takes 3 steps now, " in what for what, _ in lost)
 
 
 def lost_in_the_cellar(name: str, variant: str) -> list[tuple[str, bool]]:
