@@ -32,6 +32,7 @@ nitpick_ignore = [
 suppress_warnings = ["ref.python"]
 
 autodoc_mock_imports = ["torch"]  # optional, and not needed to be read
+toc_object_entries = False  # the sidebar of every page would repeat the names of all functions
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True

@@ -165,7 +165,7 @@ def _write(app: _Sphinx) -> None:
 
 def traces() -> str:
     """Return the page that says what a trace holds and where in the code each part of it comes from."""
-    whole = FAMILY.draft(FAMILY.main[0]).whole()
+    whole = FAMILY.drafted(FAMILY.main[0]).whole()
     actions = {action.name: action for action in whole.actions}
     return page(
         "# Traces",

@@ -116,7 +116,7 @@ def test_a_stronger_adversary_has_replays_of_its_own(name: str) -> None:
 
 
 def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> None:
-    whole = [FAMILY.draft(name).whole() for name in FAMILY.variants]
+    whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
     known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
     carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
     assert {each.name for each in ABSTRACT} <= known - carried_out

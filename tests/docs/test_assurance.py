@@ -20,7 +20,7 @@ from carnet_spec.language.requirements import Level, NormativeText
 from docs._ext import carnet_pages
 from docs._ext.carnet_pages import is_implemented, registered_families, write
 from docs._ext.carnet_pages.accounts import accounts_page
-from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, places, refuse_gaps
+from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, need_id, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
 from docs._ext.carnet_pages.mended import marks, mended
 from docs._ext.carnet_pages.record import commands, recorded
@@ -148,13 +148,26 @@ def registered_cases() -> dict[str, Case]:
     return recorded_cases(registered_families())
 
 
-NORMATIVE = [id for id, case in registered_cases().items() if case.requirement.level is not Level.ASSUMPTION]
-BUILT = [id for id in NORMATIVE if registered_cases()[id].main]
-OF_VARIANTS = [id for id in NORMATIVE if id not in BUILT]
+NORMATIVE = [
+    need_id(family.id, each.id)
+    for family in registered_families()
+    for each in family.text.requirements().values()
+    if each.level is not Level.ASSUMPTION
+]
+
+
+def asked_by_main_variants() -> list[str]:
+    return [id for id in NORMATIVE if registered_cases()[id].main]
+
+
+def asked_by_other_variants() -> list[str]:
+    return [id for id in NORMATIVE if not registered_cases()[id].main]
 
 
 def test_the_case_of_the_registered_protocols_is_whole() -> None:
     assert len(NORMATIVE) > 60
+    cited = {id for id, case in registered_cases().items() if case.requirement.level is not Level.ASSUMPTION}
+    assert set(NORMATIVE) == cited
     refuse_gaps(registered_cases().values())
 
 
@@ -165,7 +178,7 @@ def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
         "test": {"tests": (), "slow": ()},
         "place": {"code": ()},
     }
-    for id in BUILT if what == "place" else NORMATIVE:
+    for id in asked_by_main_variants() if what == "place" else NORMATIVE:
         with pytest.raises(SpecificationError, match=f"{id}: no {what}"):
             refuse_gaps([replace(registered_cases()[id], **lost[what])])
 
@@ -184,8 +197,8 @@ def test_no_sentence_can_be_lost_unnoticed() -> None:
 
 def test_slow_tests_verify_only_what_variants_beside_the_main_ones_ask_for() -> None:
     marked = marks(ROOT / "tests", VERIFIES)
-    assert set(marked) <= set(OF_VARIANTS)
-    for id in OF_VARIANTS:
+    assert set(marked) <= set(asked_by_other_variants())
+    for id in asked_by_other_variants():
         assert registered_cases()[id].slow == tuple(marked.get(id, ()))
         assert set(registered_cases()[id].variants).isdisjoint(registered_families()[0].main)
 

@@ -47,7 +47,7 @@ def parsed(command: str) -> tuple[str, dict[str, object]]:
 
 @functools.cache
 def protocol(variant: str) -> Protocol:
-    return FAMILY.draft(variant).whole()
+    return FAMILY.drafted(variant).whole()
 
 
 def unknown_names(command: str) -> set[str]:

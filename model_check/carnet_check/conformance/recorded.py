@@ -121,7 +121,7 @@ def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, st
     """Return what judges the checks of a trace, if it is a checked one: by its design and the layers over that."""
     family = source.family
     names = {*family.with_layers(family.main[:1]), *(layer.variant for layer in layers)} if layers else ()
-    others = [source.family.draft(name).whole() for name in sorted(names)]
+    others = [source.family.drafted(name).whole() for name in sorted(names)]
     return CheckJudge(Asked.of(layers, others), parties)
 
 

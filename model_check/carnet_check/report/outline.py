@@ -95,7 +95,7 @@ def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
 def _shut_out(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
     """Yield the steps that this defence keeps out of the design: no proof uses it by name, for lack of a guard."""
     if defence.id not in protocol.without:
-        actions = source.family.draft(protocol.variant).actions
+        actions = source.family.drafted(protocol.variant).actions
         yield from (action.name for action in actions if action.shortcut_of == defence.id)
 
 

@@ -120,6 +120,7 @@ class Family:
     judged_under: Callable[[Collection[str]], str] | None = None
     round_goal: str = ""
     text: NormativeText = field(default_factory=NormativeText)
+    _drafts: dict[str, Draft] = field(init=False, default_factory=dict, compare=False, repr=False)
     _whole: dict[str, Protocol] = field(init=False, default_factory=dict, compare=False, repr=False)
     """Variants that were built already; what is made from this family by ``replace`` builds its own."""
 
@@ -140,7 +141,13 @@ class Family:
         return self._whole[name]
 
     def _built(self, name: str, without: tuple[str, ...]) -> Protocol:
-        return self.draft(name).protocol((*self.variants[name].without, *without))
+        return self.drafted(name).protocol((*self.variants[name].without, *without))
+
+    def drafted(self, variant: str) -> Draft:
+        """Return the draft of a variant, which is traced once: every design with less is resolved from it."""
+        if variant not in self._drafts:
+            self._drafts[variant] = self.draft(variant)
+        return self._drafts[variant]
 
     def with_layers(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the variants called ``names``, each followed by the layers over it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
-from carnet_spec.language.terms import Apply, Member, Sort, Symbol, Term, Var, sort_of, subterms, variables_in
+from carnet_spec.language.terms import Apply, Exists, Forall, Member, Sort, Symbol, Term, Var, sort_of, subterms
 
 
 def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
@@ -60,9 +60,17 @@ def _named(protocol: Protocol) -> Iterator[Var | Member]:
         terms.append(body)
     terms += [initial.value for initial in protocol.initial]
     terms += [part for live in protocol.liveness for part in (live.trigger, live.response)]
-    bound = frozenset().union(*(variables_in(term) for term in terms))
+    bound: set[Var] = set()
+    members: set[Member] = set()
+    for sub in (sub for term in terms for sub in subterms(term)):
+        match sub:
+            case Var():
+                bound.add(sub)
+            case Forall(variables, _) | Exists(variables, _):
+                bound.update(variables)
+            case Member():
+                members.add(sub)
     yield from sorted(bound, key=lambda var: (var.name, var.sort.name))
-    members = {sub for term in terms for sub in subterms(term) if isinstance(sub, Member)}
     yield from sorted(members, key=lambda member: (member.sort.name, member.name))
 
 

@@ -243,9 +243,11 @@ def children(term: Term) -> tuple[Term, ...]:
 
 def subterms(term: Term) -> Iterator[Term]:
     """Yield ``term`` and everything inside it, outermost first."""
-    yield term
-    for child in children(term):
-        yield from subterms(child)
+    pending = [term]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending += reversed(children(found))
 
 
 def symbols_of(term: Term) -> frozenset[Symbol]:

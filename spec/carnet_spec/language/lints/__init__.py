@@ -122,7 +122,7 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
 
     A defence may be idle in some variants, but not in all.
     """
-    drafts = {name: family.draft(name) for name in family.variants}
+    drafts = {name: family.drafted(name) for name in family.variants}
     wholes = {name: draft.whole() for name, draft in drafts.items()}
     found = [Complaint("family", where, message) for where, message in _family(family, wholes)]
     variants = {name: lint_draft(draft) for name, draft in drafts.items()}
