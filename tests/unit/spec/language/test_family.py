@@ -34,7 +34,7 @@ def test_a_family_with_another_draft_builds_its_own() -> None:
     assert built == [FAMILY.main[0]]
 
 
-def test_what_lacks_a_defence_is_built_each_time() -> None:
+def test_what_lacks_a_defence_is_resolved_from_the_same_draft() -> None:
     built: list[str] = []
     family = counting(built)
     defence = family.protocol().defences[0].id
@@ -43,4 +43,5 @@ def test_what_lacks_a_defence_is_built_each_time() -> None:
     assert first.without == (defence,)
     assert first != family.protocol()
     assert family.protocol().without == ()
-    assert len(built) == 3
+    assert family.drafted(FAMILY.main[0]) is family.drafted(FAMILY.main[0])
+    assert built == [FAMILY.main[0]]
