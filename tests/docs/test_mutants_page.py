@@ -1,13 +1,57 @@
-"""The page of mutants: how many were noticed by what, and why the others may survive."""
+"""The page of mutants shows what was recorded, of the present specification, with the arguments that lie beside it."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from carnet_check.loading.families import load
-from docs._ext.carnet_pages.counted_mutants import mutants, summary
+import pytest
 
-FAMILY = load("gpu-travelling").family
+from carnet_check.loading.families import load
+from carnet_check.mutation.arguments import arguments_of
+from carnet_check.mutation.campaign import Request, listed
+from docs._ext.carnet_pages.counted_mutants import ROOT, mutants, summary
+
+SOURCE = load("gpu-travelling")
+FAMILY = SOURCE.family
+RECORD = ROOT / "docs" / "results" / "mutants" / "gpu-travelling.json"
+VARIANTS = FAMILY.with_layers(FAMILY.main)
+
+
+@pytest.fixture
+def recorded() -> dict[str, Any]:
+    found = json.loads(RECORD.read_text("utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_was_recorded_is_about_this_specification(recorded: dict[str, Any]) -> None:
+    digests = [(name, FAMILY.protocol(name).digest) for name in VARIANTS]
+    assert [(each["variant"], each["digest"]) for each in recorded["variants"]] == digests
+    arguments = {(each.variant, each.mutant): each.argument for each in arguments_of(SOURCE)}
+    assert {(each["variant"], each["mutant"]): each["argument"] for each in recorded["argued"]} == arguments
+
+
+def test_every_mutant_was_judged(recorded: dict[str, Any]) -> None:
+    of = [mutant.variant for mutant in listed(Request(SOURCE, VARIANTS))]
+    for each in recorded["variants"]:
+        assert sum(each["fates"].values()) + each["refused"] == of.count(each["variant"])
+        assert "unknown" not in each["fates"]
+
+
+def test_the_page_shows_what_was_recorded(recorded: dict[str, Any]) -> None:
+    text = mutants([FAMILY], {FAMILY.id: recorded})
+    assert "Stale" not in text
+    for each in recorded["variants"]:
+        judged = sum(each["fates"].values())
+        assert f"| `{each['variant']}` | `{each['digest'][:12]}` | {judged:,} |" in text
+    for each in recorded["argued"]:
+        assert f"`{each['variant']}: {each['mutant']}`".replace("|", "\\|") in text
+
+
+def test_another_specification_makes_the_record_stale(recorded: dict[str, Any]) -> None:
+    recorded["variants"][0]["digest"] = "0" * 64
+    assert "Stale: the run was about digest `000000000000`" in mutants([FAMILY], {FAMILY.id: recorded})
 
 
 def test_mutants_are_counted_by_what_noticed_them_and_pairs_apart() -> None:
@@ -32,9 +76,3 @@ def test_mutants_are_counted_by_what_noticed_them_and_pairs_apart() -> None:
     page = mutants([FAMILY], {FAMILY.id: kept})
     assert f"| `{main}` | `{variant['digest'][:12]}` | 3 | 1 | 0 | 0 | 0 | 1 | 0 | 1 |" in page
     assert f"| why | `{main}: a/guard z/drop` |" in page
-
-
-def test_another_specification_makes_the_record_stale() -> None:
-    variant = {"variant": FAMILY.main[0], "digest": "0" * 64, "fates": {"equivalent": 1}, "refused": 0}
-    kept = {"variants": [variant], "pairs": {"judged": 0, "killed": []}, "argued": []}
-    assert "Stale: the run was about digest `000000000000`" in mutants([FAMILY], {FAMILY.id: kept})

@@ -18,8 +18,9 @@ from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.pairs import pairs_of, telling_pairs
+from carnet_check.mutation.places import Place
 from carnet_check.mutation.recording import Record
-from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling
+from carnet_check.mutation.scenarios import Scenario, places, scenario, telling
 from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weaknesses
 from carnet_check.mutation.written import (
     judgement_as_json,

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.exploring.searches import falls, reaches
-from carnet_check.engines.interface import Explores
-from carnet_check.engines.registry import able
-from carnet_check.errors import EngineError, UsageError
+from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT, threat_of, violated_axioms
+from carnet_check.loading.threats import NO_THREAT
+from carnet_check.mutation.places import Place, explored, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.verification.vacuity import taking
-from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protocol
-from carnet_spec.language.analysis.initialisation import early_reads
+from carnet_spec.language import Action, Goal, Protocol
 from carnet_spec.trace import Trace, TraceStep
 
 GOAL, STEP = "goal ", "step "
@@ -28,32 +24,6 @@ MOST_STATES = 100_000
 ROOM = 10
 """How many times as many states a mutant may have."""
 LEAST_ROOM = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where to look: a variant in a size, under a threat model, with all parties or the honest ones alone."""
-
-    variant: str
-    profile: Profile
-    threat: str
-    honest: bool = False
-
-    @property
-    def words(self) -> str:
-        """The place in words."""
-        return f"{self.profile.name} under {self.threat}" + (", honest parties alone" if self.honest else "")
-
-    def instance(self, source: Source, protocol: Protocol) -> Instance:
-        """Return the instance."""
-        instance = source.instance(protocol, self.threat, self.profile)
-        return replace(instance, budget=0) if self.honest else instance
-
-    def seen(self, protocol: Protocol) -> Protocol:
-        """Return the protocol as far as it is looked at."""
-        if not self.honest:
-            return protocol
-        return replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,63 +83,14 @@ def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
     return tuple(sorted(kept, key=lambda each: each.states))
 
 
-def explored(
-    source: Source,
-    protocol: Protocol,
-    place: Place,
-    claims: Collection[Claim],
-    goals: Collection[Goal],
-    states: int,
-    *,
-    stop_at_first: bool = False,
-    stop_when_fallen: bool = False,
-    reduction: bool = False,
-) -> Exploration:
-    """Visit the states of a place; what else is asked for is as for any explorer.
-
-    Raises:
-        EngineError: the interpreter does not reproduce what is found, or the instance is none.
-    """
-    seen = place.seen(protocol)
-    instance = place.instance(source, seen)
-    if wrong := violated_axioms(Interpreter(seen, instance), threat_of(seen, place.threat)):
-        raise EngineError("; ".join(wrong))
-    invariants = [claim.checked for claim in claims]
-    found = able(Explores).explore(
-        seen,
-        instance,
-        invariants=invariants,
-        goals=tuple(goals),
-        caps=Caps(states=states),
-        stop_at_first=stop_at_first,
-        stop_when_fallen=stop_when_fallen,
-        reduction=reduction,
-        threat=place.threat,
-    )
-    _require_reproduced(Interpreter(seen, instance), found, claims, goals)
-    return found
-
-
-def _require_reproduced(
-    judge: Interpreter, found: Exploration, claims: Collection[Claim], goals: Collection[Goal]
-) -> None:
-    problems = list(found.problems)
-    invariants = {claim.checked.name: claim.checked for claim in claims}
-    problems += [n for n, trace in found.violations.items() if not falls(judge, invariants[n], trace)]
-    known = {goal.name: goal for goal in goals}
-    problems += [name for name, trace in found.goals.items() if not reaches(judge, known[name], trace)]
-    if problems:
-        raise EngineError(f"the interpreter does not confirm an exploration: {'; '.join(problems)}")
-
-
 # -- what a mutant loses --------------------------------------------------------------------------
 
 
 def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action: str) -> Iterator[tuple[str, bool]]:
     """Yield what is lost, scenario by scenario, and whether that is established; nothing where nothing is lost.
 
-    Only scenarios in which ``action`` is taken can lose anything by a change of it. Where something is read before it
-    is written, nothing is established: one first value was tried.
+    Only scenarios in which ``action`` is taken can lose anything by a change of it. What is read before it is written
+    may be anything at first, so something is lost if it is lost from each first value.
     """
     seen: set[str] = set()
     for each in known:
@@ -180,11 +101,13 @@ def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action:
         asked = new - _still_there(source, mutated, each, new, action)
         if not asked:
             continue
-        found = explored(source, mutated, each.place, (), _goals(mutated), max(LEAST_ROOM, ROOM * each.states))
-        there = found.goals.keys() | {STEP + name for name, count in found.fired.items() if count}
+        most = max(LEAST_ROOM, ROOM * each.states)
+        runs, every = from_every_first_value(source, mutated, each.place, (), _goals(mutated), most)
+        there = {name for found in runs for name in found.goals}
+        there |= {STEP + name for found in runs for name, count in found.fired.items() if count}
         if missing := sorted(asked - there):
-            told = f"{', '.join(missing)} in {each.place.words}, {found.states:,} states"
-            yield told, found.complete and not early_reads(mutated)
+            told = f"{', '.join(missing)} in {each.place.words}, {sum(found.states for found in runs):,} states"
+            yield told, every and all(found.complete for found in runs)
 
 
 def _goals(protocol: Protocol) -> tuple[Goal, ...]:

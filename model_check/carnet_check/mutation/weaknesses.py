@@ -21,11 +21,10 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.scenarios import Place, explored
+from carnet_check.mutation.places import Place, explored, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
-from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.trace import Trace
 
 MOST_STATES = 60_000
@@ -241,8 +240,8 @@ def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weaknes
 def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterator[tuple[str, bool]]:
     """Yield which attacks in one place have none as short in their stead, and whether that is established.
 
-    Nobody may judge a mutant that a lint refuses there. Where something is read before it is written, nothing is
-    established: one first value was tried.
+    Nobody may judge a mutant that a lint refuses there. What is read before it is written may be anything at first, so
+    an attack is lost if it is lost from each first value.
     """
     place, where = known[0].place, known[0].weakened
     mutated = mutant.of(designs[where])
@@ -250,19 +249,23 @@ def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterat
         return
     claims = [mutated.claim(each.claim) for each in known]
     most = ROOM * max(each.states for each in known)
-    found = explored(designs.source, mutated, place, claims, (), most, stop_when_fallen=True, reduction=True)
+    runs, every = from_every_first_value(designs.source, mutated, place, claims, (), most, until_fallen=True)
     active = counted(place.profile.budget or 0, "active adversary move")
     for each, claim in zip(known, claims, strict=True):
-        steps, other = moves(mutated, each.trace), found.violations.get(claim.checked.name)
-        if other is None or moves(mutated, other) > steps:
+        steps, name = moves(mutated, each.trace), claim.checked.name
+        others = [found.violations[name] for found in runs if name in found.violations]
+        left = min((moves(mutated, other) for other in others), default=None)
+        if left is None or left > steps:
             told = f"the attack on {each.claim} of {where.words} in {place.words}, {counted(steps, 'step')}, {active}"
-            searched = found.complete or found.depth >= steps
-            yield f"{told}; {_left(mutated, other, found)}", searched and not early_reads(mutated)
+            searched = every and all(found.complete or found.depth >= steps for found in runs)
+            yield f"{told}; {_left(left, runs)}", searched
 
 
-def _left(mutated: Protocol, other: Trace | None, found: Exploration) -> str:
+def _left(steps: int | None, runs: Sequence[Exploration]) -> str:
     """Say what is left of an attack that was as short: a longer one, none, or what a search did not get to."""
-    searched = f"{found.states:,} states"
-    if other is not None:
-        return f"it takes {counted(moves(mutated, other), 'step')} now, {searched}"
-    return f"none is left, {searched}" if found.complete else f"none within {counted(found.depth, 'step')}, {searched}"
+    searched = f"{sum(found.states for found in runs):,} states"
+    if steps is not None:
+        return f"it takes {counted(steps, 'step')} now, {searched}"
+    if all(found.complete for found in runs):
+        return f"none is left, {searched}"
+    return f"none within {counted(min(found.depth for found in runs), 'step')}, {searched}"

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from carnet_check.mutation.judging import Fate, Judgement
-from carnet_check.mutation.scenarios import Place, Scenario
+from carnet_check.mutation.places import Place
+from carnet_check.mutation.scenarios import Scenario
 from carnet_check.mutation.weaknesses import Weakened, Weakness
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace

@@ -160,7 +160,7 @@ def test_a_goal_is_not_lost_where_the_search_was_cut_short(monkeypatch: pytest.M
 
 
 def test_an_exploration_that_the_interpreter_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.mutation.scenarios.reaches", lambda *_: False)
+    monkeypatch.setattr("carnet_check.mutation.places.reaches", lambda *_: False)
     with pytest.raises(EngineError, match="does not confirm"):
         scenario(SOURCE, places(SOURCE, "main")[0])
 

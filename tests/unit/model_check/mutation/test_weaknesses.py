@@ -11,7 +11,7 @@ from carnet_check.loading.families import Source
 from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.scenarios import places, scenario
+from carnet_check.mutation.scenarios import lost, places, scenario
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from carnet_check.mutation.written import weaknesses_as_json, weaknesses_from_json
 from carnet_check.semantics import Interpreter
@@ -110,12 +110,12 @@ def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: in
     known = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where) if each.claim == "private"]
     protocol = HOUSE.protocol("main")
     (mutant,) = (each for each in mutants(protocol) if each.name == name)
-    lost = list(defeated(Designs(HOUSE), mutant, protocol, known))
+    found = list(defeated(Designs(HOUSE), mutant, protocol, known))
     where = f"main without locks in small under anybody, {steps} steps, 1 active adversary move"
-    assert [(what.partition(";")[0], established) for what, established in lost] == (
+    assert [(what.partition(";")[0], established) for what, established in found] == (
         [(f"the attack on private of {where}", True)] if steps else []
     )
-    assert all("; it takes 3 steps now, " in what for what, _ in lost)
+    assert all("; it takes 3 steps now, " in what for what, _ in found)
 
 
 def lost_in_the_cellar(name: str, variant: str) -> list[tuple[str, bool]]:
@@ -133,10 +133,30 @@ def test_nothing_is_lost_in_a_design_in_which_nobody_may_judge_the_mutant() -> N
     assert lost_in_the_cellar("choose/update insert chosen/drop", "open-book")
 
 
-def test_nothing_is_established_where_a_variable_is_read_before_it_is_written() -> None:
-    """From another first value there is a shorter attack than the original's."""
-    lost = lost_in_the_cellar("name_one/guard chosen/negate", "main")
-    assert [established for _, established in lost] == [False]
+def test_an_attack_that_another_first_value_allows_is_not_lost() -> None:
+    """Whom the thief names without a choice is a guest or a stranger, and with a stranger it succeeds sooner."""
+    assert lost_in_the_cellar("name_one/guard chosen/negate", "main") == []
+
+
+def lost_of_the_cellar() -> list[tuple[str, bool]]:
+    """Return what is lost of the cellar's steps if the thief names whom it likes, and never learns of anybody."""
+    mutated = mutant_of_cellar("learn/update insert known/drop").of(CELLAR.protocol("main"))
+    mutated = mutant_of_cellar("name_one/guard chosen/drop").of(mutated)
+    known = [found for place in places(CELLAR, "main") if (found := scenario(CELLAR, place))]
+    return list(lost(CELLAR, mutated, known, "learn"))
+
+
+def test_what_is_lost_from_every_first_value_is_lost() -> None:
+    ((what, established),) = lost_of_the_cellar()
+    assert what.startswith("step choose in tiny under anybody, ")
+    assert established
+
+
+def test_nothing_is_established_where_there_are_too_many_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_check.mutation.places.MOST_FIRST_VALUES", 1)
+    assert [established for _, established in lost_of_the_cellar()] == [False]
+    attacks_lost = lost_in_the_cellar("name_one/guard chosen/negate", "main")
+    assert [established for _, established in attacks_lost] == [False]
 
 
 def mutant_of_cellar(name: str) -> Mutant:
@@ -147,9 +167,9 @@ def mutant_of_cellar(name: str) -> Mutant:
 def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.mutation.weaknesses.ROOM", 0)
     known = attacks()
-    lost = list(defeated(Designs(SOURCE), MUTANTS[LOOK], HALL, known))
-    assert lost
-    assert not any(established for _, established in lost)
+    found = list(defeated(Designs(SOURCE), MUTANTS[LOOK], HALL, known))
+    assert found
+    assert not any(established for _, established in found)
 
 
 def test_attacks_can_be_written_down_and_read_back() -> None:
