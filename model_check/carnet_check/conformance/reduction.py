@@ -24,9 +24,9 @@ class Followed:
 def relevant(protocol: Protocol) -> frozenset[Symbol]:
     """Return the mutable symbols on which it depends which steps are enabled."""
     found = {symbol for action in protocol.actions for guard in action.guards for symbol in symbols_of(guard.formula)}
-    updates = [update for action in protocol.actions for update in action.updates]
+    read = [(update.symbol, read_by(update)) for action in protocol.actions for update in action.updates]
     while True:
-        more = {symbol for update in updates if update.symbol in found for symbol in read_by(update)} - found
+        more = {symbol for written, symbols in read if written in found for symbol in symbols} - found
         if not more:
             return frozenset(symbol for symbol in found if symbol.mutable)
         found |= more
@@ -46,14 +46,17 @@ def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Fol
     for every element; and guards only ask about one row at a time.
     """
     updates = [update for action in protocol.actions for update in action.updates if update.symbol in kept]
+    given = {initial.symbol for initial in protocol.initial}
+    unfit = {symbol for action in protocol.actions for symbol in (*_looked_through(action), *_replaced(action))}
     found: dict[Symbol, Followed] = {}
     while True:
         more = {}
         for update in updates:
             symbol = update.symbol
-            if symbol not in found and update.effect is Effect.INSERT and (place := _place(update)) is not None:
+            fit = symbol not in found and symbol not in unfit and symbol not in given
+            if fit and update.effect is Effect.INSERT and (place := _place(update)) is not None:
                 base = _base(update, updates, found)
-                if base is not None and _eligible(protocol, symbol, Followed(base, place), updates, found):
+                if base is not None and base not in given and _eligible(symbol, Followed(base, place), updates, found):
                     more[symbol] = Followed(base, place)
         if not more:
             return found
@@ -88,12 +91,8 @@ def pure(symbol: Symbol, updates: list[Update]) -> bool:
     return all(u.effect is Effect.INSERT and _place(u) is not None for u in updates if u.symbol == symbol)
 
 
-def _eligible(
-    protocol: Protocol, symbol: Symbol, how: Followed, updates: list[Update], found: Mapping[Symbol, Followed]
-) -> bool:
-    if any(initial.symbol in (symbol, how.base) for initial in protocol.initial) or symbol == how.base:
-        return False
-    if any(symbol in _looked_through(action) or symbol in _replaced(action) for action in protocol.actions):
+def _eligible(symbol: Symbol, how: Followed, updates: list[Update], found: Mapping[Symbol, Followed]) -> bool:
+    if symbol == how.base:
         return False
     for update in updates:
         if update.symbol == symbol and update.effect is Effect.REMOVE:
