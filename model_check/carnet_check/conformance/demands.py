@@ -88,12 +88,14 @@ def requirements(protocol: Protocol) -> dict[str, frozenset[str]]:
     reads, or that reads or writes a message in common with a step that there is without the defence alone.
     """
     found: dict[str, set[str]] = {defence.id: set() for defence in protocol.defences}
+    written = [(_written(other), other.enforces) for other in _honest(protocol)]
     for action in protocol.actions:
         for defence, part in _parts(action):
             found[defence].update(action.enforces)
-            for other in _honest(protocol):
-                if _messages(part) & _written(other):
-                    found[defence].update(other.enforces)
+            read = _messages(part)
+            for messages, enforced in written:
+                if read & messages:
+                    found[defence].update(enforced)
         if action.shortcut_of is not None:
             found[action.shortcut_of].update(_in_common(action, protocol))
     return {defence: frozenset(ids) for defence, ids in found.items()}

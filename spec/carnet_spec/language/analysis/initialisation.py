@@ -85,6 +85,7 @@ class _Analysis:
         self.protocol = protocol
         self.unset = frozenset(unset)
         self.arbitrary = self.unset
+        self.writers = {symbol: _writers(protocol, symbol) for symbol in unset}
         self.tracked: Written = frozenset(symbol.name for symbol in unset if symbol.domain == domain)
         self.made = Cases(domain, self.tracked)
         self.cases = [case for action in protocol.actions for case in self.made.of(action)]
@@ -104,7 +105,7 @@ class _Analysis:
                 if read.symbol.name not in self.at[edge.source] | written and all(
                     self.graph.holds(edge, term) is not False for term in read.assuming
                 ):
-                    yield EarlyRead(read.symbol, edge.case.action.name, read.where, self._writers(read.symbol))
+                    yield EarlyRead(read.symbol, edge.case.action.name, read.where, self.writers[read.symbol])
 
     def _relevant(self, case: Case) -> list[tuple[Read, Written]]:
         """Return what ``case`` reads at the fixed argument, with what must have been written for it to matter."""
@@ -114,10 +115,6 @@ class _Analysis:
             for read in reads(case.action)
             if read.symbol.name in self.tracked and read.row in case.rows
         ]
-
-    def _writers(self, symbol: Symbol) -> tuple[str, ...]:
-        actions = self.protocol.actions
-        return tuple(a.name for a in actions if any(update.symbol == symbol for update in a.updates))
 
     # -- what must have been written ----------------------------------------------------------
 
@@ -192,3 +189,7 @@ class _Analysis:
             starts = [start for start, row in self.made.windows(term.symbol, term.args) if row in case.rows]
             self._known_facts[key] = (term, [(term.symbol.name, start) for start in (ANYWHERE, *starts)])
         return self._known_facts[key][1]
+
+
+def _writers(protocol: Protocol, symbol: Symbol) -> tuple[str, ...]:
+    return tuple(a.name for a in protocol.actions if any(update.symbol == symbol for update in a.updates))
