@@ -14,7 +14,7 @@ version = release = _project["version"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["sphinx_needs", "sphinx_test_reports", "carnet_pages", "carnet_traces"]
+extensions += ["sphinx_needs", "sphinx_test_reports", "carnet_names", "carnet_pages", "carnet_traces"]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
