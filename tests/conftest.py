@@ -1,7 +1,9 @@
 """Settings that every test shares: Hypothesis draws the same examples on every machine, and signals are heard."""
 
+import os
 import signal
 
+import pytest
 from hypothesis import Phase, settings
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -13,3 +15,9 @@ settings.load_profile("ci")  # `pytest --hypothesis-profile=explore` draws new e
 for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     if signal.getsignal(each) is signal.SIG_IGN:  # under nohup or in the background, where Carnet leaves it ignored
         signal.signal(each, signal.default_int_handler if each is signal.SIGINT else signal.SIG_DFL)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one worker more than there are processors with ``-n auto``: some tests wait for processes and signals."""
+    return len(os.sched_getaffinity(0)) + 1
