@@ -72,7 +72,7 @@ def stopped(
         start_new_session=True,
     ) as running:
         needed = 2 if command[0] == "verify" else 0  # a worker, and the tracker of resources
-        assert wait_for(lambda: len(descendants(running.pid)) > needed or (not needed and at_work(running.pid)))
+        assert wait_for(lambda: len(descendants(running.pid)) > needed or (not needed and at_work(running.pid)), 60)
         time.sleep(0.3)
         started = descendants(running.pid)
         (os.killpg if group else os.kill)(running.pid, ending)
