@@ -1,4 +1,7 @@
-"""How many events a second conformance checks, in processor time, and that an event costs the same in long traces."""
+"""How many events a second conformance checks, in processor time, and that an event costs the same in long traces.
+
+Both are slow tests: a figure of seconds says as much of the machine as of the code.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ def middle(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", FAMILY.main)
 def test_conformance_checks_five_thousand_events_a_second(variant: str) -> None:
     assert max(middle(rates(variant, 150)) for _ in range(TRIES)) >= LEAST
