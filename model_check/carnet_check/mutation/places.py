@@ -63,11 +63,12 @@ def explored(
     states: int,
     *,
     stop_at_first: bool = False,
-    stop_when_fallen: bool = False,
-    reduction: bool = False,
+    until_fallen: bool = False,
     first: Values = MappingProxyType({}),
 ) -> Exploration:
-    """Visit the states of a place, from the first values that are given; what else is asked for is as for any explorer.
+    """Visit the states of a place, from the first values that are given.
+
+    With ``until_fallen`` the search is reduced, and ends when every claim fell.
 
     Raises:
         EngineError: the interpreter does not reproduce what is found, or the instance is none.
@@ -85,8 +86,8 @@ def explored(
         goals=tuple(goals),
         caps=Caps(states=states),
         stop_at_first=stop_at_first,
-        stop_when_fallen=stop_when_fallen,
-        reduction=reduction,
+        stop_when_fallen=until_fallen,
+        reduction=until_fallen,
         threat=place.threat,
     )
     _require_reproduced(Interpreter(seen, instance), found, claims, goals)
@@ -122,12 +123,7 @@ def from_every_first_value(
     """
     values = first_values(protocol, place.instance(source, place.seen(protocol)))
     found = [
-        explored(
-            *(source, protocol, place, claims, goals, states),
-            stop_when_fallen=until_fallen,
-            reduction=until_fallen,
-            first=first,
-        )
+        explored(source, protocol, place, claims, goals, states, until_fallen=until_fallen, first=first)
         for first in values or [{}]
     ]
     return found, bool(values)

@@ -146,7 +146,7 @@ def _attacks(
     if not claims:
         return []
     place = Place(where.variant, size, target.threat.id)
-    found = explored(source, target.protocol, place, claims, (), MOST_STATES, stop_when_fallen=True, reduction=True)
+    found = explored(source, target.protocol, place, claims, (), MOST_STATES, until_fallen=True)
     judge = Interpreter(target.protocol, place.instance(source, target.protocol))
     attacks = []
     for claim in claims:

@@ -140,6 +140,15 @@ def test_what_holds_at_first_is_in_no_prefix() -> None:
     assert _followed(draft=draft) == {}
 
 
+def test_a_relation_that_holds_at_first_is_not_kept_as_a_number() -> None:
+    def ahead_at_first(a: Party, b: Party) -> Formula:
+        return true
+
+    draft = drafted(see, note, ask)
+    draft.initially(ahead, ahead_at_first)
+    assert _followed(draft=draft) == {}
+
+
 def test_a_relation_is_pure_if_it_is_only_inserted_into_for_all() -> None:
     updates = [update for action in drafted(see, note).protocol().actions for update in action.updates]
     assert pure(ahead.symbol, updates)

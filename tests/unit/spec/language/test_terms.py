@@ -21,6 +21,7 @@ from carnet_spec.language.terms import (
     Term,
     Truth,
     Var,
+    children,
     conjunction,
     disjunction,
     free_variables,
@@ -123,6 +124,7 @@ def test_joins_are_flat(parts: tuple[Term, ...]) -> None:
 def test_what_a_term_mentions_is_in_its_subterms(formula: Term) -> None:
     inside = list(subterms(formula))
     assert inside[0] is formula
+    assert inside[1:] == [term for child in children(formula) for term in subterms(child)]
     assert symbols_of(formula) == {term.symbol for term in inside if isinstance(term, Apply)}
     assert free_variables(formula) <= {term for term in inside if isinstance(term, Var)}
     assert free_variables(Not(formula)) == free_variables(formula)
