@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from carnet_check.loading.families import known_protocols, load
 from carnet_spec.language import Family
 
-from . import api
+from . import agreement, api
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from .counted_mutants import mutants
@@ -67,11 +67,16 @@ def _write(app: _Sphinx) -> None:
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
     counted = {
         "assurance/proofs.md": proofs(families, _recorded(root / "results" / "proofs")).rstrip() + "\n",
+        "assurance/agreement.md": agreement.agreement(families, _agreed(root)).rstrip() + "\n",
         "assurance/mutants.md": mutants(families, _recorded(root / "results" / "mutants")).rstrip() + "\n",
     }
     faults["assurance/accounts.md"] = accounts_page(families, attacks)
     specified = specification(families, results, rounds)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)
+
+
+def _agreed(root: Path) -> dict[str, agreement.Recorded]:
+    return {path.stem: agreement.read(path) for path in sorted(root.glob("results/agreement/*.csv"))}
 
 
 def _recorded(folder: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@
   reader would type; about half an hour.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
+* ``agreement``: every engine is asked about every obligation, some four minutes.
 * ``accounts``: what each proof cannot do without, and what falls if an assumption falls; some four minutes.
 * ``discriminating``: a design for each claim in which it alone falls, and what is proved there; minutes.
 * ``proofs``: certificates are made, judged and compiled into theorems; a minute, with Coq.
@@ -27,7 +28,7 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family
 
-from . import accounts, counted_mutants, counted_proofs, discriminating, round_picture, shown
+from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -157,6 +158,12 @@ def places(family: Family) -> None:
         written.writerows(sorted((each.id, each.place) for each in found))
 
 
+def agreed(family: Family) -> None:
+    """Keep what every engine says of the obligations of a protocol that says where attacks on it are looked for."""
+    if family.hunts:
+        agreement.record(family, RESULTS / "agreement" / f"{family.id}.csv")
+
+
 def certified(family: Family) -> None:
     """Keep what the certificates of a protocol come to, if it has any."""
     found = counted_proofs.measured(family)
@@ -172,6 +179,7 @@ def mutated(family: Family) -> None:
 
 RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "accounts": accounted,
+    "agreement": agreed,
     "attacks": attacks,
     "mutants": mutated,
     "verdicts": verdicts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from carnet_check.semantics.deductions import Deductions
@@ -50,16 +51,7 @@ class Interpreter:
 
     def start(self) -> State:
         """Return the first state before any deduction; nothing is spent."""
-        relations: dict[str, Relation] = {}
-        functions: dict[str, dict[Row, str]] = {}
-        for symbol in self.protocol.symbols:
-            if symbol.mutable:
-                table = self._first_table(symbol)
-                if symbol.is_relation:
-                    relations[symbol.name] = frozenset(row for row in table if table[row])
-                else:
-                    functions[symbol.name] = {row: str(value) for row, value in table.items()}
-        return State(relations, functions)
+        return self._start
 
     def initial(self) -> State:
         """Return the first state, saturated."""
@@ -187,6 +179,19 @@ class Interpreter:
         return [axiom.name for axiom in listed if not self.holds(axiom.formula, NOTHING)]
 
     # -- first values and what is refused ----------------------------------------------------------
+
+    @functools.cached_property
+    def _start(self) -> State:
+        relations: dict[str, Relation] = {}
+        functions: dict[str, dict[Row, str]] = {}
+        for symbol in self.protocol.symbols:
+            if symbol.mutable:
+                table = self._first_table(symbol)
+                if symbol.is_relation:
+                    relations[symbol.name] = frozenset(row for row in table if table[row])
+                else:
+                    functions[symbol.name] = {row: str(value) for row, value in table.items()}
+        return State(relations, functions)
 
     def _first_table(self, symbol: Symbol) -> dict[Row, str | bool]:
         given = {initial.symbol: initial for initial in self.protocol.initial}

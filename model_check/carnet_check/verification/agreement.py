@@ -1,7 +1,7 @@
 """One table: what each engine says of each proof obligation of a protocol, and whether any two disagree.
 
-``python -m carnet_check.verification.agreement gpu-travelling --out docs/results/obligations.csv`` asks every engine
-that answers obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
+``python -m carnet_check.verification.agreement gpu-travelling --out agreement.csv`` asks every engine that answers
+obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from carnet_check.obligations import layers, obligations
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_spec.language import Protocol
 
-COLUMNS = ("variant", "layer", "obligations", "texts", "engine", "version", "proved", "frame", "refuted", "unknown")
+COLUMNS = (
+    *("variant", "digest", "layer", "obligations", "texts"),
+    *("engine", "version", "proved", FRAME, "refuted", "unknown", "median ms", "max ms"),
+)
+"""What the summary has; ``digest`` is the variant's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,10 @@ def compared(source: Source, protocol: Protocol, engines: Sequence[AnswersObliga
     return found
 
 
-def summary(table: Iterable[Compared], versions: Mapping[str, str]) -> Iterator[dict[str, str | int]]:
-    """Yield one row for each variant, layer and engine."""
+def summary(
+    table: Iterable[Compared], digests: Mapping[str, str], versions: Mapping[str, str]
+) -> Iterator[dict[str, str | int]]:
+    """Yield one row for each variant, layer and engine; ``digests`` and ``versions`` are by variant and by engine."""
     grouped: dict[tuple[str, str], list[Compared]] = {}
     for each in table:
         grouped.setdefault((each.variant, each.layer), []).append(each)
@@ -79,6 +85,7 @@ def summary(table: Iterable[Compared], versions: Mapping[str, str]) -> Iterator[
             times = {row.digest: row.said[engine].seconds * 1000 for row in rows if row.words[engine] != FRAME}
             yield {
                 "variant": variant,
+                "digest": digests[variant],
                 "layer": layer or "general",
                 "obligations": len(rows),
                 "texts": len({row.digest for row in rows}),
@@ -103,13 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     source = load(options.protocol)
     engines = [each for each in all_able(AnswersObligations) if not options.engine or each.name in options.engine]
     family = source.family
-    table: list[Compared] = []
-    for variant in family.with_layers(tuple(options.variant) or family.main):
-        table += compared(source, source.protocol(variant), engines, options.jobs)
+    variants = family.with_layers(tuple(options.variant) or family.main)
+    protocols = {name: source.protocol(name) for name in variants}
+    table = [row for each in protocols.values() for row in compared(source, each, engines, options.jobs)]
     versions = {engine.name: engine.version() for engine in engines}
     shown = table if options.every else [each for each in table if each.code is not ExitCode.EXPECTED]
     sys.stdout.writelines(f"{line}\n" for line in lines(shown))
-    rows = list(summary(table, versions))
+    rows = list(summary(table, {name: each.digest for name, each in protocols.items()}, versions))
     if options.out is not None:
         _write(options.out, rows)
     together = Counter(" ".join(f"{name}={word}" for name, word in each.words.items()) for each in table)
@@ -119,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _write(file: Path, rows: Sequence[Mapping[str, str | int]]) -> None:
     with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, [*COLUMNS, "median ms", "max ms"], lineterminator="\n")
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

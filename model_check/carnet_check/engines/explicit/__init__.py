@@ -8,7 +8,7 @@ there to check the other one. Whatever a search finds is replayed in the interpr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
@@ -104,22 +104,32 @@ def _confirmed(
     return replace(found, violations=written(found.violations, violated), goals=written(found.goals, reached))
 
 
+@dataclass(slots=True)
+class _Way:
+    """How some traces begin: their steps, written out with deductions, where these lead, and how they go on."""
+
+    steps: tuple[TraceStep, ...]
+    state: State
+    further: dict[TraceStep, _Way] = field(default_factory=dict)
+
+
 class _Scribe:
     """Writes traces out with their deductions; how several of them begin is worked out once."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
         written, state = interpreter.expanded_start()
-        self._known: dict[tuple[TraceStep, ...], tuple[tuple[TraceStep, ...], State]] = {(): (tuple(written), state)}
+        self._start = _Way(tuple(written), state)
 
     def out(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
         """Return the steps, which list no deduction, with every deduction between them."""
-        known = next(length for length in range(len(steps), -1, -1) if steps[:length] in self._known)
-        for length in range(known, len(steps)):
-            written, state = self._known[steps[:length]]
-            more, after = self.interpreter.expanded(state, steps[length])
-            self._known[steps[: length + 1]] = ((*written, *more), after)
-        return self._known[steps][0]
+        way = self._start
+        for step in steps:
+            if step not in way.further:
+                more, after = self.interpreter.expanded(way.state, step)
+                way.further[step] = _Way((*way.steps, *more), after)
+            way = way.further[step]
+        return way.steps
 
 
 def _replayed(scribe: _Scribe, name: str, trace: Trace, judge: Callable[[str, State], Env | None]) -> Trace:

@@ -6,6 +6,7 @@ that most states need one look-up instead of one for each; which ones to join is
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -81,18 +82,27 @@ def arranged(
     for leaf in leaves:
         leaf.abandon()
     memos = dict(enumerate(leaves))
-    kinds = {(one, two): _kinds(memos[one], memos[two], sample) for one, two in itertools.combinations(memos, 2)}
-    while kinds:
-        pair = min(kinds, key=lambda known: kinds[known])
-        if kinds[pair] > WORTHWHILE * len(sample):
-            break
+    alone = {number: _kinds(memo.reads, sample) for number, memo in memos.items()}
+    # Two together tell apart at least what either does. So a pair is counted only when it is the next by that bound.
+    waiting = [(max(alone[one], alone[two]), False, one, two) for one, two in itertools.combinations(memos, 2)]
+    heapq.heapify(waiting)
+    while waiting and waiting[0][0] <= WORTHWHILE * len(sample):
+        _, counted, one, two = heapq.heappop(waiting)
+        if one not in memos or two not in memos:
+            continue
+        if not counted:
+            count = _kinds(memos[one].reads | memos[two].reads, sample)
+            heapq.heappush(waiting, (count, True, one, two))
+            continue
         number = max(memos) + 1
-        both = joined([memos.pop(part) for part in pair], combine)
-        kinds = {known: count for known, count in kinds.items() if not set(known) & set(pair)}
-        kinds.update({(other, number): _kinds(memos[other], both, sample) for other in memos})
+        both = joined([memos.pop(one), memos.pop(two)], combine)
+        alone[number] = _kinds(both.reads, sample)
+        for other in memos:
+            heapq.heappush(waiting, (max(alone[other], alone[number]), False, other, number))
         memos[number] = both
     return list(memos.values())
 
 
-def _kinds(one: Memo[Answer], two: Memo[Answer], sample: Sequence[int]) -> int:
-    return len(set(map((one.reads | two.reads).__and__, sample)))
+def _kinds(reads: int, sample: Sequence[int]) -> int:
+    """Return how many states of a sample can be told apart by some bits."""
+    return len(set(map(reads.__and__, sample)))

@@ -7,6 +7,7 @@ what all of them conclude after one kind of step: both are remembered.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 
 from carnet_check.engines.explicit.layout import Layout, Pattern, Place, Value, matches
@@ -90,19 +91,24 @@ class Saturation:
         self.rules = rules
         self._feeds = [[number for number, other in enumerate(rules) if other.fed_by(rule)] for rule in rules]
         self._closures: dict[frozenset[int], Memo[Change]] = {}
+        self._woken: dict[tuple[Place, bool], frozenset[int]] = {}
 
     def after(self, writes: Writes) -> Memo[Change] | None:
         """Return what deductions change after a step that wrote this; nothing, if none can."""
-        woken = frozenset(
-            number
-            for number, rule in enumerate(self.rules)
-            if any(rule.woken_by(place, value) for place, value in writes.items())
-        )
+        woken = frozenset[int]().union(*itertools.starmap(self._woken_by, writes.items()))
         return self._closure(woken) if woken else None
 
     def start(self) -> int:
         """Return the first state, saturated."""
         return changed(0, self._closure(frozenset(range(len(self.rules)))).answer(0))
+
+    def _woken_by(self, place: Place, value: Value) -> frozenset[int]:
+        """Return the numbers of the rules to which a write may matter; of values, only false is told from others."""
+        known = place, value is False
+        if known not in self._woken:
+            rules = enumerate(self.rules)
+            self._woken[known] = frozenset(number for number, rule in rules if rule.woken_by(place, value))
+        return self._woken[known]
 
     def _closure(self, woken: frozenset[int]) -> Memo[Change]:
         if woken not in self._closures:

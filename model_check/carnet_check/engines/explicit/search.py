@@ -22,8 +22,10 @@ from carnet_spec import trace
 from carnet_spec.language import Protocol
 
 CHUNK = 4096
-SAMPLE = 2000
+SAMPLE = 250
 """How many states decide which memos are joined."""
+ARRANGED_FROM = 2000
+"""How many states are found before any are joined."""
 
 MemoisedChange = tuple[int, int, Memo[Change] | None]
 """Masks to change the state by, and the deductions that this makes possible."""
@@ -120,7 +122,7 @@ class PackedSearch:
         self.fired = {step.action.name: 0 for step in model.steps}
         self.expanded = 0
         self.looked = 0
-        self.rearrange_at = SAMPLE
+        self.rearrange_at = ARRANGED_FROM
         self.spent = model.layout.spent if dominance else 0
 
     def run(self) -> str | None:

@@ -17,7 +17,7 @@ it and the variables that name it: that covers what each agent keeps, and what i
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from carnet_spec.language.actions import Action, Guard
@@ -90,6 +90,9 @@ class _Analysis:
         self.made = Cases(domain, self.tracked)
         self.cases = [case for action in protocol.actions for case in self.made.of(action)]
         self.graph = PhaseGraph(protocol, domain, self.cases)
+        self._leaving: dict[Node, list[Edge]] = {}
+        for edge in self.graph.edges:
+            self._leaving.setdefault(edge.source, []).append(edge)
         self._known_facts: dict[tuple[frozenset[Row], int], tuple[Apply, list[Fact]]] = {}
 
     def early(self, trusted: frozenset[Symbol]) -> Iterator[EarlyRead]:
@@ -128,25 +131,28 @@ class _Analysis:
             if initial.value != FALSE:
                 for start in range(AS_VALUE, len(initial.params) + 1):
                     self.facts[initial.symbol.name, start] = frozenset()
-        changed = True
-        while changed:
-            required = {case: self._required(case) for case in self.cases}
-            changed = sum(self._weaken(edge, required[edge.case]) for edge in self.graph.edges) > 0
+        required: dict[Case, Written] = {}
+        while True:
+            known, required = required, {case: self._required(case) for case in self.cases}
+            news = {case for case in self.cases if required[case] != known.get(case)}
+            if not news:
+                return
+            edges: Iterable[Edge] = (edge for edge in self.graph.edges if edge.case in news)
+            while weakened := {node for edge in edges for node in self._weaken(edge, required[edge.case])}:
+                edges = (edge for node in weakened for edge in self._leaving.get(node, ()))
 
-    def _weaken(self, edge: Edge, required: Written) -> bool:
+    def _weaken(self, edge: Edge, required: Written) -> Iterator[Node]:
+        """Follow an edge, and yield where less is known to be written than before."""
         after = self.at[edge.source] | required | edge.case.writes
-        changed = False
         for target in edge.targets:
             known = self.at.get(target)
             if known is None or not known <= after:
                 self.at[target] = after if known is None else known & after
-                changed = True
+                yield target
         for fact in edge.case.makes:
             known = self.facts.get(fact, self.tracked)
             if not known <= after:
                 self.facts[fact] = known & after
-                changed = True
-        return changed
 
     def _required(self, case: Case) -> Written:
         """Return what must have been written for the guards of ``case`` to hold."""

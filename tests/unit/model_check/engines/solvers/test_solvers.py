@@ -199,7 +199,8 @@ def test_the_table_is_printed_and_written(solver: Prover, tmp_path: Path, capsys
     arguments = [TOY, "--engine", "induction", "--engine", solver.name, "--out", str(file), "--every", "--jobs", "1"]
     assert agreement.main(arguments) == 0
     header, *rows = file.read_text().splitlines()
-    assert header.startswith("variant,layer,obligations,texts,engine,version,proved,frame,refuted,unknown")
+    assert header.startswith("variant,digest,layer,obligations,texts,engine,version,proved,frame,refuted,unknown")
+    assert all(row.startswith(f"main,{load(TOY).family.protocol('main').digest},") for row in rows)
     assert all(",0,0," in row for row in rows)
     assert "induction=proved cvc5=proved main init/" in capsys.readouterr().out
 
