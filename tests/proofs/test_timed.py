@@ -12,11 +12,21 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.engines.induction import prove, prove_claims
+from carnet_check.engines.induction import prove_claims
 from carnet_check.results import Verdict
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import symbols_of
-from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, explored, hunted, stated, without_guard, without_update
+from tests.fixtures.travelling import (
+    COLLUSION,
+    FAMILY,
+    SOURCE,
+    explored,
+    hunted,
+    kept,
+    stated,
+    without_guard,
+    without_update,
+)
 from tests.unit.model_check.command import carnet, carnet_once
 
 TIMED = FAMILY.with_layers(FAMILY.main)[1::2]
@@ -132,10 +142,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_planted_mistake_displeases_the_proof(mistake: str) -> None:
     action, change, _ = MISTAKES[mistake]
-    wrong = change(SOURCE.protocol(TIMED[1]))
-    threat = wrong.threat(COLLUSION)
-    proof = prove(wrong, threat, jobs=1, only=lambda each: each.action is not None and each.action.name == action)
-    assert proof.failed
+    assert not kept(change(SOURCE.protocol(TIMED[1])), action)
 
 
 @pytest.mark.parametrize("mistake", ["it saves past the limit", "it takes a late return"])

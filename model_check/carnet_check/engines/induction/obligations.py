@@ -15,7 +15,7 @@ in obligations under one of these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -219,8 +219,11 @@ def obligations_of(system: System) -> Iterator[Obligation]:
         yield from obligations_of_action(system, action)
 
 
-def obligations_of_action(system: System, action: Action) -> Iterator[Obligation]:
-    """Yield the obligations of ``action``, which no other action of ``system`` may be called as."""
+def obligations_of_action(system: System, action: Action, about: Collection[str] | None = None) -> Iterator[Obligation]:
+    """Yield the obligations of ``action``, which no other action of ``system`` may be called as.
+
+    Those about other invariants than ``about``, by name, are not made; by default all are.
+    """
     ground = with_constants(action)
     changed = {update.symbol for update in ground.updates}
     guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}
@@ -228,7 +231,7 @@ def obligations_of_action(system: System, action: Action) -> Iterator[Obligation
         guards[FRESH_VALUES_DIFFER] = differ
     for invariant in system.invariants:
         touched = changed & system.symbols(invariant)
-        if not touched:
+        if not touched or (about is not None and invariant.name not in about):
             continue
         goal = system.goal_after(ground, invariant)
         if goal == system.instance(invariant):

@@ -38,11 +38,12 @@ class SolverSteps(StepProofs):
     def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
         """Ask about each invariant that the action may break."""
         subject = system(self._system.protocol, self._system.threat)
-        return self._answered(subject, obligations_of_action(subject, action), invariants, first)
+        return self._answered(subject, obligations_of_action(subject, action, invariants), first)
 
     def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
         """Ask about each obligation."""
-        return self._answered(self._system, obligations_of(self._system), invariants, first)
+        listed = (each for each in obligations_of(self._system) if each.invariant.name in invariants)
+        return self._answered(self._system, listed, first)
 
     def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
         """Ask first with those invariants alone that speak of no other state than what is given and the goal."""
@@ -54,10 +55,8 @@ class SolverSteps(StepProofs):
         tried = (near, every) if len(near) < len(every) else (every,)
         return self._asked(self._system, Question(GOAL, denied, own, tried))
 
-    def _answered(
-        self, subject: System, listed: Iterable[Obligation], invariants: Collection[str], first: str
-    ) -> Iterator[ObligationAnswer]:
-        for each in self._in_order((each for each in listed if each.invariant.name in invariants), first):
+    def _answered(self, subject: System, listed: Iterable[Obligation], first: str) -> Iterator[ObligationAnswer]:
+        for each in self._in_order(listed, first):
             if each.goal == TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
