@@ -14,6 +14,7 @@ another in its place, is not accepted. Whether these are the variants that someb
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,6 @@ from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import COLUMNS
 from carnet_check.exports.obligation_text import Writer
-from carnet_check.exports.obligation_text import digest as digest_of
 from carnet_check.kernel.checker import Refused
 from carnet_check.obligations import Obligation, layers, obligations
 from carnet_command.files import reason
@@ -153,17 +153,18 @@ def joined(rows: Iterable[Judged], outcomes: Mapping[str, Outcome]) -> Iterator[
 def _other_than(row: _Row, obligation: Obligation, writer: Writer) -> str:
     """Say how a row differs from the obligation of the variant, if it does."""
     try:
-        text = writer.text(obligation, _names(row.hypotheses))
+        digest = writer.digest(obligation, _names(row.hypotheses))
     except (SpecificationError, ValueError, RecursionError) as error:
         return f"its hypotheses are not those of the variant in '{SYSTEMS}': {error}"
-    return "" if digest_of(text) == row.digest else f"its text is not the one that the variant in '{SYSTEMS}' asks for"
+    return "" if digest == row.digest else f"its text is not the one that the variant in '{SYSTEMS}' asks for"
 
 
-def _names(hypotheses: str) -> list[str]:
+@functools.lru_cache(maxsize=8192)
+def _names(hypotheses: str) -> tuple[str, ...]:
     found = json.loads(hypotheses)
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise ValueError("expected a list of names")
-    return found
+    return tuple(found)
 
 
 def _entries(certificates: Certificates) -> Iterator[Entry]:

@@ -16,7 +16,7 @@ from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, 
 from carnet_check.made import Made
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
 from carnet_spec.language import Sort, SpecificationError, Symbol
-from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Member, Term, Var, children
+from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Member, Term, Var, subterms
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._said: dict[Hypothesis, _Said] = {}
+        self._digests: dict[tuple[Hypothesis, tuple[str, ...]], str] = {}
         self._declarations = Declarations()
 
     def text(self, obligation: Obligation, kept: Collection[str] | None = None) -> str:
@@ -63,6 +64,19 @@ class Writer:
             "",
         ]
         return "\n".join(lines)
+
+    def digest(self, obligation: Obligation, kept: tuple[str, ...]) -> str:
+        """Return the digest of a file. All steps that leave an invariant alone have one file, which is made once.
+
+        Raises:
+            SpecificationError: as in :meth:`text`.
+        """
+        if not obligation.skipped:
+            return digest(self.text(obligation, kept))
+        known = obligation.goal, kept
+        if known not in self._digests:
+            self._digests[known] = digest(self.text(obligation, kept))
+        return self._digests[known]
 
     def _statement(self, hypothesis: Hypothesis) -> _Said:
         if hypothesis not in self._said:
@@ -99,20 +113,15 @@ def _line(line: str) -> str:
 def mentioned(formula: Term) -> dict[Sort | Symbol, None]:
     """Return the sorts and symbols that are needed to say ``formula``, in order of first use."""
     found: dict[Sort | Symbol, None] = {}
-    _note(formula, found)
+    for term in subterms(formula):
+        match term:
+            case Apply(symbol, _):
+                if symbol not in found:
+                    found.update(dict.fromkeys(sort for sort in (*symbol.domain, symbol.result) if sort != BOOL))
+                    found[symbol] = None
+            case Var(_, sort) | Member(sort, _) | Forall((Var(_, sort),), _) | Exists((Var(_, sort),), _):
+                found[sort] = None
     return found
-
-
-def _note(term: Term, found: dict[Sort | Symbol, None]) -> None:
-    match term:
-        case Apply(symbol, _):
-            if symbol not in found:
-                found.update(dict.fromkeys(sort for sort in (*symbol.domain, symbol.result) if sort != BOOL))
-                found[symbol] = None
-        case Var(_, sort) | Member(sort, _) | Forall((Var(_, sort),), _) | Exists((Var(_, sort),), _):
-            found[sort] = None
-    for child in children(term):
-        _note(child, found)
 
 
 def chosen(obligation: Obligation, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:

@@ -6,6 +6,7 @@ everything that could be understood in two ways: a name that is declared twice, 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,8 +62,9 @@ def read_obligation(text: str) -> Reading:
     return reader.reading()
 
 
+@functools.lru_cache(maxsize=1024)
 def _expression(line: str) -> list[Expression]:
-    """Read one line: a list in parentheses."""
+    """Read one line: a list in parentheses, which nobody changes. Obligations have most of their lines in common."""
     if not _LINE.fullmatch(line):
         raise Refused(f"expected a command of SMT-LIB in a line, not {line[:60]!r}")
     top: list[Expression] = []
@@ -265,12 +267,12 @@ def read_refutation(text: str, names: Sequence[str], functions: Functions) -> li
     """
     if len(text) > LONGEST:
         raise Refused(f"a certificate of more than {LONGEST} characters")
-    tokens = iter(text.split(" "))
+    tokens = _Tokens(iter(text.split(" ")), names, functions)
     steps: list[Step] = []
-    for word in tokens:
+    for word in tokens.left:
         if word not in _STEPS:
             raise Refused(f"expected a step (one of {' '.join(_STEPS)}), not {word[:20]!r}")
-        steps.append(_STEPS[word](_Tokens(tokens, names, functions)))
+        steps.append(_STEPS[word](tokens))
     return steps
 
 
@@ -339,6 +341,7 @@ _STEPS: Mapping[str, Callable[[_Tokens], Step]] = {
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
+@functools.lru_cache(maxsize=4096)
 def _number(word: str) -> int:
     """Return a number as it is written in a certificate, in one way only."""
     if not _NUMBER.fullmatch(word):

@@ -76,9 +76,22 @@ def _replaced_term(term: Term, function_is: Functions) -> Choice[Term]:
     return _and_then(args, lambda row: function_is(term.symbol, row))
 
 
-def _replaced(formula: Term, function_is: Functions, relation_is: Relations) -> Term:
-    """Replace every application in ``formula`` by what it is elsewhere."""
+def _is_kept(term: Term, stays: Callable[[Symbol], bool]) -> bool:
+    """Whether nothing in an atom or a term is replaced."""
+    match term:
+        case Apply(symbol, args):
+            return stays(symbol) and all(_is_kept(arg, stays) for arg in args)
+        case Equal(left, right):
+            return _is_kept(left, stays) and _is_kept(right, stays)
+        case _:
+            return True
+
+
+def _replaced(formula: Term, stays: Callable[[Symbol], bool], function_is: Functions, relation_is: Relations) -> Term:
+    """Replace every application in ``formula`` by what it is elsewhere; that of a symbol that ``stays`` is the same."""
     match formula:
+        case Apply() | Equal() if _is_kept(formula, stays):
+            return formula
         case Apply(symbol, args):
             row = _in_order([_replaced_term(arg, function_is) for arg in args])
             return _settled(_and_then(row, lambda found: Sure(relation_is(symbol, found))))
@@ -86,7 +99,7 @@ def _replaced(formula: Term, function_is: Functions, relation_is: Relations) -> 
             sides = _in_order([_replaced_term(left, function_is), _replaced_term(right, function_is)])
             return _settled(_and_then(sides, lambda found: Sure(Equal(*found))))
         case _:
-            return rebuild(formula, lambda part: _replaced(part, function_is, relation_is))
+            return rebuild(formula, lambda part: _replaced(part, stays, function_is, relation_is))
 
 
 # -- after a step ----------------------------------------------------------------------------------
@@ -143,7 +156,7 @@ def precondition(claim: Term, changes: Mapping[str, Sequence[Change]]) -> Term:
             holds = change.relation(row, holds)
         return holds
 
-    return _replaced(claim, function_then, relation_then)
+    return _replaced(claim, lambda symbol: symbol.name not in changes, function_then, relation_then)
 
 
 # -- in the first state ----------------------------------------------------------------------------
@@ -173,4 +186,4 @@ def initially(claim: Term, starts: Mapping[str, Start]) -> Term:
             return starts[symbol.name].at(row)
         return FALSE if symbol.mutable else Apply(symbol, row)
 
-    return _replaced(claim, function_first, relation_first)
+    return _replaced(claim, lambda _: False, function_first, relation_first)

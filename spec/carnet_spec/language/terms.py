@@ -1,14 +1,15 @@
 """Core terms: many-sorted first-order logic with finite enumerations, as plain immutable values.
 
 Everything a later stage does with a formula (evaluate, translate, substitute, print, mutate) starts from these
-classes. They compare and hash structurally; the operators people write specifications with live in
+classes. They compare and hash structurally; sorts, symbols and variables hash by their names alone, which is much
+sooner done than by all that is declared of them. The operators people write specifications with live in
 :mod:`carnet_spec.language.expressions`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -17,8 +18,8 @@ class Sort:
     """A sort: uninterpreted (any number of elements) or, with ``members``, a finite enumeration."""
 
     name: str
-    members: tuple[str, ...] | None = None
-    fresh: bool = False
+    members: tuple[str, ...] | None = field(default=None, hash=False)
+    fresh: bool = field(default=False, hash=False)
     """Elements of the sort can be drawn fresh, that is, never used before."""
 
     @property
@@ -60,12 +61,12 @@ class Symbol:
     """A relation (``result`` is BOOL), a function, or, without a domain, a variable."""
 
     name: str
-    domain: tuple[Sort, ...]
-    result: Sort
-    kind: Kind
-    mutable: bool
-    role: Role | None = None
-    says: str = ""
+    domain: tuple[Sort, ...] = field(hash=False)
+    result: Sort = field(hash=False)
+    kind: Kind = field(hash=False)
+    mutable: bool = field(hash=False)
+    role: Role | None = field(default=None, hash=False)
+    says: str = field(default="", hash=False)
 
     @property
     def is_relation(self) -> bool:
@@ -78,7 +79,7 @@ class Var:
     """A variable bound by an action's parameters, a quantifier or an ``each``."""
 
     name: str
-    sort: Sort
+    sort: Sort = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
