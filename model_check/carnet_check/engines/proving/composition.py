@@ -20,6 +20,20 @@ SATISFIABLE = "satisfiable"
 NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
 
 
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """What the proofs of an invariant's obligations use, and which of these obligations are open."""
+
+    core: frozenset[str]
+    defences: frozenset[str]
+    missing: tuple[str, ...]
+
+    @property
+    def invariants(self) -> frozenset[str]:
+        """The invariants that are used."""
+        return frozenset(name.removeprefix("inv:") for name in self.core if name.startswith("inv:"))
+
+
 @dataclass(frozen=True)
 class Composition:
     """The answers to the obligations of some layers of one protocol, by their ids."""
@@ -29,6 +43,8 @@ class Composition:
     answers: Mapping[str, SolverAnswer]
     _of: dict[tuple[str, str], list[Obligation]] = field(default_factory=dict, repr=False)
     """The obligations of each invariant in each layer, by the id of its threat model or nothing."""
+    _members: dict[tuple[str, str], _Member] = field(default_factory=dict, repr=False)
+    """What is known of each invariant in each layer: many claims rest on it."""
 
     def __post_init__(self) -> None:
         for each in self.obligations:
@@ -41,11 +57,11 @@ class Composition:
         if layer is None:
             return ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=f"not claimed under threat model {threat.id}")
         members = self._reached(invariant.name, threat.id)
-        rest_on = [each for member in members for each in self._needed(member, threat.id)]
-        used = {name for each in rest_on for name in self._answer(each).core}
+        rest_on = [self._member(member, threat.id) for member in members]
+        used = frozenset[str]().union(*(member.core for member in rest_on))
         axioms = {name.partition(":")[2] for name in used if name.startswith(("axiom:", "threat:"))}
-        missing = tuple(each.id for each in rest_on if self._answer(each).outcome is not SolverOutcome.PROVED)
-        own = (each for each in rest_on if each.invariant.name == invariant.name)
+        missing = tuple(id for member in rest_on for id in member.missing)
+        own = self._needed(invariant.name, threat.id)
         protocol = layer.protocol
         stated = {axiom.name: axiom.states for axiom in protocol.axioms}
         return ClaimProof(
@@ -53,7 +69,7 @@ class Composition:
             outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
             lemmas=tuple(member for member in members if member != invariant.name),
             assumptions=tuple(sorted({stated[name] for name in axioms if name in stated})),
-            defences=tuple(sorted({name for each in rest_on for name in self._defences(each)})),
+            defences=tuple(sorted(frozenset[str]().union(*(member.defences for member in rest_on)))),
             axioms=tuple(sorted(axioms)),
             missing=missing,
             reason=self._why(missing),
@@ -67,17 +83,30 @@ class Composition:
         return next((each for each in able if invariant in each.claims), None)
 
     def _needed(self, invariant: str, threat: str) -> Sequence[Obligation]:
-        return self._of.get(("", invariant)) or self._of[threat, invariant]
+        return self._of[self._key(invariant, threat)]
+
+    def _key(self, invariant: str, threat: str) -> tuple[str, str]:
+        general = "", invariant
+        return general if general in self._of else (threat, invariant)
+
+    def _member(self, invariant: str, threat: str) -> _Member:
+        key = self._key(invariant, threat)
+        if key not in self._members:
+            needed = self._of[key]
+            core = frozenset[str]().union(*(self._answer(each).core for each in needed))
+            defences = frozenset[str]().union(*map(self._defences, needed))
+            missing = (each.id for each in needed if self._answer(each).outcome is not SolverOutcome.PROVED)
+            self._members[key] = _Member(core, defences, tuple(missing))
+        return self._members[key]
 
     def _reached(self, invariant: str, threat: str) -> tuple[str, ...]:
         """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
         reached = {invariant}
         waiting = [invariant]
         while waiting:
-            for each in self._needed(waiting.pop(), threat):
-                used = {name.removeprefix("inv:") for name in self._answer(each).core if name.startswith("inv:")}
-                waiting += used - reached
-                reached |= used
+            used = self._member(waiting.pop(), threat).invariants
+            waiting += used - reached
+            reached |= used
         return tuple(sorted(reached))
 
     def _answer(self, obligation: Obligation) -> SolverAnswer:
