@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from carnet_spec.language import (
     Draft,
     Formula,
+    Individual,
     Protocol,
     Step,
     any_of,
@@ -17,7 +19,9 @@ from carnet_spec.language import (
     false,
     forall,
     implies,
+    member,
     true,
+    variable,
 )
 from carnet_spec.language.analysis.initialisation import early_reads
 from tests.unit.spec.language.analysis.steps_and_items import (
@@ -245,6 +249,56 @@ ROWS: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
 def test_what_is_read_too_early(row: str) -> None:
     bodies, early = ROWS[row]
     assert _early(*bodies) == early
+
+
+class Room(Individual):
+    """A room; ways lead from the first to the last."""
+
+    HALL = member()
+    DETOUR = member()
+    KITCHEN = member()
+    CELLAR = member()
+    ATTIC = member()
+
+
+room = variable("room", Room, of=PARTY)
+
+
+def _way(name: str, begin: Room, end: Room, *, writes: bool = False) -> Callable[[Step, Item], None]:
+    def body(step: Step, i: Item) -> None:
+        step.require("here", room == begin)
+        step.set(room, end)
+        if writes:
+            step.set(item, i)
+
+    body.__name__ = name
+    return body
+
+
+def read_in_the_attic(step: Step, i: Item) -> None:
+    step.require("here", room == Room.ATTIC)
+    step.require("it", item == i)
+
+
+WAYS = (
+    _way("cook", Room.HALL, Room.KITCHEN, writes=True),
+    _way("turn", Room.HALL, Room.DETOUR),
+    _way("join", Room.DETOUR, Room.KITCHEN),
+    _way("sink", Room.KITCHEN, Room.CELLAR),
+    _way("rise", Room.CELLAR, Room.ATTIC),
+)
+
+
+@pytest.mark.parametrize("ways", itertools.permutations(WAYS), ids=lambda ways: "-".join(way.__name__ for way in ways))
+def test_a_way_that_is_found_late_is_followed_to_its_end(ways: tuple[Any, ...]) -> None:
+    """What is found to be unwritten in one phase is unwritten in all that follow, in whatever order steps are listed."""
+    draft = Draft("test", "Test")
+    draft.initially(room, Room.HALL)
+    for body in (*ways, read_in_the_attic):
+        draft.action(by=PARTY, says="x", source="y")(body)
+    assert [(read.action, read.symbol.name) for read in early_reads(draft.protocol())] == [
+        ("read_in_the_attic", "item")
+    ]
 
 
 def _all(a: Agent) -> Formula:
