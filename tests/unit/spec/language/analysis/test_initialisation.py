@@ -95,6 +95,11 @@ def read(step: Step, i: Item) -> None:
     step.require("it", item == i)
 
 
+def go_when_ready(step: Step) -> None:
+    step.require("start", (phase == Phase.START) & ready)
+    step.set(phase, Phase.MIDDLE)
+
+
 def read_when_ready(step: Step, i: Item) -> None:
     step.require("it", ready & (item == i))
 
@@ -220,6 +225,8 @@ ROWS: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "written on condition": ((write_perhaps, read), [("read", "item")]),
     "a flag comes after": ((write_and_mark, read_when_ready), []),
     "a flag may come without": ((write_and_mark, mark, read_when_ready), [("read_when_ready", "item")]),
+    "a flag that comes after leads on": ((write_and_mark, go_when_ready, read), []),
+    "a flag that may come without leads on": ((write_and_mark, go_when_ready, mark, read), [("read", "item")]),
     "either flag comes after": ((write_and_mark, write_and_give, read_if_any), []),
     "one of two flags may come without": ((mark, write_and_give, read_if_any), [("read_if_any", "item")]),
     "at once": ((write, read_at_once), [("read_at_once", "item")]),
