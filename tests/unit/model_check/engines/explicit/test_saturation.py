@@ -66,6 +66,14 @@ def test_a_rule_is_woken_by_what_may_let_it_add_something(name: str) -> None:
     assert {rule.name for rule in model.saturation.rules if rule.woken_by(place, value)} == woken
 
 
+@pytest.mark.parametrize("values", [(True, False), (False, True)], ids=str)
+def test_what_one_write_wakes_says_nothing_of_another_write_to_the_same_place(values: tuple[bool, ...]) -> None:
+    model = _model(learn, share, finish)
+    place = model.layout.tables["first"].places[()]
+    woken = {value: model.saturation.after({place: value}) is not None for value in values}
+    assert woken == {True: False, False: True}
+
+
 def test_a_rule_feeds_those_whose_premises_it_may_make_true() -> None:
     model = _model(learn, share, finish)
     rules = model.saturation.rules
