@@ -126,7 +126,7 @@ def _require_variety(counted: Tally) -> None:
     assert rows["claim explicit EXHAUSTED"] >= claims / 5
     assert rows["claim explicit VIOLATED"] >= claims / 8
     assert rows["claim explicit VACUOUS"] >= claims / 50
-    assert sum(counted.refused.values()) <= counted.judged / 3
+    assert sum(counted.refused.values()) <= 2 / 5 * counted.judged  # a third of very many; a few dozen vary
     assert counted.too_big <= 0.05 * counted.judged
 
 
