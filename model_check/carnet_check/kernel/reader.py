@@ -18,6 +18,8 @@ DEEPEST = 200
 """The most parentheses around anything in an obligation, and the most functions around anything in a certificate."""
 LONGEST = 1_000_000
 """The most characters in an obligation or a certificate."""
+KEPT = 4096
+"""The most characters of a line that is not read anew each time."""
 RESERVED = frozenset(
     (
         *("!", "_", "as", "let", "forall", "exists", "match", "par", "true", "false", "not", "and", "or", "xor", "=>"),
@@ -62,9 +64,13 @@ def read_obligation(text: str) -> Reading:
     return reader.reading()
 
 
-@functools.lru_cache(maxsize=1024)
 def _expression(line: str) -> list[Expression]:
-    """Read one line: a list in parentheses, which nobody changes. Obligations have most of their lines in common."""
+    """Read one line: a list in parentheses, which nobody changes."""
+    return _known(line) if len(line) <= KEPT else _parsed(line)
+
+
+def _parsed(line: str) -> list[Expression]:
+    """Read a line that is not known."""
     if not _LINE.fullmatch(line):
         raise Refused(f"expected a command of SMT-LIB in a line, not {line[:60]!r}")
     top: list[Expression] = []
@@ -86,6 +92,9 @@ def _expression(line: str) -> list[Expression]:
         raise Refused(f"expected one command in a line, not {line[:60]!r}")
     return top[0]
 
+
+_known = functools.lru_cache(maxsize=1024)(_parsed)
+"""Obligations have most of their lines in common; what is kept of short ones stays small, whoever wrote them."""
 
 Variables = Mapping[str, tuple[int, str]]
 """For each constant and bound variable how many binders are around its own, and its sort; constants count down."""
