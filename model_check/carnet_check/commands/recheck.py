@@ -73,38 +73,39 @@ class Timed(Generic[Answer]):
 def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Timed[list[Verdict] | None]]:
     """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores."""
     from carnet_check.certificates.folder import compared, judged
+    from carnet_check.coq.program import program
 
     said: dict[Question, Any] = {}
+    parts: list[Part] = [(by_verified, (folder, program())), (compared, (folder,)), (judged, (folder,))]
     with WorkerPool(cores(), patience=math.inf, keep=False) as pool:
-        for (question, _), answer in pool.results(_timed, [(each, folder) for each in (by_verified, compared, judged)]):
+        for (question, _), answer in pool.results(_timed, parts):
             if isinstance(answer, Lost):
                 raise LostWorkerError(f"nothing was heard of a checker: {answer.reason}")
             said[question] = answer
     return said[compared], said[judged], said[by_verified]
 
 
-Question = Callable[[Path], Any]
+Question = Callable[..., Any]
+Part = tuple[Question, tuple[Any, ...]]
 
 
-def _timed(part: tuple[Question, Path]) -> Iterator[Timed[Any]]:
+def _timed(part: Part) -> Iterator[Timed[Any]]:
     """Answer in a process of its own."""
-    question, folder = part
+    question, about = part
     began = time.monotonic()
-    answer = question(folder)
+    answer = question(*about)
     yield Timed(answer, time.monotonic() - began)
 
 
-def by_verified(folder: Path) -> list[Verdict] | None:
+def by_verified(folder: Path, program: Path | None) -> list[Verdict] | None:
     """Return what the program that is proved sound says of every variant; nothing where there is no such program.
 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
     """
     from carnet_check.coq.folder import judged
-    from carnet_check.coq.program import program
 
-    found = program()
-    return None if found is None else list(judged(folder, found))
+    return None if program is None else list(judged(folder, program))
 
 
 def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
