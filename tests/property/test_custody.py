@@ -371,7 +371,7 @@ def test_claims_hold_over_ten_thousand_runs(machine: type[Custody]) -> None:
 
 
 class QuietCustody(SealedCustody):
-    """The same without mishaps: only the corrupt holder misbehaves, so most runs reach the hand-over to it and go on."""
+    """The same without mishaps: only the corrupt holder misbehaves, so most runs reach the hand-over to it."""
 
     drop = deliver_out_of_order = replay = change = inject = forge_semaphore = reset = crash = let_time_pass = None  # type: ignore[assignment]
 

@@ -81,7 +81,7 @@ def test_a_computation_reads_only_what_was_released_and_a_scrub_leaves_the_model
 def test_a_computation_while_anything_waits_for_its_release_is_refused(journey: Journey, data: st.DataObject) -> None:
     tasks = gpu_travelling(journey, Costs({stage: StageCost() for stage in Stage})).tasks
     at = data.draw(st.sampled_from([index for index, task in enumerate(tasks) if task.stage is Stage.GPU_DECRYPT]))
-    later = [replace(task, after=tuple(before + (before >= at) for before in task.after)) for task in tasks[at:]]
+    later = [task._replace(after=tuple(before + (before >= at) for before in task.after)) for task in tasks[at:]]
     hasty = Schedule("hasty", (*tasks[:at], Task(Stage.COMPUTE, "GPU", 0.0), *later))
     with pytest.raises(UnverifiedUseError, match="not released"):
         deliver(hasty, payload_of(hasty, 1), random.Random(1).randbytes)
@@ -90,7 +90,7 @@ def test_a_computation_while_anything_waits_for_its_release_is_refused(journey: 
 def test_a_schedule_that_releases_before_it_verifies_is_refused() -> None:
     schedule = conventional(Transfer(Size(8), Size(4)), FREE)
     hasty = tuple(task for task in schedule.tasks if task.stage is not Stage.GPU_VERIFY)
-    tasks = tuple(replace(task, after=()) for task in hasty)
+    tasks = tuple(task._replace(after=()) for task in hasty)
     with pytest.raises(UnverifiedUseError):
         deliver(replace(schedule, tasks=tasks), payload_of(schedule, 1), random.Random(1).randbytes)
 

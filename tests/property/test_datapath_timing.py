@@ -109,7 +109,7 @@ def test_equal_chunks_follow_the_closed_form(costs: Costs, chunks: int, octets: 
 @given(SCHEDULES, st.data())
 def test_time_is_monotone_in_every_cost(schedule: Schedule, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(schedule.tasks) - 1))
-    longer = replace(schedule.tasks[position], seconds=schedule.tasks[position].seconds + data.draw(st.floats(0, 10)))
+    longer = schedule.tasks[position]._replace(seconds=schedule.tasks[position].seconds + data.draw(st.floats(0, 10)))
     tasks: tuple[Task, ...] = (*schedule.tasks[:position], longer, *schedule.tasks[position + 1 :])
     assert makespan(replace(schedule, tasks=tasks)) >= makespan(schedule)
 

@@ -78,18 +78,18 @@ def lay(
     begin = tuple(after)
     last: list[int] = []
     freed: list[int] = []
+    seconds = {size: [costs.seconds(station.stage, size) for station in path] for size in set(transfer.chunks)}
     for index, size in enumerate(transfer.chunks):
         if transfer.rotate_every and index and index % transfer.rotate_every == 0:
             pause = costs.seconds(Stage.ROTATION)
             begin = (builder.add(Stage.ROTATION, "rotation", pause, (last[-1],), channel=path[-1].channel),)
         waits = (last[-1], *begin) if last and transfer.overlap is Overlap.SERIAL else begin
-        for station in path:
+        for station, duration in zip(path, seconds[size], strict=True):
             needs = waits
             if station.stage is Stage.BOUNCE_COPY and transfer.buffers and index >= transfer.buffers:
                 needs = (*needs, freed[index - transfer.buffers])
-            seconds = costs.seconds(station.stage, size)
             position = builder.add(
-                station.stage, station.resource, seconds, needs, first_chunk + index, station.channel, size
+                station.stage, station.resource, duration, needs, first_chunk + index, station.channel, size
             )
             if station.stage is Stage.PCIE:
                 freed.append(position)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Seconds, Size
 
@@ -40,8 +41,7 @@ class Stage(StrEnum):
     LAUNCH = "launch"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One use of one resource.
 
     Attributes:
@@ -80,7 +80,7 @@ class Schedule:
         for position, task in enumerate(self.tasks):
             if not 0 <= task.seconds < float("inf"):
                 raise QuantityError(f"task {position} ({task.stage}) takes {task.seconds} s")
-            if any(not 0 <= before < position for before in task.after):
+            if task.after and not 0 <= min(task.after) <= max(task.after) < position:
                 raise QuantityError(f"task {position} ({task.stage}) waits for {task.after}, not all of them before it")
 
     @property
