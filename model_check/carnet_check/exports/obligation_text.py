@@ -114,13 +114,15 @@ def mentioned(formula: Term) -> dict[Sort | Symbol, None]:
     """Return the sorts and symbols that are needed to say ``formula``, in order of first use."""
     found: dict[Sort | Symbol, None] = {}
     for term in subterms(formula):
-        match term:
-            case Apply(symbol, _):
-                if symbol not in found:
-                    found.update(dict.fromkeys(sort for sort in (*symbol.domain, symbol.result) if sort != BOOL))
-                    found[symbol] = None
-            case Var(_, sort) | Member(sort, _) | Forall((Var(_, sort),), _) | Exists((Var(_, sort),), _):
-                found[sort] = None
+        if isinstance(term, Apply):
+            symbol = term.symbol
+            if symbol not in found:
+                found.update(dict.fromkeys(sort for sort in (*symbol.domain, symbol.result) if sort != BOOL))
+                found[symbol] = None
+        elif isinstance(term, Var | Member):
+            found[term.sort] = None
+        elif isinstance(term, Forall | Exists) and len(term.bound) == 1:
+            found[term.bound[0].sort] = None
     return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,21 +226,24 @@ def negation(term: Term) -> Term:
 
 def children(term: Term) -> tuple[Term, ...]:
     """Return the direct subterms of ``term``."""
-    match term:
-        case Apply(_, args):
-            return args
-        case Equal(left, right):
-            return (left, right)
-        case Not(body) | Forall(_, body) | Exists(_, body):
-            return (body,)
-        case And(parts) | Or(parts):
-            return parts
-        case Implies(premise, conclusion):
-            return (premise, conclusion)
-        case IfThenElse(test, then, otherwise):
-            return (test, then, otherwise)
-        case _:
-            return ()
+    return _CHILDREN[type(term)](term)
+
+
+_CHILDREN: Mapping[type, Callable[[Any], tuple[Term, ...]]] = {
+    Apply: lambda term: term.args,
+    Var: lambda term: (),
+    Member: lambda term: (),
+    And: lambda term: term.parts,
+    Not: lambda term: (term.body,),
+    Equal: lambda term: (term.left, term.right),
+    Or: lambda term: term.parts,
+    Forall: lambda term: (term.body,),
+    Exists: lambda term: (term.body,),
+    Implies: lambda term: (term.premise, term.conclusion),
+    IfThenElse: lambda term: (term.test, term.then, term.otherwise),
+    Truth: lambda term: (),
+}
+"""How each kind of term is taken apart: looked up by the kind, since nothing is done more often."""
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -248,7 +252,7 @@ def subterms(term: Term) -> Iterator[Term]:
     while pending:
         found = pending.pop()
         yield found
-        pending += reversed(children(found))
+        pending += _CHILDREN[type(found)](found)[::-1]
 
 
 def symbols_of(term: Term) -> frozenset[Symbol]:
