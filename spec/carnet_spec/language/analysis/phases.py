@@ -25,6 +25,7 @@ from carnet_spec.language.terms import (
     Symbol,
     Term,
     Truth,
+    children,
 )
 
 Node = tuple[str, ...]
@@ -52,10 +53,11 @@ class PhaseGraph:
         self._protocol = protocol
         self._cases = cases
         self._cells = {symbol: position for position, symbol in enumerate(_followed(protocol, domain))}
+        self._decidable: dict[int, tuple[Term, bool]] = {}
         try:
             self.edges = self._reachable()
         except _TooManyNodesError:
-            self._cells = {}
+            self._cells, self._decidable = {}, {}
             self.edges = self._reachable()
 
     def _reachable(self) -> list[Edge]:
@@ -118,6 +120,8 @@ class PhaseGraph:
 
     def holds(self, edge: Edge, term: Term) -> bool | None:
         """Evaluate ``term`` as far as the phases decide it."""
+        if not self._is_decidable(term):
+            return None
         match term:
             case Truth(value):
                 return value
@@ -130,15 +134,33 @@ class PhaseGraph:
             case Implies(premise, conclusion):
                 return self.holds(edge, Or((Not(premise), conclusion)))
             case And(parts) | Or(parts):
-                decisive = isinstance(term, Or)
-                values_of = [self.holds(edge, part) for part in parts]
-                if decisive in values_of:
-                    return decisive
-                return None if None in values_of else not decisive
+                decisive, is_open = isinstance(term, Or), False
+                for part in parts:
+                    said = self.holds(edge, part)
+                    if said is decisive:
+                        return decisive
+                    is_open = is_open or said is None
+                return None if is_open else not decisive
             case Forall(bound, body) | Exists(bound, body):
                 return self.holds(replace(edge, case=edge.case.outside(bound)), body)
             case _:
                 return None
+
+    def _is_decidable(self, term: Term) -> bool:
+        """Whether phases may decide ``term``: most guards speak of none. The answer is kept beside the term itself."""
+        if id(term) not in self._decidable:
+            match term:
+                case Truth() | And(()) | Or(()):
+                    found = True
+                case Equal(left, right):
+                    found = self._has_value(left) and self._has_value(right)
+                case _:
+                    found = any(map(self._is_decidable, children(term)))
+            self._decidable[id(term)] = (term, found)
+        return self._decidable[id(term)][1]
+
+    def _has_value(self, term: Term) -> bool:
+        return isinstance(term, Member) or (isinstance(term, Apply) and term.symbol in self._cells)
 
 
 def _followed(protocol: Protocol, domain: tuple[Sort, ...]) -> list[Symbol]:

@@ -108,6 +108,11 @@ def read_at_once(step: Step, i: Item) -> None:
     step.require("it", item == i)
 
 
+def read_in_a_phase_as_the_boss(step: Step, a: Agent, i: Item) -> None:
+    step.require("both", (phase == Phase.MIDDLE) & (a == boss))
+    step.require("it", item == i)
+
+
 def read_guarded_inside(step: Step, i: Item) -> None:
     step.require("it", implies(phase == Phase.MIDDLE, item == i))
     step.require("or", any_of(phase != Phase.MIDDLE, item == i))
@@ -227,6 +232,7 @@ ROWS: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a flag may come without": ((write_and_mark, mark, read_when_ready), [("read_when_ready", "item")]),
     "a flag that comes after leads on": ((write_and_mark, go_when_ready, read), []),
     "a flag that may come without leads on": ((write_and_mark, go_when_ready, mark, read), [("read", "item")]),
+    "a phase says it beside what does not": ((write, read_in_a_phase_as_the_boss), []),
     "either flag comes after": ((write_and_mark, write_and_give, read_if_any), []),
     "one of two flags may come without": ((mark, write_and_give, read_if_any), [("read_if_any", "item")]),
     "at once": ((write, read_at_once), [("read_at_once", "item")]),
