@@ -2,6 +2,7 @@
 
 import os
 import signal
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
@@ -21,3 +22,11 @@ for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
 def pytest_xdist_auto_num_workers() -> int:
     """Use one worker more than there are processors with ``-n auto``: some tests wait for processes and signals."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Let every worker begin with neighbouring tests, which share what is set up for them; then it helps others."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)

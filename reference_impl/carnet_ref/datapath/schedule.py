@@ -42,25 +42,22 @@ class Stage(StrEnum):
 
 
 class Task(NamedTuple):
-    """One use of one resource.
-
-    Attributes:
-        stage: what is done.
-        resource: what does it; a resource does one task at a time, in the order of the schedule.
-        seconds: how long it takes.
-        after: positions, in the schedule, of the tasks it waits for.
-        chunk: the number of the chunk whose bytes it concerns, or ``None``.
-        channel: the sealed channel those bytes are on, where a task seals, carries or opens, or clears what came on it.
-        size: how many bytes it concerns.
-    """
+    """One use of one resource: a plain tuple, of which a schedule has thousands."""
 
     stage: Stage
+    """What is done."""
     resource: str
+    """What does it; a resource does one task at a time, in the order of the schedule."""
     seconds: Seconds
+    """How long it takes."""
     after: tuple[int, ...] = ()
+    """Positions, in the schedule, of the tasks it waits for."""
     chunk: int | None = None
+    """The number of the chunk whose bytes it concerns, or ``None``."""
     channel: str = ""
+    """The sealed channel those bytes are on, where a task seals, carries or opens, or clears what came on it."""
     size: Size = NO_BYTES
+    """How many bytes it concerns."""
 
 
 @dataclass(frozen=True, slots=True)
