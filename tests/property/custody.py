@@ -33,6 +33,7 @@ from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Carried, Platform
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
+from tests.fixtures.memory import Memory
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
 HONEST, CORRUPT = ("alice", "anna"), "mallory"
@@ -45,25 +46,6 @@ CRIMES = (
 )
 MARK = b"SECRET OF "
 ROUNDS = 4
-
-
-class Memory:
-    """A journal that lives as long as the test."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[str, bytes]] = []
-
-    def append(self, kind: str, payload: bytes) -> None:
-        self.entries.append((kind, payload))
-
-    def last(self, kind: str) -> bytes | None:
-        return next((payload for each, payload in reversed(self.entries) if each == kind), None)
-
-    def all(self, kind: str) -> list[bytes]:
-        return [payload for each, payload in self.entries if each == kind]
-
-    def __len__(self) -> int:
-        return len(self.entries)
 
 
 class Remembering(ChainTrainer):

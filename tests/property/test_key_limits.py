@@ -24,6 +24,7 @@ from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
 from tests.fixtures.aead_watch import Watch, watching
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
+from tests.fixtures.memory import Memory
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
 RUNNABLE = sorted(set(SCHEDULES) - {"none", "inner-key"})
@@ -45,25 +46,6 @@ class LimitedDeployment(FastDeployment):
     @property
     def limits(self) -> UsageLimits:
         return self.allowed
-
-
-class Memory:
-    """A journal that lives as long as the run."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[str, bytes]] = []
-
-    def append(self, kind: str, payload: bytes) -> None:
-        self.entries.append((kind, payload))
-
-    def last(self, kind: str) -> bytes | None:
-        return next(reversed(self.all(kind)), None)
-
-    def all(self, kind: str) -> list[bytes]:
-        return [payload for each, payload in self.entries if each == kind]
-
-    def __len__(self) -> int:
-        return len(self.entries)
 
 
 def drawn_limits(chance: random.Random) -> UsageLimits:
