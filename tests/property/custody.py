@@ -124,7 +124,7 @@ class Custody(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Take the watch off the cipher."""
-        AesGcm.encrypt_into = self.original  # type: ignore[method-assign]
+        AesGcm.encrypt_into = self.original  # type: ignore[method-assign] # the watch is taken off again
 
     def _watch_nonces(self) -> None:
         machine, original = self, self.original
@@ -136,7 +136,7 @@ class Custody(RuleBasedStateMachine):
             machine.nonces.add(pair)
             return original(cipher, nonce, plaintext, out)
 
-        AesGcm.encrypt_into = encrypt_into  # type: ignore[method-assign,assignment]
+        AesGcm.encrypt_into = encrypt_into  # type: ignore[method-assign,assignment] # every cipher is watched
 
     def key_of(self, cipher: AesGcm) -> bytes:
         """Return what tells keys apart: what the cipher makes of zeros under a nonce that is never used."""
@@ -324,9 +324,3 @@ class SealedCustody(Custody):
     """The same, under fresh keys sealed under the master."""
 
     schedule = "sealed-under-master"
-
-
-class QuietCustody(SealedCustody):
-    """The same without mishaps: only the corrupt holder misbehaves, so most runs reach the hand-over to it."""
-
-    drop = deliver_out_of_order = replay = change = inject = forge_semaphore = reset = crash = let_time_pass = None  # type: ignore[assignment]

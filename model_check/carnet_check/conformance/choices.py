@@ -88,7 +88,11 @@ class Choices:
             tried.add(element)
             work.spend(CHOICE)
             frame[chosen.at] = element
-            yield from self._choose(frame, known | chosen.bit, chosen.bit)
+            after = self._plans.get((known | chosen.bit, chosen.bit))
+            if after is None or after.open:
+                yield from self._choose(frame, known | chosen.bit, chosen.bit)
+            elif all(check(frame) for check in after.checks):
+                yield None  # the last choice, of which there are most
 
     def _planned(self, known: int, last: int, frame: Frame) -> _Plan:
         """Compile the plan for a set of chosen variables, of which ``last``, if any, was chosen just now."""

@@ -94,7 +94,7 @@ def _parsed(line: str) -> list[Expression]:
 
 
 _known = functools.lru_cache(maxsize=1024)(_parsed)
-"""Obligations have most of their lines in common; what is kept of short ones stays small, whoever wrote them."""
+"""Obligations share most of their lines. Only short lines are kept, so a hostile file cannot fill the memory."""
 
 Variables = Mapping[str, tuple[int, str]]
 """For each constant and bound variable how many binders are around its own, and its sort; constants count down."""
