@@ -18,9 +18,9 @@ import resource
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
@@ -84,13 +84,13 @@ class Pool(ABC):
 
     @abstractmethod
     def results(
-        self, function: Callable[[Part], Iterable[Answer]], parts: Sequence[Part]
+        self, function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield, as they come, the answers of ``function`` to each of ``parts``; after a lost one, none of that part.
 
         Args:
             function: one that a fresh process can import.
-            parts: what it is called with, once each.
+            parts: what it is called with, once each; the next one is made when there is somebody to take it.
 
         Raises:
             Exception: what ``function`` raised.
@@ -132,20 +132,21 @@ class WorkerPool(Pool):
                 worker.end()
 
     def results(
-        self, function: Callable[[Part], Iterable[Answer]], parts: Sequence[Part]
+        self, function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of processes of this machine; see :meth:`Pool.results`."""
         if multiprocessing.current_process().daemon:
             yield from _here(function, parts)
             return
-        waiting = deque(parts)
+        waiting = iter(parts)
         busy: dict[_Worker, Part] = {}
         try:
-            while waiting or busy:
-                while waiting and len(busy) < self.jobs:
-                    part = waiting.popleft()
+            while True:
+                for part in islice(waiting, self.jobs - len(busy)):
                     with undisturbed():
                         busy[self._asked(function, part)] = part
+                if not busy:
+                    return
                 for worker in _heard(busy):
                     said = worker.said(self.patience)
                     if not isinstance(said, _Begun | _End):

@@ -12,7 +12,8 @@ from pathlib import Path
 import z3
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Judge, follow
+from carnet_check.certificates.following import follow
+from carnet_check.certificates.judging import Judge
 from carnet_check.certificates.production import Asked, key_of
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.kernel.engine import composed_of
@@ -232,7 +233,7 @@ class _Variant:
         if not {each.name for each in obligation.hypotheses}.issuperset(entry.hypotheses):
             return False
         try:
-            follow(self.writer.text(obligation, entry.hypotheses), entry)
+            follow(self.writer.text(obligation, entry.hypotheses), entry.names, entry.tokens)
         except Refused:
             return False
         return True

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carnet_check.certificates.file import DIGITS, Certificates, Entry
-from carnet_check.certificates.judging import follow
+from carnet_check.certificates.following import follow
 from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import COLUMNS
@@ -131,15 +131,20 @@ def compared(folder: Path) -> Compared:
     return Compared({each.variant: each.digest for each in protocols}, tuple(found))
 
 
-def judged(folder: Path) -> dict[str, Outcome]:
+def judged(folder: Path, part: int = 0, of: int = 1) -> dict[str, Outcome]:
     """Have the kernel judge the certificate of every text that the index of a folder names, by its digest.
+
+    Args:
+        folder: what ``carnet certify --out`` wrote.
+        part: which texts: every ``of``-th, from this one on.
+        of: how many parts there are.
 
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes.
     """
     certificates = load_certificates(folder / NAME)
     entries = {entry.digest: entry for entry in _entries(certificates)}
-    digests = dict.fromkeys(row.digest for row in _rows(folder / INDEX))
+    digests = list(dict.fromkeys(row.digest for row in _rows(folder / INDEX)))[part::of]
     return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS])) for digest in digests}
 
 
@@ -196,7 +201,7 @@ def _outcome(folder: Path, digest: str, entry: Entry | None) -> Outcome:
     if entry is None:
         return Outcome("there is no certificate", missing=True)
     try:
-        follow(text, entry)
+        follow(text, entry.names, entry.tokens)
     except Refused as refused:
         return Outcome(f"the certificate is refused: {refused}")
     return ACCEPTED

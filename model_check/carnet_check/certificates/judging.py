@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from carnet_check.certificates.file import DIGITS, Entry
+from carnet_check.certificates.following import Bound, Key, follow
 from carnet_check.certificates.tokens import tokens_of
-from carnet_check.exports.obligation_text import Writer, digest
-from carnet_check.kernel.checker import Refused, Step, check
+from carnet_check.exports.obligation_text import NoSuchHypothesisError, Writer, digest
+from carnet_check.kernel.checker import Refused, Step
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_check.obligations import GOAL, Obligation
 
-Accepted = set[tuple[str, tuple[str, ...], str]]
-"""Full digests of texts, with the names and tokens of certificates that the kernel accepted of them."""
+Accepted = set[Key]
+"""What the kernel accepted."""
 
 
 class Judge:
@@ -25,45 +26,33 @@ class Judge:
 
     def __init__(self, most: int | None = None, accepted: Accepted | None = None) -> None:
         self.writer = Writer()
+        self.accepted: Accepted = set() if accepted is None else accepted
         self._most = most
-        self._accepted: Accepted = set() if accepted is None else accepted
 
     def why_refused(self, obligation: Obligation, entry: Entry | None) -> str:
         """Return why a certificate does not prove an obligation as it is now, or nothing if it does."""
+        bound = self.bound(obligation, entry)
+        if isinstance(bound, str):
+            return bound
+        why = "" if bound.key in self.accepted else bound.why_refused()
+        if not why:
+            self.accepted.add(bound.key)
+        return why
+
+    def bound(self, obligation: Obligation, entry: Entry | None) -> Bound | str:
+        """Return a certificate with the text of an obligation as it is now, or why it is bound to no such text."""
         if entry is None:
             return "there is no certificate"
         if self._most is not None and entry.tokens.count(" ") >= self._most:
             return f"its certificate has more than {self._most:,} tokens"
-        if not {each.name for each in obligation.hypotheses}.issuperset(entry.hypotheses):
+        try:
+            text = self.writer.text(obligation, entry.hypotheses)
+        except NoSuchHypothesisError:
             return "the certificate is stale: it uses a hypothesis that is not there any more"
-        text = self.writer.text(obligation, entry.hypotheses)
         full = digest(text)
         if not entry.is_of(full):
             return "the certificate is stale: it is bound to another text"
-        return self._judged(text, full, entry)
-
-    def _judged(self, text: str, full: str, entry: Entry) -> str:
-        key = (full, entry.names, entry.tokens)
-        if key not in self._accepted:
-            try:
-                follow(text, entry)
-            except Refused as refused:
-                return f"the certificate is refused: {refused}"
-            self._accepted.add(key)
-        return ""
-
-
-def follow(text: str, entry: Entry) -> None:
-    """Have the kernel follow a certificate of a text.
-
-    Raises:
-        Refused: it proves nothing of this text.
-    """
-    obligation, _ = read_obligation(text)
-    try:
-        check(obligation, read_refutation(entry.tokens, entry.names, obligation.functions))
-    except RecursionError:
-        raise Refused("its terms are nested too deeply") from None
+        return Bound(full, text, entry.names, entry.tokens)
 
 
 def bound_to(text: str, steps: list[Step], hypotheses: tuple[str, ...]) -> Entry:
@@ -74,7 +63,7 @@ def bound_to(text: str, steps: list[Step], hypotheses: tuple[str, ...]) -> Entry
     """
     tokens, names = tokens_of(steps)
     entry = Entry(digest(text)[:DIGITS], hypotheses, names, tokens)
-    follow(text, entry)
+    follow(text, entry.names, entry.tokens)
     return entry
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 SHOWN = 10
 """How many obligations without a proof are named."""
+SHARES = 4
+"""In how many parts the certificates are judged, so that no core is idle while another one judges them all."""
 SPEC_DIGITS = 16
 """How many digits of a specification's digest are shown, as `carnet verify` shows them."""
 
@@ -64,7 +66,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Timed(Generic[Answer]):
-    """An answer, and the seconds that it took."""
+    """An answer, and the seconds that it took, in all processes together."""
 
     answer: Answer
     seconds: float
@@ -75,14 +77,17 @@ def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Ti
     from carnet_check.certificates.folder import compared, judged
     from carnet_check.coq.program import program
 
-    said: dict[Question, Any] = {}
-    parts: list[Part] = [(by_verified, (folder, program())), (compared, (folder,)), (judged, (folder,))]
+    shares: list[Part] = [(judged, (folder, part, SHARES)) for part in range(SHARES)]
+    longest: list[Part] = [(compared, (folder,)), (by_verified, (folder, program()))]
+    said: dict[Question, list[Timed[Any]]] = {compared: [], by_verified: [], judged: []}
     with WorkerPool(cores(), patience=math.inf, keep=False) as pool:
-        for (question, _), answer in pool.results(_timed, parts):
+        for (question, _), answer in pool.results(_timed, longest + shares):
             if isinstance(answer, Lost):
                 raise LostWorkerError(f"nothing was heard of a checker: {answer.reason}")
-            said[question] = answer
-    return said[compared], said[judged], said[by_verified]
+            said[question].append(answer)
+    (rows,), (verdicts,) = said[compared], said[by_verified]
+    outcomes = {digest: outcome for share in said[judged] for digest, outcome in share.answer.items()}
+    return rows, Timed(outcomes, sum(share.seconds for share in said[judged])), verdicts
 
 
 Question = Callable[..., Any]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from types import TracebackType
 from typing import Any, Final
 
@@ -88,17 +88,18 @@ class RayPool(Pool):
         """Do nothing: the cluster goes on."""
 
     def results(
-        self, function: Callable[[Part], Iterable[Answer]], parts: Sequence[Part]
+        self, function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of tasks of the cluster; see :meth:`Pool.results`."""
         remote = self._ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_answers)
-        waiting = deque(parts)
+        waiting = iter(parts)
         busy: dict[Any, tuple[Part, float]] = {}
         try:
-            while waiting or busy:
-                while waiting and len(busy) < self.jobs:
-                    part = waiting.popleft()
+            while True:
+                for part in islice(waiting, self.jobs - len(busy)):
                     busy[remote.remote(function, part, *self._asked)] = (part, self._deadline())
+                if not busy:
+                    return
                 for task in self._heard(busy):
                     part, deadline = busy.pop(task)
                     if deadline <= time.monotonic():

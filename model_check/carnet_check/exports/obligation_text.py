@@ -19,6 +19,10 @@ from carnet_spec.language import Sort, SpecificationError, Symbol
 from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Member, Term, Var, subterms
 
 
+class NoSuchHypothesisError(SpecificationError):
+    """An obligation does not have a hypothesis that somebody names."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Said:
     """A hypothesis as text, with the declarations that it needs."""
@@ -40,7 +44,8 @@ class Writer:
         """Return the file of ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
 
         Raises:
-            SpecificationError: it has no hypothesis of such a name, or SMT-LIB cannot write a name.
+            NoSuchHypothesisError: it has no hypothesis of such a name.
+            SpecificationError: SMT-LIB cannot write a name.
         """
         said = [self._statement(hypothesis) for hypothesis in chosen(obligation, kept)]
         constants = [constant.symbol for constant in obligation.constants]
@@ -130,7 +135,7 @@ def chosen(obligation: Obligation, kept: Collection[str] | None) -> tuple[Hypoth
     """Return the hypotheses that are ``kept``, in order, and the goal; if it is ``None``, all of them.
 
     Raises:
-        SpecificationError: there is no hypothesis of such a name.
+        NoSuchHypothesisError: there is no hypothesis of such a name.
     """
     hypotheses = obligation.hypotheses
     if kept is None:
@@ -139,7 +144,7 @@ def chosen(obligation: Obligation, kept: Collection[str] | None) -> tuple[Hypoth
     found = tuple(each for each in hypotheses if each.name in wanted)
     if len(found) != len(wanted):
         missing = sorted(wanted - {each.name for each in found})
-        raise SpecificationError(f"obligation {obligation.id} has no hypothesis {', '.join(missing)}")
+        raise NoSuchHypothesisError(f"obligation {obligation.id} has no hypothesis {', '.join(missing)}")
     return found
 
 

@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import ClassVar, Self
 
 from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry
+from carnet_check.certificates.following import Bound, Follow, Key, in_turn, in_workers
 from carnet_check.certificates.judging import Accepted, Judge
 from carnet_check.certificates.place import load_certificates, place_of
 from carnet_check.certificates.production import Asked, key_of
@@ -23,6 +24,7 @@ from carnet_check.loading.families import Source
 from carnet_check.obligations import Layer, Obligation, layers, obligations
 from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
+from carnet_command.workers import WorkerPool
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
 
 MOST_TOKENS = 1_000_000
@@ -62,7 +64,9 @@ class Kernel(AnswersObligations):
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Check the certificates of what is claimed to hold: where one is refused, nothing is refuted."""
         accepted: Accepted = set()
-        told = [each for plan in task.plans for each in self._checked(task, plan, accepted, listener)]
+        with WorkerPool(task.jobs) as pool:
+            follow = in_workers(pool)
+            told = [each for plan in task.plans for each in self._checked(task, plan, accepted, follow, listener)]
         bases = {row.key: Basis(proof.layer) for row, proof in told}
         return Outcome(self.name, tuple(row for row, _ in told), bases=bases)
 
@@ -87,48 +91,68 @@ class Kernel(AnswersObligations):
         return f"carnet {metadata.version('carnet')}"
 
     def _checked(
-        self, task: Task, plan: Plan, accepted: Accepted, listener: Listener
+        self, task: Task, plan: Plan, accepted: Accepted, follow: Follow, listener: Listener
     ) -> Iterator[tuple[Result, ClaimProof]]:
         wanted = [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
         if not wanted:
             return
         began, variant = time.monotonic(), plan.protocol.variant
         listener.status(f"{variant}: checking certificates")
-        proofs = self._proofs(task.source, plan, wanted, Judge(self.most, accepted))
+        proofs = _proofs(task.source, plan, wanted, Judge(self.most, accepted), follow)
         seconds = time.monotonic() - began
         held = sum(proof.proved for proof in proofs)
         listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
         for (_, threat), proof in zip(wanted, proofs, strict=True):
             yield row_of(self, task, plan, proof, threat, seconds, _detail(proof)), proof
 
-    def _proofs(
-        self, source: Source, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], judge: Judge
-    ) -> list[ClaimProof]:
-        """Return the proof of each claim, by certificates."""
-        needed = {threat.id for _, threat in wanted}
-        try:
-            certificates = _certificates(source)
-            every = [each for each in layers(plan.protocol) if each.threat is None or each.threat.id in needed]
-        except (BadCertificateFile, SpecificationError) as error:
-            return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
-        composed = composed_of(every, certificates, judge)
-        return [composed.claim(claim, threat) for claim, threat in wanted]
+
+def _proofs(
+    source: Source, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], judge: Judge, follow: Follow
+) -> list[ClaimProof]:
+    """Return the proof of each claim, by certificates."""
+    needed = {threat.id for _, threat in wanted}
+    try:
+        certificates = _certificates(source)
+        every = [each for each in layers(plan.protocol) if each.threat is None or each.threat.id in needed]
+    except (BadCertificateFile, SpecificationError) as error:
+        return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
+    composed = composed_of(every, certificates, judge, follow)
+    return [composed.claim(claim, threat) for claim, threat in wanted]
 
 
-def composed_of(layers: Sequence[Layer], certificates: Certificates, judge: Judge) -> Composition:
+def composed_of(
+    layers: Sequence[Layer], certificates: Certificates, judge: Judge, follow: Follow = in_turn
+) -> Composition:
     """Judge the certificates of some layers: one that is accepted is a proof from the hypotheses that it uses.
 
     The skipped pairs of an invariant have one text, so the certificate of the first stands for all of them.
     """
-    obligations: list[Obligation] = []
+    asked = {each: entry for layer in layers for each, entry in _entries(layer, certificates)}
+    bound: dict[Obligation, Bound | str] = {}
+
+    def unknown() -> Iterator[Bound]:
+        seen: set[Key] = set(judge.accepted)
+        for obligation, entry in asked.items():
+            each = bound[obligation] = judge.bound(obligation, entry)
+            if isinstance(each, Bound) and each.key not in seen:
+                seen.add(each.key)
+                yield each
+
+    whys = follow(unknown())
+    judge.accepted.update(key for key, why in whys.items() if not why)
     answers: dict[str, SolverAnswer] = {}
-    for layer in layers:
-        asked = Asked.of(layer)
-        entries = asked.entries(certificates.layers.get(key_of(layer)))
-        for obligation in asked:
-            obligations.append(obligation)
-            answers[obligation.id] = _answer(judge, obligation, entries.get(obligation.id))
-    return Composition(layers, obligations, answers)
+    for obligation, entry in asked.items():
+        each = bound[obligation]
+        why = whys.get(each.key, "") if isinstance(each, Bound) else each
+        answers[obligation.id] = _answer(obligation, entry, why)
+    return Composition(layers, tuple(asked), answers)
+
+
+def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligation, Entry | None]]:
+    """Yield the obligations of a layer, each with its certificate."""
+    asked = Asked.of(layer)
+    entries = asked.entries(certificates.layers.get(key_of(layer)))
+    yield from ((each, entries.get(each.id)) for each in asked)
 
 
 def _told(judge: Judge, obligation: Obligation, entry: Entry | None) -> ObligationAnswer:
@@ -138,8 +162,7 @@ def _told(judge: Judge, obligation: Obligation, entry: Entry | None) -> Obligati
     return ObligationAnswer(threat, obligation.id, outcome, seconds=time.perf_counter() - began, reason=why)
 
 
-def _answer(judge: Judge, obligation: Obligation, entry: Entry | None) -> SolverAnswer:
-    why = judge.why_refused(obligation, entry)
+def _answer(obligation: Obligation, entry: Entry | None, why: str) -> SolverAnswer:
     if why or entry is None:
         return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
     return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)

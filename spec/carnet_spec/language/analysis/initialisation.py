@@ -17,7 +17,7 @@ it and the variables that name it: that covers what each agent keeps, and what i
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from carnet_spec.language.actions import Action, Guard
@@ -90,9 +90,12 @@ class _Analysis:
         self.made = Cases(domain, self.tracked)
         self.cases = [case for action in protocol.actions for case in self.made.of(action)]
         self.graph = PhaseGraph(protocol, domain, self.cases)
+        self._nodes: dict[Case, list[Node]] = {case: [] for case in self.cases}
         self._leaving: dict[Node, list[Edge]] = {}
         for edge in self.graph.edges:
-            self._leaving.setdefault(edge.source, []).append(edge)
+            self._nodes[edge.case].append(edge.source)
+            if edge.targets != (edge.source,):  # where a case stays, no less is written than before
+                self._leaving.setdefault(edge.source, []).append(edge)
         self._known_facts: dict[tuple[frozenset[Row], int], tuple[Apply, list[Fact]]] = {}
 
     def early(self, trusted: frozenset[Symbol]) -> Iterator[EarlyRead]:
@@ -134,12 +137,14 @@ class _Analysis:
         required: dict[Case, Written] = {}
         while True:
             known, required = required, {case: self._required(case) for case in self.cases}
-            news = {case for case in self.cases if required[case] != known.get(case)}
-            if not news:
+            if required == known:
                 return
-            edges: Iterable[Edge] = (edge for edge in self.graph.edges if edge.case in news)
-            while weakened := {node for edge in edges for node in self._weaken(edge, required[edge.case])}:
-                edges = (edge for node in weakened for edge in self._leaving.get(node, ()))
+            waiting = list(self._leaving)
+            while waiting:
+                for edge in self._leaving.get(waiting.pop(), ()):
+                    waiting += self._weaken(edge, required[edge.case])
+            for case in self.cases:
+                self._make(case, required[case])
 
     def _weaken(self, edge: Edge, required: Written) -> Iterator[Node]:
         """Follow an edge, and yield where less is known to be written than before."""
@@ -149,10 +154,13 @@ class _Analysis:
             if known is None or not known <= after:
                 self.at[target] = after if known is None else known & after
                 yield target
-        for fact in edge.case.makes:
-            known = self.facts.get(fact, self.tracked)
-            if not known <= after:
-                self.facts[fact] = known & after
+
+    def _make(self, case: Case, required: Written) -> None:
+        """Note what must have been written wherever ``case`` makes something true."""
+        if case.makes and self._nodes[case]:
+            after = self.tracked.intersection(*(self.at[node] for node in self._nodes[case])) | required | case.writes
+            for fact in case.makes:
+                self.facts[fact] = self.facts.get(fact, self.tracked) & after
 
     def _required(self, case: Case) -> Written:
         """Return what must have been written for the guards of ``case`` to hold."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.certificates.judging import Judge, adapted, follow
+from carnet_check.certificates.following import follow
+from carnet_check.certificates.judging import Judge, adapted
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_spec.language import SpecificationError
@@ -69,7 +70,7 @@ def test_a_stale_certificate_that_proves_the_new_text_is_adapted() -> None:
         found = adapted(writer, each, other)
         assert found is not None
         assert (found.digest, set(found.hypotheses)) == (entry.digest, set(entry.hypotheses))
-        follow(writer.text(each, found.hypotheses), found)
+        follow(writer.text(each, found.hypotheses), found.names, found.tokens)
 
 
 def test_what_proves_nothing_is_not_adapted() -> None:
@@ -84,8 +85,8 @@ def test_a_certificate_is_of_its_text_alone() -> None:
     known = [(each, entry) for each, entry in pairs() if entry.hypotheses]
     for each, entry in known:
         text = writer.text(each, entry.hypotheses)
-        follow(text, entry)
+        follow(text, entry.names, entry.tokens)
         with pytest.raises(Refused):
-            follow(text.replace("(assert (! (not ", "(assert (! (and true "), entry)
+            follow(text.replace("(assert (! (not ", "(assert (! (and true "), entry.names, entry.tokens)
     with pytest.raises(SpecificationError):
         writer.text(known[0][0], ("inv:nowhere",))

@@ -14,8 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
+from carnet_check.conformance.extent import check_extent
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
+from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES
 
 CARNET = (sys.executable, "-c", "import sys; from carnet_check.cli import main; main(sys.argv[1:])")
 ENDLESS = {
@@ -99,6 +102,11 @@ def test_a_run_that_would_never_end_is_refused_at_once(words: tuple[str, ...], s
     assert result.exit_code == 2
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_trace_of_the_largest_run_can_be_judged() -> None:
+    holders = tuple(f"holder {number}" for number in range(MOST_HOLDERS))
+    check_extent(Deployment(holders, MOST_ROUNDS).header(), FRESH_SIZES)
 
 
 @pytest.mark.slow

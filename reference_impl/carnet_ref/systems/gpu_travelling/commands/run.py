@@ -27,9 +27,9 @@ TRAINERS = ("numpy", "torch")
 """What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
 MOST_MESSAGES = 1 << 32
 LIMIT = "Let no link key protect more messages than this, instead of some 389 GB."
-MOST_HOLDERS = 1_000
+MOST_HOLDERS = 500
 MOST_ROUNDS = 100_000
-"""What a run is kept to. Its steps stay in memory until they are judged, some 7 KB a round."""
+"""What a run is kept to: its trace has to be one that can be judged, and stays in memory until then, 7 KB a round."""
 SAVE = "Bring the model home after every R rounds, not only at the end and before a new session."
 MOST_HIDDEN = 256
 HIDDEN = "Units of the model's hidden layer, which its size grows with."

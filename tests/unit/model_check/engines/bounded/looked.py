@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from carnet_check.engines.bounded.engine import DEFAULT_RLIMIT
@@ -21,7 +21,7 @@ class Here(Pool):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def results(self, function: Callable[[Any], Iterable[Any]], parts: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         yield from ((part, said) for part in parts for said in function(part))
 
 

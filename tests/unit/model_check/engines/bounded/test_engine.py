@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -124,7 +124,7 @@ class Fails(Here):
     def __init__(self, first: int, lost: bool) -> None:
         self.first, self.lost = first, lost
 
-    def results(self, function: Callable[[Any], Iterable[Any]], parts: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         for part in parts:
             for said in function(replace(part, rlimit=part.rlimit)):
                 if said.steps < self.first:
