@@ -30,6 +30,7 @@ from carnet_spec.language.terms import (
     Var,
     free_variables,
     negation,
+    subterms,
 )
 
 Frame = list[str]
@@ -160,13 +161,13 @@ class Compiler:
 
     @staticmethod
     def _junction(parts: list[Evaluate], every: bool) -> Evaluate:
-        def conjunction(frame: Frame) -> bool:
-            return all(part(frame) for part in parts)
+        def junction(frame: Frame) -> bool:
+            for part in parts:
+                if bool(part(frame)) is not every:
+                    return not every
+            return every
 
-        def disjunction(frame: Frame) -> bool:
-            return any(part(frame) for part in parts)
-
-        return conjunction if every else disjunction
+        return junction
 
     def _exists(self, bound: Sequence[Var], body: Term, scope: Scope) -> Evaluate:
         inner = self.scope(bound, scope)
@@ -181,14 +182,15 @@ class Compiler:
         return search
 
     def _exists_one(self, var: Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
-        """Compile a search for one element; most quantifiers are of this kind."""
+        """Compile a search for one element; most quantifiers are of this kind. It pays for what the test may look at."""
         at, domain, work = scope[var], self.elements(var.sort), self.work
+        price = CANDIDATE * max(1, sum(isinstance(part, Apply | Equal) for part in subterms(body)))
         source = self.candidates(body, var, scope, known)
 
         def search(frame: Frame) -> bool:
             found = source(frame) if source is not None else None
             for element in domain if found is None else found:
-                work.left -= CANDIDATE
+                work.left -= price
                 if work.left < 0:
                     work.spend(0)
                 frame[at] = element

@@ -13,7 +13,7 @@ from carnet_command.exit_codes import ExitCode
 
 TO_BEGIN_WITH: Final = 16_000_000
 """Steps: building the largest instance that is allowed, and some ways to choose what a trace leaves out."""
-PER_EVENT: Final = 1_200
+PER_EVENT: Final = 2_400
 """Steps: what an event of a recorded run takes, several times over."""
 MOST_WAYS: Final = 4_000
 """In how many ways one event may be completed; those beyond are not tried."""
@@ -23,7 +23,7 @@ MOST_KEPT: Final = 100_000
 CANDIDATE, CHOICE, RULE, CHANGE, MOVE = 3, 10, 10, 20, 200
 """Steps for an element looked at, one chosen, a rule looked at again, a change worked out or made, an event judged.
 
-A step is about a tenth of a microsecond.
+A step is some tenths of a microsecond.
 """
 
 
