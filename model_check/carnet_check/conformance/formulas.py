@@ -182,7 +182,7 @@ class Compiler:
         return search
 
     def _exists_one(self, var: Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
-        """Compile a search for one element; most quantifiers are of this kind. It pays for what the test may look at."""
+        """Compile a search for one element; most quantifiers are of this kind. It pays for what it may look at."""
         at, domain, work = scope[var], self.elements(var.sort), self.work
         price = CANDIDATE * max(1, sum(isinstance(part, Apply | Equal) for part in subterms(body)))
         source = self.candidates(body, var, scope, known)
