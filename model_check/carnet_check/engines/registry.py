@@ -16,6 +16,7 @@ from carnet_check.errors import UsageError
 ENGINES: dict[str, str] = {
     "induction": "carnet_check.engines.induction.engine:INDUCTION",
     "explicit": "carnet_check.engines.explicit.engine:EXPLICIT",
+    "native": "carnet_check.engines.native.engine:NATIVE",
     "kernel": "carnet_check.engines.kernel.engine:KERNEL",
     "cvc5": "carnet_check.engines.solvers.engine:CVC5",
     "eprover": "carnet_check.engines.solvers.engine:EPROVER",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.search import search
+from carnet_check.engines.explicit.search import PackedSearch, search
 from carnet_check.engines.exploration import Exploration
 from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
@@ -37,6 +37,7 @@ def explore(
     stop_at_first: bool = True,
     stop_when_fallen: bool = False,
     engine: str = "compiled",
+    packed: Callable[..., PackedSearch] = PackedSearch,
     reduction: bool = True,
     progress: Report | None = None,
     threat: str = "",
@@ -56,6 +57,7 @@ def explore(
             states that violate one, and find a shortest trace for each.
         stop_when_fallen: end it when every invariant is violated.
         engine: "compiled" or "interpreter".
+        packed: what the compiled search is run by.
         reduction: leave out what provably cannot matter; counts of states and transitions are then those of the
             smaller system. The interpreter never reduces.
         progress: called about once a second with the states found and the depth reached.
@@ -76,7 +78,7 @@ def explore(
         found = reference.search(interpreter, invariants, goals, watch, enough=enough)
     else:
         model = build(interpreter, invariants, goals, reduce=reduction)
-        found = search(protocol, model, watch, enough=enough, dominance=reduction)
+        found = search(protocol, packed(model, watch, enough=enough, dominance=reduction))
     return _confirmed(interpreter, found, invariants, goals, threat)
 
 

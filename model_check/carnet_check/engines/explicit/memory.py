@@ -18,7 +18,12 @@ WORTHWHILE = 0.5
 
 
 class Memo(dict[int, Answer], Generic[Answer]):
-    """Answers by the bits they depend on; ``reads`` grows as the places read get fields."""
+    """Answers by the bits they depend on.
+
+    Attributes:
+        reads: the bits; they grow as the places read get fields.
+        forgotten: how often all answers were dropped.
+    """
 
     def __init__(
         self, work_out: Callable[[int], Answer], before_forgetting: Callable[[Memo[Answer]], None] | None = None
@@ -27,14 +32,14 @@ class Memo(dict[int, Answer], Generic[Answer]):
         self.reads = 0
         self._work_out = work_out
         self.before_forgetting = before_forgetting
-        self._forgotten = 0
+        self.forgotten = 0
         self._users: list[Memo[Answer]] = []
 
     def __missing__(self, bits: int) -> Answer:
         while True:
-            known = self._forgotten
+            known = self.forgotten
             answer = self._work_out(bits)
-            if known == self._forgotten:
+            if known == self.forgotten:
                 self[bits] = answer
                 return answer
 
@@ -42,7 +47,7 @@ class Memo(dict[int, Answer], Generic[Answer]):
         """Drop all answers, and those that rest on them."""
         if self.before_forgetting is not None:
             self.before_forgetting(self)
-        self._forgotten += 1
+        self.forgotten += 1
         self.clear()
         for user in self._users:
             user.forget()

@@ -108,7 +108,9 @@ class PackedSearch:
         self.model = model
         self.watch = watch
         self.enough = enough
-        self.found: list[int] = []
+        self.states: list[int] = []
+        self.found: Sequence[int] = self.states
+        """The states, in the order found."""
         self.parents = array("L")
         self.seen: set[int] = set()
         self.steps: dict[int, trace.TraceStep] = {}
@@ -123,6 +125,9 @@ class PackedSearch:
         self.expanded = 0
         self.looked = 0
         self.rearrange_at = ARRANGED_FROM
+        self.levels: list[int] = []
+        """Where each level begins."""
+        self.chunk = CHUNK
         self.spent = model.layout.spent if dominance else 0
 
     def run(self) -> str | None:
@@ -143,10 +148,11 @@ class PackedSearch:
 
     def _run(self) -> str | None:
         start = self.model.saturation.start()
-        self.found.append(start)
+        self.states.append(start)
         self.parents.append(0)
         self.seen.add(start)
         self._look()
+        self.levels.append(0)
         level_ends = 1
         while self.expanded < len(self.found):
             if 0 < self.enough <= sum(not self.model.monitors[number].is_goal for number in self.sightings):
@@ -156,12 +162,13 @@ class PackedSearch:
                 return reason
             self.watch.report(len(self.found), self.depth)
             self._tidy()
-            end = min(level_ends, self.expanded + CHUNK)
+            end = min(level_ends, self.expanded + self.chunk)
             self._expand(self.expanded, end)
             self.expanded = end
             self._look()
             if end == level_ends and len(self.found) > level_ends:
                 self.depth += 1
+                self.levels.append(level_ends)
                 level_ends = len(self.found)
         return None
 
@@ -170,7 +177,7 @@ class PackedSearch:
         seen = self.seen
         spent = self.spent
         add = seen.add
-        append = self.found.append
+        append = self.states.append
         come_from = self.parents.append
         for memo in self.moving:
             answers = map(memo.__getitem__, map(memo.reads.__and__, chunk))
@@ -206,11 +213,15 @@ class PackedSearch:
         for memo in self.looking:
             if any(map(memo.__getitem__, map(memo.reads.__and__, fresh))):
                 self._note(memo, fresh)
+        self._drop_what_is_seen()
+        self.looked = len(self.found)
+
+    def _drop_what_is_seen(self) -> None:
+        """Look no more for what was seen."""
         if not self.lookouts.keys().isdisjoint(self.sightings):
             for number in self.sightings:
                 self.lookouts.pop(number, None)
             self.looking = list(self.lookouts.values())
-        self.looked = len(self.found)
 
     def _note(self, memo: Memo[Sighting], fresh: Sequence[int]) -> None:
         for position, s in enumerate(fresh, self.looked):
@@ -267,11 +278,10 @@ def _nothing() -> None:
     """Forget nothing: nothing was remembered."""
 
 
-def search(protocol: Protocol, model: Model, watch: Watch, *, enough: int, dominance: bool) -> Exploration:
-    """Reach every state within the bounds, or ``enough`` violations, if that is not 0; traces leave deductions out."""
-    run = PackedSearch(model, watch, enough=enough, dominance=dominance)
+def search(protocol: Protocol, run: PackedSearch) -> Exploration:
+    """Run a search to its end or its bounds; traces leave deductions out."""
     stopped_by = run.run()
-    seconds = watch.seconds
+    model, seconds = run.model, run.watch.seconds
     violations: dict[str, trace.Trace] = {}
     goals: dict[str, trace.Trace] = {}
     for number, position in run.sightings.items():

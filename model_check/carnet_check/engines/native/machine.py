@@ -1,0 +1,164 @@
+"""What the kernel works with, and the way back to the memos where it has no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from carnet_check.engines.explicit.layout import Layout
+from carnet_check.engines.explicit.memory import Memo
+from carnet_check.engines.explicit.search import Moves, Sighting
+from carnet_check.engines.native import kernel
+from carnet_check.engines.native.book import MISSES, Book
+from carnet_check.engines.native.store import Store
+
+WORD = 64
+BUFFER = 1 << 12
+"""How many successors are held at first before they are looked for."""
+
+
+class Machine:
+    """Expands states, and looks at them.
+
+    Attributes:
+        states: those found, in the order found.
+    """
+
+    def __init__(self, layout: Layout, states: Sequence[int], spent: int) -> None:
+        self._layout = layout
+        self._spent = np.uint64(spent)
+        self._words = 1 + layout.bits // WORD
+        self._width = BUFFER
+        self.states = Store(self._words, states, 4 * len(states) + 4 * BUFFER)
+        self._moving: Sequence[Memo[Moves | None]] = ()
+        self._looking: Sequence[Memo[Sighting]] = ()
+        self._tallied: list[tuple[Moves, int]] = []
+        self._begin()
+
+    def go_by(self, moving: Sequence[Memo[Moves | None]], looking: Sequence[Memo[Sighting]]) -> None:
+        """Use these memos from now on."""
+        if moving is not self._moving:
+            self._moving, self._looking = moving, looking
+            self._begin()
+        elif looking is not self._looking:
+            self._looking = looking
+            self._book.look_for(looking)
+
+    def expand(self, begin: int, end: int) -> int:
+        """Expand some states; return how many successors were dominated."""
+        dominated = 0
+        while begin < end:
+            counters = np.array([self.states.size, begin, 0, 0, 0], np.int64)
+            why = kernel.expand(
+                end,
+                self.states.most,
+                self.states.rows,
+                self.states.slots,
+                self._spent,
+                self._book.tables,
+                self._chosen,
+                self._buffer,
+                self._places,
+                self._missing,
+                counters,
+            )
+            self.states.size, begin = int(counters[kernel.COUNT]), int(counters[kernel.EXPANDED])
+            dominated += int(counters[kernel.DOMINATED])
+            self._resolve(why, int(counters[kernel.MISSES]))
+        return dominated
+
+    def sighted(self, begin: int, looking: Callable[[], Sequence[Memo[Sighting]]]) -> Iterator[int]:
+        """Yield each state from ``begin`` on at which something that is looked for then is seen."""
+        while True:
+            self.go_by(self._moving, looking())
+            counters = np.zeros(5, np.int64)
+            why, begin = kernel.look(
+                begin,
+                self.states.size,
+                self.states.rows,
+                self._book.looking,
+                self._book.tables,
+                self._missing,
+                counters,
+            )
+            if why == kernel.DONE:
+                return
+            if why == kernel.SIGHTED:
+                yield int(begin)
+                begin += 1
+            self._resolve(kernel.MISSING, int(counters[kernel.MISSES]))
+
+    def predecessor(self, begin: int, end: int, target: int) -> int:
+        """Return the first of some states that a state follows."""
+        counters = np.zeros(5, np.int64)
+        while True:
+            why, begin = kernel.predecessor(
+                begin,
+                end,
+                target,
+                self.states.rows,
+                self._book.tables,
+                self._chosen,
+                self._buffer,
+                self._missing,
+                counters,
+            )
+            if why == kernel.SIGHTED:
+                return int(begin)
+            assert why != kernel.DONE, "a state follows none of the level before"
+            self._resolve(why, int(counters[kernel.MISSES]))
+
+    def tally(self) -> list[tuple[Moves, int]]:
+        """Return how often moves were made since the last time."""
+        visits = self._book.tables.visits
+        self._tallied += [(moves, int(count)) for moves, count in zip(self._book.moves, visits, strict=False) if moves]
+        visits[:] = 0
+        told, self._tallied = self._tallied, []
+        return told
+
+    # -- what is missing ---------------------------------------------------------------------------
+
+    def _resolve(self, why: int, misses: int) -> None:
+        """Provide what the kernel came back for."""
+        if why == kernel.FULL:
+            self.states.make_room(self._width)
+        elif why == kernel.NARROW:
+            self._width *= 2
+            self._reserve()
+            if self.states.most < self.states.size + self._width:
+                self.states.make_room(self._width)
+        elif why == kernel.MISSING:
+            self._work_out(misses)
+
+    def _work_out(self, misses: int) -> None:
+        """Have the memos answer, and begin a new book if answers were forgotten or do not fit any more."""
+        self._book.make_room(misses)
+        asked = [
+            (int(memo), int.from_bytes(state.tobytes(), "little"))
+            for memo, state in zip(self._missing.memos[:misses], self._missing.states[:misses], strict=True)
+        ]
+        for memo, state in asked:
+            answer = self._book.asked(memo, state)
+            if self._layout.bits > WORD * self._words:
+                self._words = 1 + self._layout.bits // WORD
+                self.states.widen(self._words)
+                return self._begin()
+            if self._book.is_stale:
+                return self._begin()
+            self._book.read_anew(self._layout.bits)
+            self._book.enter(memo, state, answer)
+        return None
+
+    def _begin(self) -> None:
+        """Begin a book, as wide as states are."""
+        if hasattr(self, "_book"):
+            self._tallied = self.tally()
+        self._book = Book(self._words, self._moving, self._looking)
+        self._reserve()
+
+    def _reserve(self) -> None:
+        self._chosen = np.zeros(max(1, len(self._moving)), np.int64)
+        self._buffer = np.zeros((self._width, self._words), np.uint64)
+        self._places = np.zeros(self._width, np.int64)
+        self._missing = kernel.Missing(np.zeros(MISSES, np.int64), np.zeros((MISSES, self._words), np.uint64))

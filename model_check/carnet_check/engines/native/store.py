@@ -1,0 +1,118 @@
+"""The states that a search found, in the order found, and a table by which a state is found again.
+
+The states are kept once, as rows of words; the table has a number of 32 bits for each. Both grow in steps: the rows by
+mapping more memory behind what there is, which copies nothing, and the table by entering every state anew.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+import numpy as np
+
+from carnet_check.engines.native import kernel
+
+LOAD = 0.75
+"""How full the table may be."""
+GROWTH = 1.4
+"""How many times larger rows and table become when they are full."""
+MOST_STATES = (1 << 32) - 1
+"""As many as a number of the table can tell apart."""
+BYTES = 8
+
+
+class Store(Sequence[int]):
+    """States as integers, kept as rows of ``words`` words.
+
+    Attributes:
+        rows: what there is room for; only the first ``len`` are states.
+        slots: for each place of the table a state's number plus one, or 0.
+        size: how many states there are, which the kernel changes.
+    """
+
+    rows: kernel.Words
+    slots: kernel.Slots
+
+    def __init__(self, words: int, states: Sequence[int], room: int) -> None:
+        self.words = words
+        self.size = 0
+        self._reserve(room)
+        for packed in _packed(states, words):
+            self.rows[self.size : self.size + len(packed)] = packed
+            self.size += len(packed)
+        self._enter_all(room)
+
+    def widen(self, words: int) -> None:
+        """Give every state more words."""
+        narrow, self.words = self.rows, words
+        self._reserve(len(narrow))
+        self.rows[: self.size, : narrow.shape[1]] = narrow[: self.size]
+        self._enter_all(len(narrow))
+
+    @property
+    def most(self) -> int:
+        """How many states there may be before more room is made."""
+        return min(len(self.rows), int(len(self.slots) * LOAD))
+
+    def make_room(self, at_least: int) -> None:
+        """Make room for more states, by ``at_least``.
+
+        Raises:
+            MemoryError: there is no more.
+        """
+        room = max(int(self.size * GROWTH), self.size + at_least)
+        if room > MOST_STATES:
+            raise MemoryError
+        del self.rows
+        try:
+            self._memory.resize(BYTES * self.words * room)
+        except OSError as error:
+            raise MemoryError from error
+        finally:
+            self.rows = self._mapped()
+        self._enter_all(room)
+
+    def _reserve(self, room: int) -> None:
+        self._memory = mmap.mmap(-1, BYTES * self.words * room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.rows = self._mapped()
+
+    def _enter_all(self, room: int) -> None:
+        """Make a table for so many states, and enter those that are there."""
+        self.slots = np.zeros(0, np.uint32)  # the old one goes before the new one comes
+        self.slots = np.zeros(int(room / LOAD) + 1, np.uint32)
+        kernel.enter_all(self.size, self.rows, self.slots)
+
+    def _mapped(self) -> kernel.Words:
+        """Return the memory as rows, on large pages where there are some: they are looked up at random."""
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._memory.madvise(mmap.MADV_HUGEPAGE)
+        return np.frombuffer(self._memory, np.uint64).reshape(-1, self.words)
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[int]: ...
+    def __getitem__(self, place: int | slice) -> int | list[int]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(self.size))]
+        return int.from_bytes(self.rows[place].tobytes(), "little")
+
+    def __iter__(self) -> Iterator[int]:
+        return (self[place] for place in range(self.size))
+
+
+def row_of(state: int, words: int) -> kernel.Words:
+    """Return a state as words."""
+    return np.frombuffer(bytearray(state.to_bytes(BYTES * words, "little")), np.uint64)
+
+
+def _packed(states: Sequence[int], words: int) -> Iterator[kernel.Words]:
+    every = iter(states)
+    while part := b"".join(state.to_bytes(BYTES * words, "little") for state in islice(every, 4096)):
+        yield np.frombuffer(part, np.uint64).reshape(-1, words)

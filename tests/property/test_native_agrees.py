@@ -1,0 +1,98 @@
+"""The kernel finds what the explicit search finds, on random protocols and however little room it has."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Exploration
+from carnet_spec.trace import Trace
+from tests.property.random_protocols import Sample, samples
+
+pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+NATIVE = "carnet_check.engines.native"
+BOOK, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
+)
+TOO_MANY = 5_000
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=150)
+
+Room = Mapping[tuple[object, str], int]
+TIGHT: Room = {
+    (MACHINE, "BUFFER"): 1,
+    (MACHINE, "MISSES"): 1,
+    (BOOK, "MISSES"): 1,
+    (BOOK, "_ROOM"): 1,
+    (SEARCH, "CHUNK"): 3,
+    (STORE, "GROWTH"): 1,
+}
+"""As little room as there may be: everything grows, waits and comes back as often as it can."""
+
+
+def explored(sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False) -> Exploration:
+    """Explore a sample by the kernel from the first state on, or, without any room, by the explicit search."""
+    packed = PackedSearch if room is None else functools.partial(SEARCH.NativeSearch, hand_over_at=1)
+    with ExitStack() as patches:
+        for (module, name), value in (room or {}).items():
+            patches.enter_context(patch.object(module, name, value))
+        return explore(
+            sample.protocol,
+            sample.instance,
+            invariants=sample.invariants,
+            goals=sample.goals,
+            packed=packed,
+            reduction=reduction,
+            stop_at_first=stop_at_first,
+            max_states=TOO_MANY,
+        )
+
+
+def lengths(traces: Mapping[str, Trace]) -> dict[str, int]:
+    """Return how long each trace is."""
+    return {name: len(trace.steps) for name, trace in traces.items()}
+
+
+def said(found: Exploration) -> tuple[object, ...]:
+    """Return everything that has to be the same, whoever explores."""
+    counts = (found.states, found.transitions, found.depth, found.stopped_by, found.fired)
+    return (*counts, lengths(found.violations), lengths(found.goals))
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT]))
+def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
+    expected = explored(sample, None, reduction=False)
+    assume(expected.complete)
+    assert said(explored(sample, room, reduction=False)) == said(expected)
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT]))
+def test_with_reductions_the_kernel_agrees_in_what_it_finds(sample: Sample, room: Room) -> None:
+    expected = explored(sample, None, reduction=True)
+    assume(expected.complete)
+    found = explored(sample, room, reduction=True)
+    assert found.complete
+    assert lengths(found.violations) == lengths(expected.violations)
+    assert lengths(found.goals) == lengths(expected.goals)
+    if sample.instance.budget is None:
+        assert said(found) == said(expected)
+
+
+@relaxed
+@given(samples())
+def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(sample: Sample) -> None:
+    expected = explored(sample, None, reduction=False, stop_at_first=True)
+    found = explored(sample, {}, reduction=False, stop_at_first=True)
+    assert bool(found.violations) == bool(expected.violations)
+    if found.violations:
+        assert min(lengths(found.violations).values()) == min(lengths(expected.violations).values())
