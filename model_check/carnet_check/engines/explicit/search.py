@@ -127,6 +127,10 @@ class PackedSearch:
         self.rearrange_at = ARRANGED_FROM
         self.levels: list[int] = []
         """Where each level begins."""
+        self.level_ends = 1
+        self.passed_over = 0
+        """How many states are not expanded: at the end of their level they are dominated."""
+        self._idle: set[int] = set()
         self.chunk = CHUNK
         self.spent = model.layout.spent if dominance else 0
 
@@ -153,7 +157,6 @@ class PackedSearch:
         self.seen.add(start)
         self._look()
         self.levels.append(0)
-        level_ends = 1
         while self.expanded < len(self.found):
             if 0 < self.enough <= sum(not self.model.monitors[number].is_goal for number in self.sightings):
                 return "violation"
@@ -162,18 +165,20 @@ class PackedSearch:
                 return reason
             self.watch.report(len(self.found), self.depth)
             self._tidy()
-            end = min(level_ends, self.expanded + self.chunk)
+            end = min(self.level_ends, self.expanded + self.chunk)
             self._expand(self.expanded, end)
             self.expanded = end
             self._look()
-            if end == level_ends and len(self.found) > level_ends:
+            if end == self.level_ends and len(self.found) > end:
                 self.depth += 1
-                self.levels.append(level_ends)
-                level_ends = len(self.found)
+                self.levels.append(end)
+                self.level_ends = len(self.found)
+                self._pass_over()
         return None
 
     def _expand(self, begin: int, end: int) -> None:
-        chunk = self.found[begin:end]
+        places = [place for place in range(begin, end) if place not in self._idle]
+        chunk = [self.states[place] for place in places]
         seen = self.seen
         spent = self.spent
         add = seen.add
@@ -181,7 +186,7 @@ class PackedSearch:
         come_from = self.parents.append
         for memo in self.moving:
             answers = map(memo.__getitem__, map(memo.reads.__and__, chunk))
-            for origin, s, moves in zip(range(begin, end), chunk, answers, strict=True):
+            for origin, s, moves in zip(places, chunk, answers, strict=True):
                 if moves is None:
                     continue
                 moves.visits += 1
@@ -200,12 +205,16 @@ class PackedSearch:
 
     def _is_dominated(self, t: int) -> bool:
         """Whether the same state was found at less cost, and no later: whatever follows from here does from there."""
-        for _ in range(t & self.spent):
-            t -= 1
-            if t in self.seen:
-                self.dominated += 1
-                return True
-        return False
+        dominated = any(t - less in self.seen for less in range(1, 1 + (t & self.spent)))
+        self.dominated += dominated
+        return dominated
+
+    def _pass_over(self) -> None:
+        """Leave out what is dominated once its level is complete, so that the order within the level does not matter."""
+        if self.spent:
+            level = range(self.levels[-1], self.level_ends)
+            self._idle.update(place for place in level if self._is_dominated(self.states[place]))
+            self.passed_over = len(self._idle)
 
     def _look(self) -> None:
         """Look at the states found since the last look."""
@@ -290,7 +299,7 @@ def search(protocol: Protocol, run: PackedSearch) -> Exploration:
         (goals if monitor.is_goal else violations)[monitor.name] = path
     fired = run.fired | {rule.name: int(rule.fired) for rule in model.saturation.rules}
     return Exploration(
-        states=len(run.found),
+        states=len(run.found) - run.passed_over,
         transitions=sum(run.fired.values()),
         depth=run.depth,
         stopped_by=stopped_by,

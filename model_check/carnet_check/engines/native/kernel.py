@@ -16,6 +16,7 @@ from numba import njit
 Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.uint32]
+Marks = npt.NDArray[np.uint8]
 
 COUNT, EXPANDED, DOMINATED, MISSES, WARMED = range(5)
 """Places among the counters of a search."""
@@ -280,6 +281,8 @@ def expand(
     found: Words,
     slots: Slots,
     spent: np.uint64,
+    level: int,
+    idle: Marks,
     tables: Tables,
     chosen: Numbers,
     buffer: Words,
@@ -287,12 +290,20 @@ def expand(
     missing: Missing,
     counters: Numbers,
 ) -> int:
-    """Expand states up to ``end``, as long as there is room for ``most`` states; say why it comes back."""
+    """Expand states up to ``end``, as long as there is room for ``most`` states; say why it comes back.
+
+    States of the level that begins at ``level`` are left out where ``idle`` says so, if it says anything.
+    """
     at = counters[EXPANDED]
     fill = 0
     misses = 0
     waiting = 0
     while at < end and waiting < _AHEAD:
+        if idle.shape[0] and idle[at - level]:
+            if not waiting:
+                counters[EXPANDED] = at + 1
+            at += 1
+            continue
         if counters[COUNT] + fill + buffer.shape[0] > most:
             add_all(buffer, fill, places, found, slots, spent, counters)
             fill = 0
@@ -380,6 +391,20 @@ def predecessor(
             if same:
                 return SIGHTED, at
     return DONE, end
+
+
+@njit(cache=True)
+def pass_over(begin: int, found: Words, slots: Slots, spent: np.uint64, idle: Marks) -> int:
+    """Mark the states of a level that are dominated, and return how many are."""
+    passed = 0
+    state = np.empty(found.shape[1], np.uint64)
+    for number in range(idle.shape[0]):
+        if found[begin + number, 0] & spent:
+            state[:] = found[begin + number]
+            if is_dominated(state, spent, found, slots):
+                idle[number] = 1
+                passed += 1
+    return passed
 
 
 @njit(cache=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Machine:
         self.states = Store(self._words, states, 4 * len(states) + 4 * BUFFER)
         self._moving: Sequence[Memo[Moves | None]] = ()
         self._looking: Sequence[Memo[Sighting]] = ()
+        self._level, self._idle = 0, np.zeros(0, np.uint8)
         self._tallied: list[tuple[Moves, int]] = []
         self._begin()
 
@@ -45,6 +46,16 @@ class Machine:
             self._looking = looking
             self._book.look_for(looking)
 
+    def pass_over(self, begin: int, end: int) -> int:
+        """Leave out the states of a level that are dominated now that it is complete; return how many."""
+        self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
+        return int(kernel.pass_over(begin, self.states.rows, self.states.slots, self._spent, self._idle))
+
+    def leave_out(self, begin: int, end: int, idle: Iterable[int]) -> None:
+        """Leave out states of a level."""
+        self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
+        self._idle[[place - begin for place in idle if begin <= place < end]] = 1
+
     def expand(self, begin: int, end: int) -> int:
         """Expand some states; return how many successors were dominated."""
         dominated = 0
@@ -56,6 +67,8 @@ class Machine:
                 self.states.rows,
                 self.states.slots,
                 self._spent,
+                self._level,
+                self._idle,
                 self._book.tables,
                 self._chosen,
                 self._buffer,

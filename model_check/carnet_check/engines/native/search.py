@@ -49,6 +49,12 @@ class NativeSearch(PackedSearch):
         else:
             self.dominated += self._machine.expand(begin, end)
 
+    def _pass_over(self) -> None:
+        if self._machine is None:
+            super()._pass_over()
+        elif self.spent:
+            self.passed_over += self._machine.pass_over(self.levels[-1], self.level_ends)
+
     def _look(self) -> None:
         if self._machine is None:
             super()._look()
@@ -73,6 +79,8 @@ class NativeSearch(PackedSearch):
 
         self._tally_all()
         self._machine = Machine(self.model.layout, self.states, self.spent)
+        if self.spent:
+            self._machine.leave_out(self.levels[-1], self.level_ends, self._idle)
         self.found = self._machine.states
         self.states.clear()
         self.chunk = CHUNK
