@@ -13,7 +13,7 @@ from carnet_command.workers import Lost, Pool
 BATCH = 100
 """How many certificates a worker is given at once."""
 
-Key = tuple[str, tuple[str, ...], str]
+Identity = tuple[str, tuple[str, ...], str]
 """The full digest of a text, with the names and tokens of a certificate: what the kernel's answer depends on."""
 
 
@@ -26,7 +26,7 @@ class Bound(NamedTuple):
     tokens: str
 
     @property
-    def key(self) -> Key:
+    def identity(self) -> Identity:
         """What the kernel's answer depends on."""
         return self.digest, self.names, self.tokens
 
@@ -52,27 +52,27 @@ def follow(text: str, names: Sequence[str], tokens: str) -> None:
         raise Refused("its terms are nested too deeply") from None
 
 
-Follow = Callable[[Iterable[Bound]], Mapping[Key, str]]
+Follow = Callable[[Iterable[Bound]], Mapping[Identity, str]]
 """Says of every certificate why the kernel refuses it, or nothing if it accepts it."""
 
 
-def in_turn(every: Iterable[Bound]) -> dict[Key, str]:
+def in_turn(every: Iterable[Bound]) -> dict[Identity, str]:
     """Follow certificates in this process."""
-    return {each.key: each.why_refused() for each in every}
+    return {each.identity: each.why_refused() for each in every}
 
 
 def in_workers(pool: Pool) -> Follow:
     """Return what has the workers of a pool follow certificates; a lost worker costs the one that it was at."""
 
-    def followed(every: Iterable[Bound]) -> dict[Key, str]:
-        said: dict[Key, str] = {}
+    def followed(every: Iterable[Bound]) -> dict[Identity, str]:
+        said: dict[Identity, str] = {}
         batches: Iterable[tuple[Bound, ...]] = _batches(iter(every))
         while batches:
             left: list[tuple[Bound, ...]] = []
             for batch, answer in pool.results(_answered, batches):
                 if isinstance(answer, Lost):
-                    lost, *rest = (each for each in batch if each.key not in said)
-                    said[lost.key] = f"the kernel has no answer: {answer.reason}"
+                    lost, *rest = (each for each in batch if each.identity not in said)
+                    said[lost.identity] = f"no answer: {answer.reason}"
                     left += [tuple(rest)] if rest else []
                 else:
                     said.update([answer])
@@ -88,6 +88,6 @@ def _batches(every: Iterator[Bound]) -> Iterator[tuple[Bound, ...]]:
         yield batch
 
 
-def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Key, str]]:
+def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
     """Answer in a worker."""
-    yield from ((each.key, each.why_refused()) for each in batch)
+    yield from ((each.identity, each.why_refused()) for each in batch)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from carnet_check.certificates.file import DIGITS, Entry
-from carnet_check.certificates.following import Bound, Key, follow
+from carnet_check.certificates.following import Bound, Identity, follow
 from carnet_check.certificates.tokens import tokens_of
 from carnet_check.exports.obligation_text import NoSuchHypothesisError, Writer, digest
 from carnet_check.kernel.checker import Refused, Step
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_check.obligations import GOAL, Obligation
 
-Accepted = set[Key]
+Accepted = set[Identity]
 """What the kernel accepted."""
 
 
@@ -34,9 +34,9 @@ class Judge:
         bound = self.bound(obligation, entry)
         if isinstance(bound, str):
             return bound
-        why = "" if bound.key in self.accepted else bound.why_refused()
+        why = "" if bound.identity in self.accepted else bound.why_refused()
         if not why:
-            self.accepted.add(bound.key)
+            self.accepted.add(bound.identity)
         return why
 
     def bound(self, obligation: Obligation, entry: Entry | None) -> Bound | str:

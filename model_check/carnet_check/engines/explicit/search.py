@@ -210,7 +210,7 @@ class PackedSearch:
         return dominated
 
     def _pass_over(self) -> None:
-        """Leave out what is dominated once its level is complete, so that the order within the level does not matter."""
+        """Leave out what is dominated once its level is complete: the order within a level must not matter."""
         if self.spent:
             level = range(self.levels[-1], self.level_ends)
             self._idle.update(place for place in level if self._is_dominated(self.states[place]))

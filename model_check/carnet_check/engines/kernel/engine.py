@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import ClassVar, Self
 
 from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry
-from carnet_check.certificates.following import Bound, Follow, Key, in_turn, in_workers
+from carnet_check.certificates.following import Bound, Follow, Identity, in_turn, in_workers
 from carnet_check.certificates.judging import Accepted, Judge
 from carnet_check.certificates.place import load_certificates, place_of
 from carnet_check.certificates.production import Asked, key_of
@@ -131,11 +131,11 @@ def composed_of(
     bound: dict[Obligation, Bound | str] = {}
 
     def unknown() -> Iterator[Bound]:
-        seen: set[Key] = set(judge.accepted)
+        seen: set[Identity] = set(judge.accepted)
         for obligation, entry in asked.items():
             each = bound[obligation] = judge.bound(obligation, entry)
-            if isinstance(each, Bound) and each.key not in seen:
-                seen.add(each.key)
+            if isinstance(each, Bound) and each.identity not in seen:
+                seen.add(each.identity)
                 yield each
 
     whys = follow(unknown())
@@ -143,7 +143,7 @@ def composed_of(
     answers: dict[str, SolverAnswer] = {}
     for obligation, entry in asked.items():
         each = bound[obligation]
-        why = whys.get(each.key, "") if isinstance(each, Bound) else each
+        why = whys.get(each.identity, "") if isinstance(each, Bound) else each
         answers[obligation.id] = _answer(obligation, entry, why)
     return Composition(layers, tuple(asked), answers)
 

@@ -17,6 +17,7 @@ from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
 from carnet_check.engines.native.store import row_of
+from carnet_check.engines.native.tables import NONE, Tables, Words
 
 MISSES = 512
 """How many answers are asked for at once."""
@@ -41,13 +42,13 @@ class Book:
         self._write: list[Callable[[Any], int]] = []
         self._entries = self._effects = self._bits = 0
         self._changes = 1
-        self.tables = kernel.Tables(
+        self.tables = Tables(
             masks=np.zeros((_ROOM, words), np.uint64),
             factors=_factors(words),
             words=np.zeros((_ROOM, words), np.int64),
             lengths=np.zeros(_ROOM, np.int64),
             moving=np.zeros(0, np.int64),
-            owners=np.full(8 * MISSES, kernel.NONE, np.int64),
+            owners=np.full(8 * MISSES, NONE, np.int64),
             keys=np.zeros((8 * MISSES, words), np.uint64),
             answers=np.zeros(8 * MISSES, np.int64),
             firsts=np.zeros(_ROOM, np.int64),
@@ -130,9 +131,7 @@ class Book:
                 self._grow("touched", "cleared", "closures")
             self.tables.touched[self._effects] = row_of(touched, self.words)
             self.tables.cleared[self._effects] = row_of(cleared, self.words)
-            self.tables.closures[self._effects] = (
-                kernel.NONE if closure is None else self._number(closure, self._change)
-            )
+            self.tables.closures[self._effects] = NONE if closure is None else self._number(closure, self._change)
             self._effects += 1
         self.tables.counts[number] = len(effects)
         return number
@@ -160,14 +159,14 @@ class Book:
         """Enter everything into larger tables, whose size is a power of two."""
         old, size = self.tables, 1 << at_least.bit_length()
         self.tables = old._replace(
-            owners=np.full(size, kernel.NONE, np.int64),
+            owners=np.full(size, NONE, np.int64),
             keys=np.zeros((size, self.words), np.uint64),
             answers=np.zeros(size, np.int64),
         )
-        for place in np.nonzero(old.owners != kernel.NONE)[0]:
+        for place in np.nonzero(old.owners != NONE)[0]:
             kernel.enter(old.owners[place], old.keys[place], old.answers[place], self.tables)
 
 
-def _factors(words: int) -> kernel.Words:
+def _factors(words: int) -> Words:
     """Return odd numbers whose bits are spread."""
     return np.array([pow(0x9E3779B97F4A7C15, word + 1, 1 << 64) | 1 for word in range(words)], np.uint64)

@@ -7,26 +7,15 @@ Compiled once on a machine, and kept on its disk.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Words = npt.NDArray[np.uint64]
-Numbers = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.uint32]
-Marks = npt.NDArray[np.uint8]
+from carnet_check.engines.native.tables import AWAITED, NONE, Marks, Missing, Numbers, Slots, Tables, Words
 
 COUNT, EXPANDED, DOMINATED, MISSES, WARMED = range(5)
 """Places among the counters of a search."""
 DONE, MISSING, FULL, NARROW, SIGHTED = range(5)
 """Why a function comes back: all is done, answers or room are missing, the buffer is too small, something is seen."""
-NONE = -1
-"""No memo, and no closure."""
-AWAITED = -2
-"""Stands for an answer that is missing and was noted."""
-
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xFF51AFD7ED558CCD)
 _SECOND = np.uint64(0xC4CEB9FE1A85EC53)
@@ -34,53 +23,6 @@ _33, _32, _29, _1 = np.uint64(33), np.uint64(32), np.uint64(29), np.uint64(1)
 _ZERO = np.uint64(0)
 _AHEAD = 256
 """How many states are looked at for further missing answers, once one has to wait."""
-
-
-class Tables(NamedTuple):
-    """What is known of a protocol so far, in arrays.
-
-    Attributes:
-        masks: the bits that each memo reads.
-        factors: an odd number for each word, which hashes are made with: what is 0 adds nothing to a hash.
-        words: which words these bits are in, for each memo; as many as ``lengths`` says.
-        lengths: how many words.
-        moving: the memos that together have every move.
-        owners: for each entry its memo, or -1 where there is none.
-        keys: for each entry the bits.
-        answers: for each entry the number of an answer: of moves, of a change, or whether something is seen.
-        firsts: for each answer of moves its first effect.
-        counts: how many effects it has.
-        visits: how often it was used.
-        touched: for each effect what it sets; a state after it is ``(state | touched) ^ cleared``.
-        cleared: what it clears again.
-        closures: for each effect the memo of the deductions that follow, or -1.
-        change_touched: for each change by deductions what it sets; the first one changes nothing.
-        change_cleared: what it clears again.
-    """
-
-    masks: Words
-    factors: Words
-    words: Numbers
-    lengths: Numbers
-    moving: Numbers
-    owners: Numbers
-    keys: Words
-    answers: Numbers
-    firsts: Numbers
-    counts: Numbers
-    visits: Numbers
-    touched: Words
-    cleared: Words
-    closures: Numbers
-    change_touched: Words
-    change_cleared: Words
-
-
-class Missing(NamedTuple):
-    """Answers that are missing: of which memos, and in which states."""
-
-    memos: Numbers
-    states: Words
 
 
 @njit(cache=True, inline="always")

@@ -12,6 +12,7 @@ from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
 from carnet_check.engines.native.book import MISSES, Book
 from carnet_check.engines.native.store import Store
+from carnet_check.engines.native.tables import Missing
 
 WORD = 64
 BUFFER = 1 << 12
@@ -174,4 +175,4 @@ class Machine:
         self._chosen = np.zeros(max(1, len(self._moving)), np.int64)
         self._buffer = np.zeros((self._width, self._words), np.uint64)
         self._places = np.zeros(self._width, np.int64)
-        self._missing = kernel.Missing(np.zeros(MISSES, np.int64), np.zeros((MISSES, self._words), np.uint64))
+        self._missing = Missing(np.zeros(MISSES, np.int64), np.zeros((MISSES, self._words), np.uint64))

@@ -14,6 +14,7 @@ from typing import overload
 import numpy as np
 
 from carnet_check.engines.native import kernel
+from carnet_check.engines.native.tables import Slots, Words
 
 LOAD = 0.75
 """How full the table may be."""
@@ -33,8 +34,8 @@ class Store(Sequence[int]):
         size: how many states there are, which the kernel changes.
     """
 
-    rows: kernel.Words
-    slots: kernel.Slots
+    rows: Words
+    slots: Slots
 
     def __init__(self, words: int, states: Sequence[int], room: int) -> None:
         self.words = words
@@ -85,7 +86,7 @@ class Store(Sequence[int]):
         self.slots = np.zeros(int(room / LOAD) + 1, np.uint32)
         kernel.enter_all(self.size, self.rows, self.slots)
 
-    def _mapped(self) -> kernel.Words:
+    def _mapped(self) -> Words:
         """Return the memory as rows, on large pages where there are some: they are looked up at random."""
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._memory.madvise(mmap.MADV_HUGEPAGE)
@@ -107,12 +108,12 @@ class Store(Sequence[int]):
         return (self[place] for place in range(self.size))
 
 
-def row_of(state: int, words: int) -> kernel.Words:
+def row_of(state: int, words: int) -> Words:
     """Return a state as words."""
     return np.frombuffer(bytearray(state.to_bytes(BYTES * words, "little")), np.uint64)
 
 
-def _packed(states: Sequence[int], words: int) -> Iterator[kernel.Words]:
+def _packed(states: Sequence[int], words: int) -> Iterator[Words]:
     every = iter(states)
     while part := b"".join(state.to_bytes(BYTES * words, "little") for state in islice(every, 4096)):
         yield np.frombuffer(part, np.uint64).reshape(-1, words)

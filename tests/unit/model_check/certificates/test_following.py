@@ -28,7 +28,7 @@ EVERY = [bound(0), bound(1, PROVES_NOTHING), bound(2, IS_NONE), *map(bound, rang
 
 def test_workers_say_what_is_said_here() -> None:
     here = in_turn(EVERY)
-    assert list(here)[1:] == [each.key for each in EVERY][1:]
+    assert list(here)[1:] == [each.identity for each in EVERY][1:]
     assert [bool(why) for why in here.values()] == [False, True, True] + [False] * 2 * BATCH
     with WorkerPool(2, keep=False) as pool:
         assert in_workers(pool)(iter(EVERY)) == here

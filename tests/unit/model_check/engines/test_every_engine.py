@@ -229,7 +229,7 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
 
 
 def test_a_registered_engine_is_offered_and_completed() -> None:
-    assert "--engine [bmc|cvc5|eprover|explicit|induction|kernel|toy]" in carnet("verify", "--help").out
+    assert "--engine [bmc|cvc5|eprover|explicit|induction|kernel|native|toy]" in carnet("verify", "--help").out
     ran = carnet("verify", TOY, "--engine", "toyy")
     assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
 
@@ -248,7 +248,7 @@ def test_an_engine_that_does_not_run_by_default_is_left_out() -> None:
 
 def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:
     found = carnet("doctor", "--json").json
-    names = ["induction", "explicit", "kernel", "cvc5", "eprover", "bmc", "toy"]
+    names = ["induction", "explicit", "native", "kernel", "cvc5", "eprover", "bmc", "toy"]
     assert [each["name"] for each in found["engines"]] == names
     (toy,) = (each for each in found["engines"] if each["name"] == "toy")
     assert (toy["missing"], toy["by_default"], toy["verdicts"]) == (["abacus"], False, ["EXHAUSTED", "HOLDS-TO"])
