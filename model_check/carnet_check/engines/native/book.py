@@ -40,7 +40,8 @@ class Book:
         self._numbers: dict[int, int] = {}
         self._forgotten: list[int] = []
         self._write: list[Callable[[Any], int]] = []
-        self._entries = self._effects = self._bits = 0
+        self._effects: dict[tuple[int, int, int], int] = {}
+        self._entries = self._listed = self._bits = 0
         self._changes = 1
         self.tables = Tables(
             masks=np.zeros((_ROOM, words), np.uint64),
@@ -54,6 +55,7 @@ class Book:
             firsts=np.zeros(_ROOM, np.int64),
             counts=np.zeros(_ROOM, np.int64),
             visits=np.zeros(_ROOM, np.int64),
+            effects=np.zeros(_ROOM, np.int64),
             touched=np.zeros((_ROOM, words), np.uint64),
             cleared=np.zeros((_ROOM, words), np.uint64),
             closures=np.zeros(_ROOM, np.int64),
@@ -124,16 +126,27 @@ class Book:
         if number >= len(self.tables.firsts):
             self._grow("firsts", "counts", "visits")
         self.moves.append(answer)
-        self.tables.firsts[number] = self._effects
+        self.tables.firsts[number] = self._listed
         effects = () if answer is None else answer.effects
-        for touched, cleared, closure in effects:
-            if self._effects >= len(self.tables.closures):
-                self._grow("touched", "cleared", "closures")
-            self.tables.touched[self._effects] = row_of(touched, self.words)
-            self.tables.cleared[self._effects] = row_of(cleared, self.words)
-            self.tables.closures[self._effects] = NONE if closure is None else self._number(closure, self._change)
-            self._effects += 1
+        for effect in effects:
+            if self._listed >= len(self.tables.effects):
+                self._grow("effects")
+            self.tables.effects[self._listed] = self._effect(*effect)
+            self._listed += 1
         self.tables.counts[number] = len(effects)
+        return number
+
+    def _effect(self, touched: int, cleared: int, closure: Memo[Change] | None) -> int:
+        follows = NONE if closure is None else self._number(closure, self._change)
+        known = touched, cleared, follows
+        if known in self._effects:
+            return self._effects[known]
+        number = self._effects[known] = len(self._effects)
+        if number >= len(self.tables.closures):
+            self._grow("touched", "cleared", "closures")
+        self.tables.touched[number] = row_of(touched, self.words)
+        self.tables.cleared[number] = row_of(cleared, self.words)
+        self.tables.closures[number] = follows
         return number
 
     def _change(self, answer: Change) -> int:

@@ -129,7 +129,8 @@ def successors(  # noqa: PLR0912 # a call in the innermost loop costs more than 
         return -2, misses
     for number in range(tables.moving.shape[0]):
         first = tables.firsts[chosen[number]]
-        for effect in range(first, first + tables.counts[chosen[number]]):
+        for listed in range(first, first + tables.counts[chosen[number]]):
+            effect = tables.effects[listed]
             after, touched, cleared = buffer[fill], tables.touched[effect], tables.cleared[effect]
             for word in range(state.shape[0]):
                 after[word] = (state[word] | touched[word]) ^ cleared[word]

@@ -19,43 +19,42 @@ AWAITED = -2
 
 
 class Tables(NamedTuple):
-    """What is known of a protocol so far, in arrays.
-
-    Attributes:
-        masks: the bits that each memo reads.
-        factors: an odd number for each word, which hashes are made with: what is 0 adds nothing to a hash.
-        words: which words these bits are in, for each memo; as many as ``lengths`` says.
-        lengths: how many words.
-        moving: the memos that together have every move.
-        owners: for each entry its memo, or -1 where there is none.
-        keys: for each entry the bits.
-        answers: for each entry the number of an answer: of moves, of a change, or whether something is seen.
-        firsts: for each answer of moves its first effect.
-        counts: how many effects it has.
-        visits: how often it was used.
-        touched: for each effect what it sets; a state after it is ``(state | touched) ^ cleared``.
-        cleared: what it clears again.
-        closures: for each effect the memo of the deductions that follow, or -1.
-        change_touched: for each change by deductions what it sets; the first one changes nothing.
-        change_cleared: what it clears again.
-    """
+    """What is known of a protocol so far."""
 
     masks: Words
+    """The bits that each memo reads."""
     factors: Words
+    """An odd number for each word, which hashes are made with: what is 0 adds nothing to a hash."""
     words: Numbers
+    """Which words these bits are in, for each memo; as many as ``lengths`` says."""
     lengths: Numbers
+    """How many words."""
     moving: Numbers
+    """The memos that together have every move."""
     owners: Numbers
+    """For each entry its memo, or -1 where there is none."""
     keys: Words
+    """For each entry the bits."""
     answers: Numbers
+    """For each entry the number of an answer: of moves, of a change, or whether something is seen."""
     firsts: Numbers
+    """For each answer of moves where its effects begin among all that are listed."""
     counts: Numbers
+    """How many effects it has."""
     visits: Numbers
+    """How often it was used."""
+    effects: Numbers
+    """The effects that answers list; many list the same."""
     touched: Words
+    """For each effect what it sets; a state after it is ``(state | touched) ^ cleared``."""
     cleared: Words
+    """What it clears again."""
     closures: Numbers
+    """For each effect the memo of the deductions that follow, or -1."""
     change_touched: Words
+    """For each change by deductions what it sets; the first one changes nothing."""
     change_cleared: Words
+    """What it clears again."""
 
 
 class Missing(NamedTuple):
