@@ -26,7 +26,7 @@ BOOK, MACHINE, SEARCH, STORE = (
     importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
 )
 TOO_MANY = 5_000
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=150)
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=60)
 
 Room = Mapping[tuple[object, str], int]
 TIGHT: Room = {
