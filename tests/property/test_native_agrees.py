@@ -106,10 +106,10 @@ def test_an_adversary_with_a_budget_is_followed_as_far(hand_over_at: int) -> Non
 
 
 @relaxed
-@given(samples())
-def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(sample: Sample) -> None:
+@given(samples(), st.sampled_from([{}, TIGHT]))
+def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False, stop_at_first=True)
-    found = explored(sample, {}, reduction=False, stop_at_first=True)
+    found = explored(sample, room, reduction=False, stop_at_first=True)
     assert bool(found.violations) == bool(expected.violations)
     if found.violations:
         assert min(lengths(found.violations).values()) == min(lengths(expected.violations).values())

@@ -31,14 +31,22 @@ class NativeSearch(PackedSearch):
         self._hand_over_at = hand_over_at
         self._machine: Any = None  # its module is slow to import
 
+    def run(self) -> str | None:
+        """Search; return what stopped the search before everything was found, memory that is not there among it."""
+        try:
+            return super().run()
+        except MemoryError:
+            return "memory"
+
     def path(self, position: int) -> list[TraceStep]:
         """Return the steps to a state found."""
         if self._machine is None:
             return super().path(position)
         steps = []
+        begins = [*self.levels, self.level_ends]
         while position:
-            level = bisect_right(self.levels, position) - 1
-            before = self._machine.predecessor(self.levels[level - 1], self.levels[level], position)
+            level = bisect_right(begins, position) - 1
+            before = self._machine.predecessor(begins[level - 1], begins[level], position)
             steps.append(self._step_to(position, before))
             position = before
         return steps[::-1]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import importlib.util
 from importlib.machinery import ModuleSpec
 
 import pytest
 
+from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.native import search
 from carnet_check.engines.native.engine import NATIVE
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
+from carnet_spec.language import Invariant
+from carnet_spec.language.terms import negation
 from tests.unit.model_check.command import TOY, carnet
 
 
@@ -48,3 +55,34 @@ def test_it_finds_in_many_states_what_the_explicit_engine_finds() -> None:
         assert {name: len(trace.steps) for name, trace in mine.items()} == {
             name: len(trace.steps) for name, trace in theirs.items()
         }
+
+
+def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
+    goal = protocol.goals[0]
+    never = Invariant("never", goal.params, negation(goal.body), "It is not reached.")
+    monkeypatch.setattr(search, "CHUNK", 1)
+    expected, found = (
+        explore(protocol, instance, invariants=[never], packed=packed)
+        for packed in (PackedSearch, functools.partial(search.NativeSearch, hand_over_at=1))
+    )
+    assert (expected.stopped_by, found.stopped_by) == ("violation", "violation")
+    assert len(found.violations["never"].steps) == len(expected.violations["never"].steps)
+    assert found.states < expected.states
+
+
+def test_memory_that_is_not_there_ends_a_search_with_what_was_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    store = importlib.import_module("carnet_check.engines.native.store")
+    monkeypatch.setattr(store, "MOST_STATES", 10_000)
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
+    found = explore(
+        protocol, instance, invariants=(), packed=functools.partial(search.NativeSearch, hand_over_at=1_000)
+    )
+    assert found.stopped_by == "memory"
+    assert 1_000 < found.states <= 10_000
