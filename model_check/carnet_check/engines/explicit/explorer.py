@@ -1,0 +1,53 @@
+"""What engines have in common that run the explicit search, each with a search of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Caps, Exploration
+from carnet_check.engines.exploring.explorer import Explorer
+from carnet_spec.language import Goal, Instance, Invariant, Protocol
+
+
+class PackedExplorer(Explorer):
+    """Explores with :func:`carnet_check.engines.explicit.explore`.
+
+    Attributes:
+        packed: what runs the search.
+    """
+
+    packed: ClassVar[type[PackedSearch]] = PackedSearch
+
+    def explore(
+        self,
+        protocol: Protocol,
+        instance: Instance,
+        *,
+        invariants: Sequence[Invariant],
+        goals: Sequence[Goal] = (),
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        stop_at_first: bool = False,
+        stop_when_fallen: bool = False,
+        reduction: bool = True,
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Run the compiled search."""
+        return explore(
+            protocol,
+            instance,
+            invariants=invariants,
+            goals=goals,
+            max_states=caps.states,
+            max_memory=caps.memory,
+            workers=caps.workers,
+            stop_at_first=stop_at_first,
+            stop_when_fallen=stop_when_fallen,
+            packed=self.packed,
+            reduction=reduction,
+            progress=watch,
+            threat=threat,
+        )
