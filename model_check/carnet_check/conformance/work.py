@@ -11,7 +11,7 @@ from typing import Final
 from carnet_check.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 
-TO_BEGIN_WITH: Final = 16_000_000
+TO_BEGIN_WITH: Final = 12_000_000
 """Steps: building the largest instance that is allowed, and some ways to choose what a trace leaves out."""
 PER_EVENT: Final = 2_400
 """Steps: what an event of a recorded run takes, several times over."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.engines.explicit import engine, explore
+from carnet_check.engines.explicit import explore, explorer
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration, Search
 from carnet_check.engines.exploring.searches import search_in, search_scope
@@ -74,7 +74,7 @@ def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatc
         explored = explore(*args, **kwargs)  # type: ignore[arg-type] # handed on as it came
         return replace(explored, violations={"unseen": Trace("small", "main", (), "anyone", ())})
 
-    monkeypatch.setattr(engine, "explore", mistaken)
+    monkeypatch.setattr(explorer, "explore", mistaken)
     (problem,) = search_in(EXPLICIT, TASK, _protocol(), _instance()).problems
     assert problem == "the interpreter replays the counterexample to unseen, and the claim still holds"
 
@@ -99,7 +99,7 @@ MISTAKES: dict[str, tuple[Exploration, str]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistaken_search_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answer, problem = MISTAKES[name]
-    monkeypatch.setattr(engine, "explore", lambda *_args, **_kwargs: answer)
+    monkeypatch.setattr(explorer, "explore", lambda *_args, **_kwargs: answer)
     assert search_in(EXPLICIT, TASK, _premised(), _instance()).problems == (problem,)
 
 
