@@ -19,6 +19,7 @@ SHOWN = ROOT / "docs" / "results" / "seeded-faults.csv"
 PLACES = [
     "bounded/",
     "explicit/",
+    "native/",
     "induction/",
     "kernel/",
     "conformance/",

@@ -19,7 +19,7 @@ from carnet_check.conformance.reduction import Followed, followed, relevant
 from carnet_check.conformance.refusals import describe_refusal
 from carnet_check.conformance.rules import Rule, triggers
 from carnet_check.conformance.tables import Function, Line, Relation, Table, Undo
-from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, RULE, Work
+from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, ROW, RULE, Work
 from carnet_check.loading.families import unknown
 from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol
 from carnet_spec.language.terms import And, Apply, Not, Term, Var, free_variables, symbols_of
@@ -123,7 +123,7 @@ class Machine:
             value = self._compiler.term(initial.value, self._compiler.scope(initial.params))
             table = self.tables[initial.symbol.name]
             for row in itertools.product(*(self._compiler.elements(var.sort) for var in initial.params)):
-                self.work.spend(CHANGE)
+                self.work.spend(ROW)
                 found = value([*row, *self._frame()])
                 if isinstance(table, Function):
                     table.assign(row, found)

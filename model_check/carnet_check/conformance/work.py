@@ -11,7 +11,7 @@ from typing import Final
 from carnet_check.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 
-TO_BEGIN_WITH: Final = 12_000_000
+TO_BEGIN_WITH: Final = 9_000_000
 """Steps: building the largest instance that is allowed, and some ways to choose what a trace leaves out."""
 PER_EVENT: Final = 2_400
 """Steps: what an event of a recorded run takes, several times over."""
@@ -20,8 +20,8 @@ MOST_WAYS: Final = 4_000
 MOST_KEPT: Final = 100_000
 """How many changes are remembered, to be taken back or to be made instead."""
 
-CANDIDATE, CHOICE, RULE, CHANGE, MOVE = 3, 10, 10, 20, 200
-"""Steps for an element looked at, one chosen, a rule looked at again, a change worked out or made, an event judged.
+CANDIDATE, CHOICE, ROW, RULE, CHANGE, MOVE = 3, 10, 10, 10, 20, 200
+"""Steps for an element looked at, one chosen, a first row, a rule looked at again, a change made, an event judged.
 
 A step is some tenths of a microsecond.
 """

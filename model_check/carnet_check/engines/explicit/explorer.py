@@ -13,13 +13,10 @@ from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 
 class PackedExplorer(Explorer):
-    """Explores with :func:`carnet_check.engines.explicit.explore`.
-
-    Attributes:
-        packed: what runs the search.
-    """
+    """Explores with :func:`carnet_check.engines.explicit.explore`."""
 
     packed: ClassVar[type[PackedSearch]] = PackedSearch
+    """What runs the search."""
 
     def explore(
         self,
