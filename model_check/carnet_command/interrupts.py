@@ -62,6 +62,15 @@ def stoppable(signals: Sequence[signal.Signals] = SIGNALS) -> Iterator[None]:
         _stop.came = False
 
 
+def require_uninterrupted() -> None:
+    """Raise ``KeyboardInterrupt`` again if a signal came: code that is not ours may have caught the first one.
+
+    A loop that runs for long calls this now and then. Compilers and callbacks from C are known to swallow exceptions.
+    """
+    if _stop.came and not _stop.waits:
+        raise KeyboardInterrupt
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Let a signal wait until the end of the block, so that no process is started and then forgotten."""

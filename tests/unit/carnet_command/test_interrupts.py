@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
 import pytest
 
 from carnet_command.errors import InterruptedRunError
-from carnet_command.interrupts import ENDING, SIGNALS, covering, stoppable, undisturbed
+from carnet_command.interrupts import ENDING, SIGNALS, covering, require_uninterrupted, stoppable, undisturbed
 
 
 @pytest.mark.mends("L3")
@@ -77,3 +78,15 @@ def test_a_signal_waits_until_what_is_started_is_known() -> None:
     assert known == ["child"]
     with undisturbed():
         known.append("another, in what comes afterwards")
+
+
+def test_an_interrupt_that_something_swallowed_is_raised_again() -> None:
+    with stoppable():
+        require_uninterrupted()
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        with undisturbed():
+            require_uninterrupted()
+        with pytest.raises(KeyboardInterrupt):
+            require_uninterrupted()
+    require_uninterrupted()

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from carnet_command.interrupts import require_uninterrupted
+
 Report = Callable[[int, int], None]
 """Called now and then with the states found and the depth reached."""
 
@@ -37,7 +39,12 @@ class Watch:
         return time.monotonic() - self._began
 
     def exceeded(self, states: int) -> str | None:
-        """Return the bound that ``states`` states go beyond, if any."""
+        """Return the bound that ``states`` states go beyond, if any.
+
+        Raises:
+            KeyboardInterrupt: a signal came, even if something swallowed the exception for it.
+        """
+        require_uninterrupted()
         if self.max_states is not None and states >= self.max_states:
             return "states"
         if self._max_memory is not None and self._holds_more_than(self._max_memory):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+
+import pytest
+
 from tests.unit.model_check.command import TOY, WIDE, carnet, control
 
 
@@ -40,3 +44,27 @@ def test_one_move_of_the_adversary_is_counted_as_one() -> None:
     ran = carnet("explore", TOY, "--moves", "1")
     assert ran.out.count("at most 1 active adversary move\n") == 2
     assert "1 active adversary moves" not in ran.out
+
+
+FASTEST = "native" if importlib.util.find_spec("numba") else "explicit"
+
+
+@pytest.mark.parametrize(("options", "engine"), [((), FASTEST), (("--engine", "explicit"), "explicit")])
+def test_the_engine_is_the_fastest_there_is_or_the_one_asked_for(options: tuple[str, ...], engine: str) -> None:
+    ran = carnet("explore", TOY, "--no-reduction", *options, "--json")
+    assert (ran.code, ran.json["engine"], ran.json["states"]) == (0, engine, 144)
+    assert f"{engine}:" in ran.json["run"]["strength"]
+
+
+def test_without_numba_the_native_engine_is_neither_taken_nor_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba" else found(name))
+    assert carnet("explore", TOY, "--json").json["engine"] == "explicit"
+    ran = carnet("explore", TOY, "--engine", "native")
+    assert (ran.code, "needs the extra 'fast'" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(("name", "why"), [("induction", "visits no states"), ("nativ", "visits no states")])
+def test_an_engine_that_visits_no_states_is_refused(name: str, why: str) -> None:
+    ran = carnet("explore", TOY, "--engine", name)
+    assert (ran.code, why in ran.err, len(ran.err.splitlines())) == (2, True, 1)

@@ -1,5 +1,8 @@
 """The memory a search may hold is shared among the workers of a campaign, and no worker under its share stops."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 
@@ -7,6 +10,7 @@ import pytest
 
 from carnet_check.engines.explicit import bounds
 from carnet_check.engines.explicit.bounds import Watch, resident_bytes
+from carnet_command.interrupts import stoppable
 
 MEBIBYTE = 1 << 20
 HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
@@ -19,6 +23,14 @@ def _watch(max_memory: int, workers: int) -> Watch:
 def test_a_search_alone_stops_beyond_its_memory() -> None:
     assert _watch(resident_bytes() // 2, 1).exceeded(0) == "memory"
     assert _watch(resident_bytes() * 2, 1).exceeded(0) is None
+
+
+def test_a_search_stops_although_its_interrupt_was_swallowed() -> None:
+    with stoppable():
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            _watch(resident_bytes() * 2, 1).exceeded(0)
 
 
 def test_a_worker_under_its_share_goes_on_whatever_the_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
