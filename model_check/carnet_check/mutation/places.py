@@ -18,7 +18,7 @@ from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import Source
 from carnet_check.loading.threats import threat_of, violated_axioms
-from carnet_check.semantics import Interpreter
+from carnet_check.semantics import Interpreter, Replays
 from carnet_spec.language import Claim, Goal, Instance, Profile, Protocol
 from carnet_spec.language.analysis.initialisation import early_reads
 
@@ -90,18 +90,18 @@ def explored(
         reduction=until_fallen,
         threat=place.threat,
     )
-    _require_reproduced(Interpreter(seen, instance), found, claims, goals)
+    _require_reproduced(Replays(Interpreter(seen, instance)), found, claims, goals)
     return found
 
 
 def _require_reproduced(
-    judge: Interpreter, found: Exploration, claims: Collection[Claim], goals: Collection[Goal]
+    replays: Replays, found: Exploration, claims: Collection[Claim], goals: Collection[Goal]
 ) -> None:
     problems = list(found.problems)
     invariants = {claim.checked.name: claim.checked for claim in claims}
-    problems += [n for n, trace in found.violations.items() if not falls(judge, invariants[n], trace)]
+    problems += [n for n, trace in found.violations.items() if not falls(replays, invariants[n], trace)]
     known = {goal.name: goal for goal in goals}
-    problems += [name for name, trace in found.goals.items() if not reaches(judge, known[name], trace)]
+    problems += [name for name, trace in found.goals.items() if not reaches(replays, known[name], trace)]
     if problems:
         raise EngineError(f"the interpreter does not confirm an exploration: {'; '.join(problems)}")
 

@@ -23,13 +23,15 @@ Pools say what a search tries. They are no part of what a step means, so a step 
 take any element of a parameter's sort.
 
 A state is a value (``state``), formulas are true or false in it (``evaluation``), steps lead from one to the next
-(``firing``), what follows by itself is added (``deductions``), and :class:`Interpreter` puts these together.
+(``firing``), what follows by itself is added (``deductions``), and :class:`Interpreter` puts these together. Traces
+that begin alike are replayed together (``replaying``).
 """
 
 from __future__ import annotations
 
 from carnet_check.semantics.firing import NotEnabled
 from carnet_check.semantics.interpreter import Interpreter
+from carnet_check.semantics.replaying import Replays
 from carnet_check.semantics.state import Env, State
 
-__all__ = ["Env", "Interpreter", "NotEnabled", "State"]
+__all__ = ["Env", "Interpreter", "NotEnabled", "Replays", "State"]

@@ -21,18 +21,30 @@ class Deductions:
     def __init__(self, rules: Sequence[Action], firing: Firing) -> None:
         self._rules = rules
         self._firing = firing
+        self._concern = {rule.name: _concern(rule) for rule in rules}
         inserted = frozenset(update.symbol for rule in rules for update in rule.updates)
         for rule in rules:
             _require_monotone(rule, inserted)
 
-    def taken(self, state: State) -> tuple[list[TraceStep], State]:
-        """Take every deduction that adds something, until none does; return these and the state."""
+    def taken(self, state: State, settled: State | None = None) -> tuple[list[TraceStep], State]:
+        """Take every deduction that adds something, until none does; return these and the state.
+
+        A rule that added nothing adds nothing as long as what it reads and writes is the same, so it is not tried.
+
+        Args:
+            state: where to begin.
+            settled: a state in which no deduction adds anything, if one is known; the nearer the fewer rules are tried.
+        """
         steps: list[TraceStep] = []
+        tried = dict.fromkeys(self._concern, settled)
         grew = True
         while grew:
             grew = False
             for rule in self._rules:
+                if _agree(tried[rule.name], state, self._concern[rule.name]):
+                    continue
                 # Premises are monotone: what held before this pass began to add facts still holds.
+                before = state
                 for env in list(self._firing.enabled(rule, state)):
                     after = self._firing.fired(state, rule, env)
                     if after != state:
@@ -40,7 +52,26 @@ class Deductions:
                         steps.append(TraceStep(rule.name, rule.by.name, args))
                         state = after
                         grew = True
+                tried[rule.name] = before
         return steps, state
+
+
+def _concern(rule: Action) -> frozenset[str]:
+    """Return the names of what a rule reads and writes."""
+    terms = [guard.formula for guard in rule.guards]
+    terms += [term for update in rule.updates for term in (*update.args, update.when)]
+    written = {update.symbol.name for update in rule.updates}
+    return frozenset(written | {symbol.name for term in terms for symbol in symbols_of(term) if symbol.mutable})
+
+
+def _agree(one: State | None, other: State, names: frozenset[str]) -> bool:
+    """Whether two states give these symbols the same value."""
+    if one is None:
+        return False
+    return all(
+        one.relations.get(name) == other.relations.get(name) and one.functions.get(name) == other.functions.get(name)
+        for name in names
+    )
 
 
 def _require_monotone(rule: Action, inserted: frozenset[Symbol]) -> None:

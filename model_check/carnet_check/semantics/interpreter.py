@@ -139,11 +139,16 @@ class Interpreter:
     def expanded(self, state: State, step: TraceStep) -> tuple[list[TraceStep], State]:
         """Return a step with every deduction that follows it, and where they lead.
 
+        Args:
+            state: one in which no deduction adds anything, such as this function returns.
+            step: what is taken there.
+
         Raises:
             NotEnabled: the step cannot be taken, as in :meth:`fire`.
             SpecificationError: the action is unknown, or its arguments are not the action's.
         """
-        derived, after = self._deductions.taken(self.fire(state, self.protocol.action(step.action), step.env))
+        after_step = self.fire(state, self.protocol.action(step.action), step.env)
+        derived, after = self._deductions.taken(after_step, settled=state)
         return [step, *derived], after
 
     # -- formulas ----------------------------------------------------------------------------------

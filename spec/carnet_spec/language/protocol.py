@@ -5,6 +5,7 @@ Every engine reads these values and nothing else; a :class:`~carnet_spec.languag
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -112,7 +113,12 @@ class Protocol:
     @property
     def digest(self) -> str:
         """SHA-256 of the protocol's canonical encoding, in hex; equal digests mean equal specifications."""
-        return hashlib.sha256(self.encoded.encode("ascii")).hexdigest()
+        return _digest(self)
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(protocol: Protocol) -> str:
+    return hashlib.sha256(protocol.encoded.encode("ascii")).hexdigest()
 
 
 def _named(things: Iterable[_Named], name: str, what: str) -> _Named:

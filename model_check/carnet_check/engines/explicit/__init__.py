@@ -16,7 +16,7 @@ from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, search
 from carnet_check.engines.exploration import Exploration
 from carnet_check.errors import EngineDisagreement
-from carnet_check.semantics import Env, Interpreter, NotEnabled, State
+from carnet_check.semantics import Env, Interpreter, NotEnabled, Replays, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace, TraceStep
 
@@ -90,7 +90,7 @@ def _confirmed(
     threat: str,
 ) -> Exploration:
     """Write each trace out with its deductions and replay it."""
-    scribe = _Scribe(interpreter)
+    scribe, replays = _Scribe(interpreter), Replays(interpreter)
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
 
@@ -101,7 +101,7 @@ def _confirmed(
         return interpreter.witness(wanted[name].params, wanted[name].body, state)
 
     def written(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
-        return {name: _replayed(scribe, name, replace(t, threat=threat), judge) for name, t in traces.items()}
+        return {name: _replayed(scribe, replays, name, replace(t, threat=threat), judge) for name, t in traces.items()}
 
     return replace(found, violations=written(found.violations, violated), goals=written(found.goals, reached))
 
@@ -134,11 +134,13 @@ class _Scribe:
         return way.steps
 
 
-def _replayed(scribe: _Scribe, name: str, trace: Trace, judge: Callable[[str, State], Env | None]) -> Trace:
+def _replayed(
+    scribe: _Scribe, replays: Replays, name: str, trace: Trace, judge: Callable[[str, State], Env | None]
+) -> Trace:
     """Return ``trace`` with its deductions, after making sure that it leads to what it was found for."""
     written = replace(trace, steps=scribe.out(trace.steps))
     try:
-        final = scribe.interpreter.replay(written)[-1]
+        final = replays.end(written.steps)
     except NotEnabled as problem:
         raise EngineDisagreement(f"the trace to {name} does not replay: {problem}") from problem
     if judge(name, final) is None:

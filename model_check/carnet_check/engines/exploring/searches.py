@@ -16,7 +16,7 @@ from carnet_check.engines.premises import premises_of
 from carnet_check.loading import families
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.loading.threats import threat_of, violated_axioms
-from carnet_check.semantics import Interpreter
+from carnet_check.semantics import Interpreter, Replays
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace
 
@@ -154,15 +154,14 @@ def _directed(
     )
 
 
-def falls(judge: Interpreter, invariant: Invariant, trace: Trace) -> bool:
+def falls(replays: Replays, invariant: Invariant, trace: Trace) -> bool:
     """Whether the interpreter, replaying ``trace``, ends in a state that breaks ``invariant``."""
-    states = judge.replay(trace)
-    return not judge.holds(invariant.formula, states[-1])
+    return not replays.interpreter.holds(invariant.formula, replays.end(trace.steps))
 
 
-def reaches(judge: Interpreter, goal: Goal, trace: Trace) -> bool:
+def reaches(replays: Replays, goal: Goal, trace: Trace) -> bool:
     """Whether the interpreter, replaying ``trace``, ends in a state that reaches ``goal``."""
-    return judge.witness(goal.params, goal.body, judge.replay(trace)[-1]) is not None
+    return replays.interpreter.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
 
 
 def judged(
@@ -172,8 +171,9 @@ def judged(
     problems = [*found.problems]
     if found.complete and not found.states:
         problems.append("the search calls itself complete, and saw no state")
-    breaking = {each.name: partial(falls, judge, each) for each in invariants}
-    reaching = {goal.name: partial(reaches, judge, goal) for goal in goals}
+    replays = Replays(judge)
+    breaking = {each.name: partial(falls, replays, each) for each in invariants}
+    reaching = {goal.name: partial(reaches, replays, goal) for goal in goals}
     problems += _unreproduced("the counterexample to", found.violations, breaking, "the claim still holds")
     problems += _unreproduced("the way to", found.goals, reaching, "the goal is not reached")
     return replace(found, problems=tuple(problems))

@@ -30,6 +30,8 @@ class NativeSearch(PackedSearch):
         super().__init__(model, watch, enough=enough, dominance=dominance)
         self._hand_over_at = hand_over_at
         self._machine: Any = None  # its module is slow to import
+        self._before: dict[int, int] = {}
+        """The state that a state follows, as far as paths were asked for: they have their beginnings in common."""
 
     def run(self) -> str | None:
         """Search; return what stopped the search before everything was found, memory that is not there among it."""
@@ -45,8 +47,10 @@ class NativeSearch(PackedSearch):
         steps = []
         begins = [*self.levels, self.level_ends]
         while position:
-            level = bisect_right(begins, position) - 1
-            before = self._machine.predecessor(begins[level - 1], begins[level], position)
+            if position not in self._before:
+                level = bisect_right(begins, position) - 1
+                self._before[position] = self._machine.predecessor(begins[level - 1], begins[level], position)
+            before = self._before[position]
             steps.append(self._step_to(position, before))
             position = before
         return steps[::-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.semantics import Interpreter, NotEnabled
+from carnet_check.semantics import Interpreter, NotEnabled, Replays
 from carnet_spec.language import Instance, SpecificationError, Step
 from carnet_spec.trace import Trace
 from carnet_spec.trace import TraceStep as Taken
@@ -128,3 +128,20 @@ def test_a_trace_written_out_ends_where_the_short_one_does() -> None:
 def test_writing_out_a_step_that_cannot_be_taken_is_refused() -> None:
     with pytest.raises(NotEnabled, match="'known' does not hold"):
         _judge().expand(_steps("use p1"))
+
+
+# -- replays that share their beginnings -----------------------------------------------------------
+
+
+def test_a_trace_with_deductions_and_one_without_begin_in_states_of_their_own() -> None:
+    replays = Replays(_judge())
+    assert replays.end(_trace("see p1").steps) != replays.end(_trace("begin p2", "see p1").steps)
+    assert replays.end(()) == replays.interpreter.initial()
+
+
+def test_a_step_that_cannot_be_taken_is_refused_and_forgotten() -> None:
+    replays = Replays(_judge())
+    for _ in range(2):
+        with pytest.raises(NotEnabled):
+            replays.end(_trace("use p1").steps)
+    replays.end(_trace("see p1", "use p1").steps)
