@@ -69,6 +69,8 @@ class Result:
     defences: tuple[str, ...] = ()
     lemmas: tuple[str, ...] = ()
     steps: tuple[TraceStep, ...] = ()
+    loop: int | None = None
+    """Where the steps that are taken for ever begin, if they end nowhere."""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -113,6 +115,8 @@ class Result:
             row["lemmas"] = list(self.lemmas)
         if self.steps:
             row["steps"] = steps_as_json(self.steps)
+        if self.loop is not None:
+            row["loop"] = self.loop
         return row
 
 

@@ -226,6 +226,38 @@ class Explores(Engine):
         """
 
 
+class DecidesLiveness(Explores):
+    """Decides whether something happens in the end, among all states of a finite instance."""
+
+    @abstractmethod
+    def lassos(
+        self,
+        protocol: Specification,
+        instance: Instance,
+        *,
+        liveness: Sequence[Eventually],
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        reduction: bool = True,
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Look for fair runs that wait for ever; what fairness means is said in :mod:`carnet_check.semantics.fairness`.
+
+        Args:
+            protocol: what is explored.
+            instance: the elements, rigid facts, pools and adversary budget; it satisfies the axioms.
+            liveness: what should happen in the end; the same rules are steps for all of them.
+            caps: where to stop although the search is not complete.
+            reduction: leave out what provably cannot matter, if the engine knows how.
+            threat: the threat model to name in traces.
+            watch: called now and then with the states seen and the depth reached.
+
+        Returns:
+            Where a property fails, ``violations`` has a lasso; ``goals`` has ways to triggers, and ``undecided`` what
+            the instance leaves open.
+        """
+
+
 class Bounded(Engine):
     """Looks at runs of a few steps, however many there are of everything."""
 
