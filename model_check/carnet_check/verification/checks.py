@@ -47,13 +47,18 @@ def disagreements(rows: Sequence[Result], plan: Plan, bases: Mapping[RowKey, Bas
     mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind in (Kind.CLAIM, Kind.LIVENESS)]
     for proved in (row for row in mine if row.verdict is Verdict.PROVED):
         for other in mine:
-            same = other.claim == proved.claim and proved.threat in (other.threat, ANY_THREAT)
-            if why := _contradicts(other, proved, bases) if same else "":
+            if why := _contradicts(other, proved, bases) if _is_about_the_same(other, proved) else "":
                 whys[proved.key] = whys[other.key] = f"the engines disagree: {proved.engine} proves what {why}"
     return [
         replace(row, verdict=Verdict.ERROR, bound=None, detail=whys[row.key]) if row.key in whys else row
         for row in rows
     ]
+
+
+def _is_about_the_same(row: Result, proved: Result) -> bool:
+    """Whether a proof speaks of what a row is about; one of liveness is good under every threat model."""
+    everywhere = proved.kind is Kind.LIVENESS and proved.threat == ANY_THREAT
+    return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
 def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, Basis]) -> str:
@@ -83,7 +88,7 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
         )
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
-    rows = (*check.with_triggers_checked(marked), *check.liveness())
+    rows = tuple(disagreements((*check.with_triggers_checked(marked), *check.liveness()), plan))
     for note in check.remembered:
         check.note(f"what may ever happen: {note}")
     return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
