@@ -78,6 +78,11 @@ class Result:
         return (self.variant, self.kind, self.claim, self.threat, self.engine)
 
     @property
+    def has_trace(self) -> bool:
+        """Whether steps come with it, or a run that stays where it begins."""
+        return bool(self.steps) or self.loop is not None
+
+    @property
     def as_expected(self) -> bool:
         """Whether the verdict equals its expectation or is stronger."""
         if self.verdict not in STRENGTH or self.expected not in STRENGTH:
@@ -113,7 +118,7 @@ class Result:
             row["defences"] = list(self.defences)
         if self.lemmas:
             row["lemmas"] = list(self.lemmas)
-        if self.steps:
+        if self.has_trace:
             row["steps"] = steps_as_json(self.steps)
         if self.loop is not None:
             row["loop"] = self.loop

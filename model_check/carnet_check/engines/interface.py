@@ -42,6 +42,8 @@ class Plan:
     pairs: tuple[tuple[Claim, Threat], ...]
     expected_to_fall: frozenset[tuple[str, str]]
     every_threat: bool
+    liveness: tuple[Eventually, ...] = ()
+    """What should happen in the end, under every threat model of the plan."""
 
     def claims(self, threat: Threat) -> tuple[str, ...]:
         """Return the claims that are judged under ``threat``."""
@@ -241,16 +243,9 @@ class DecidesLiveness(Explores):
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,
     ) -> Exploration:
-        """Look for fair runs that wait for ever; what fairness means is said in :mod:`carnet_check.semantics.fairness`.
+        """Look for fair runs that wait for ever; what is fair is said in :mod:`carnet_check.semantics.fairness`.
 
-        Args:
-            protocol: what is explored.
-            instance: the elements, rigid facts, pools and adversary budget; it satisfies the axioms.
-            liveness: what should happen in the end; the same rules are steps for all of them.
-            caps: where to stop although the search is not complete.
-            reduction: leave out what provably cannot matter, if the engine knows how.
-            threat: the threat model to name in traces.
-            watch: called now and then with the states seen and the depth reached.
+        The properties of ``liveness`` have the same rules as steps; the other arguments are those of :meth:`explore`.
 
         Returns:
             Where a property fails, ``violations`` has a lasso; ``goals`` has ways to triggers, and ``undecided`` what

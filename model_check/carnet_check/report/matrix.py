@@ -46,6 +46,8 @@ def _title(campaign: Campaign, plan: Plan) -> list[str]:
 
 def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -> list[str]:
     claims = list(dict.fromkeys(claim.name for claim, _ in plan.pairs))
+    if not claims:
+        return []
     threats = [threat.id for threat in plan.threats]
     verdicts = _by_cell(rows)
     cells = {(c, t): _cell(campaign, verdicts.get((c, t), {})) for c in claims for t in threats}

@@ -59,7 +59,7 @@ def _pairs(plan: Plan) -> set[tuple[str, str]]:
 
 
 def _lively(plan: Plan) -> set[tuple[str, str]]:
-    return {(live.name, threat.id) for live in plan.protocol.liveness for threat in plan.threats}
+    return {(live.name, threat.id) for live in plan.liveness for threat in plan.threats}
 
 
 def _has_trace(answer: Outcome, row: Result) -> bool:
@@ -81,7 +81,7 @@ def _missing(
         for claim, threat in plan.pairs
         if engine.refutes or not plan.falls(claim.name, threat.id)
     ]
-    if isinstance(engine, DecidesLiveness) and campaign.task.every_claim:
+    if isinstance(engine, DecidesLiveness):
         asked += [(Kind.LIVENESS, *pair) for pair in sorted(_lively(plan))]
     for kind, name, threat in asked:
         row = Result(

@@ -243,23 +243,18 @@ class _Check:
     # -- liveness ---------------------------------------------------------------------------------
 
     def liveness(self) -> Iterator[Result]:
-        """Yield a row for each liveness property and each engine that proves such, unless something else is asked."""
-        names = ", ".join(live.name for live in self.protocol.liveness)
-        if not names:
-            return
-        if self.campaign.request.claims:
-            self.note(f"only some claims were asked for, so nobody looked at {names}")
-            return
-        if not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in self.campaign.engines):
+        """Yield a row for each liveness property and each engine that proves such; say so where nobody judges them."""
+        names = ", ".join(live.name for live in self.plan.liveness)
+        if names and not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in self.campaign.engines):
             able = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
             self.note(f"liveness is judged by {' or '.join(able)} alone, so nobody looked at {names}")
-        for live in self.protocol.liveness:
+        for live in self.plan.liveness:
             provers = (engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)
 
     def with_triggers_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
         """Yield the rows; those of engines that decide liveness say where nothing is ever waited for."""
-        live = {each.name: each for each in self.protocol.liveness}
+        live = {each.name: each for each in self.plan.liveness}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.LIVENESS
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)

@@ -22,6 +22,7 @@ from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
+from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Profile
 
@@ -96,7 +97,7 @@ class Explorer(Explores, Shares):
     def _every(self, task: Task) -> list[Search]:
         """Return all searches, the longest first, so that no worker waits at the end."""
         searches = [search for plan in task.plans for search in self._searches(task, plan)]
-        if isinstance(self, DecidesLiveness) and task.every_claim:
+        if isinstance(self, DecidesLiveness):
             searches += [search for plan in task.plans for search in self._lively(task, plan)]
         return sorted(searches, key=lambda search: not search.directed)
 
@@ -165,7 +166,8 @@ class Explorer(Explores, Shares):
         protocol, family, every = plan.protocol, task.source.family, self._whole(task, plan)
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
-            yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
+            if task.every_claim or plan.claims(threat):
+                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
         far = [goal for goal in protocol.goals if goal.name not in near]
         if far and plan.threats and task.every_claim:
             yield replace(
@@ -179,7 +181,7 @@ class Explorer(Explores, Shares):
 
     def _lively(self, task: Task, plan: Plan) -> Iterator[Search]:
         """Yield the searches that decide what happens in the end."""
-        for names in alike(plan.protocol):
+        for names in alike(plan.protocol, plan.liveness):
             for threat in plan.threats:
                 yield replace(self._whole(task, plan), threat=threat.id, liveness=names)
 
@@ -294,8 +296,9 @@ def _detail(plan: Plan, found: Coverage, claim: str) -> str:
 
 def _lively(plan: Plan, name: str, detail: str) -> str:
     """Say what should happen in the end, and by whose fairness."""
-    live = next(live for live in plan.protocol.liveness if live.name == name)
-    fair = f"if {' and '.join(live.fair)} is taken fairly" if live.fair else "though nobody has to act"
+    live = next(live for live in plan.liveness if live.name == name)
+    verb = "is" if len(live.fair) == 1 else "are"
+    fair = f"if {listed(live.fair)} {verb} taken fairly" if live.fair else "though nobody has to act"
     return f"{live.sentence} ({fair}; {detail})"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from carnet_check.engines.exploration import Exploration
@@ -12,10 +12,10 @@ from carnet_check.semantics.lassos import objection
 from carnet_spec.language import Eventually, Protocol
 
 
-def alike(protocol: Protocol) -> list[tuple[str, ...]]:
+def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
     """Return the names of liveness properties in groups that one search decides: the same rules are steps for them."""
     groups: dict[frozenset[str], list[str]] = {}
-    for live in protocol.liveness:
+    for live in liveness:
         groups.setdefault(rules_as_steps(protocol, live), []).append(live.name)
     return [tuple(names) for names in groups.values()]
 
