@@ -68,9 +68,9 @@ def _protocol(draft: Draft, *fair: str) -> Protocol:
     return draft.protocol()
 
 
-def _found(protocol: Protocol, instance: Instance | None = None, **how: int) -> Exploration:
+def _found(protocol: Protocol, instance: Instance | None = None, max_states: int | None = None) -> Exploration:
     where = instance or Instance({"Party": ("p", "q")})
-    found = lassos(protocol, where, protocol.liveness, **how)
+    found = lassos(protocol, where, protocol.liveness, max_states=max_states)
     judge = Interpreter(with_rules_as_steps(protocol, protocol.liveness), where)
     for trace in found.violations.values():
         assert objection(judge, protocol.liveness[0], trace) == ""
