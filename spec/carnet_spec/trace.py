@@ -68,8 +68,7 @@ class Trace:
     """Steps of one protocol, from the first state on.
 
     ``variant``, ``without`` and ``threat`` say which design the steps were taken in. A *lasso* goes on for ever: the
-    steps from number ``loop`` on (counted from 0) are taken again and again; where there are none, nothing happens any
-    more.
+    steps from number ``loop`` on, counted from 0, are taken again and again, or nothing is if there are none.
     """
 
     protocol: str

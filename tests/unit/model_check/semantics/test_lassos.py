@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from carnet_check.semantics import Interpreter
@@ -57,7 +59,7 @@ def _trace(loop: int | None, *names: str) -> Trace:
     return Trace("small", "main", (), "", tuple(steps), loop)
 
 
-ROUNDS = {
+ROUNDS: dict[str, tuple[tuple[str, ...], tuple[Any, ...], str]] = {
     "nobody has to act": ((), (1, "ask"), ""),
     "it goes round": (("swing", "back"), (1, "ask", "swing", "back"), ""),
     "what is closed now and then is treated fairly": (("serve",), (1, "ask", "swing", "back"), ""),
