@@ -126,6 +126,12 @@ def test_what_never_begins_to_wait_is_vacuous() -> None:
     assert ran.code == 4
 
 
+def test_what_an_instance_cuts_short_is_not_known() -> None:
+    code, found = rows("liveness_until_no_key_is_left", "--engine", "explicit")
+    assert (code, found["explicit"]["verdict"]) == (3, "UNKNOWN")
+    assert "a run ends where renew lacks elements or budget, which a larger instance has" in found["explicit"]["detail"]
+
+
 def test_a_budget_too_small_decides_nothing() -> None:
     explicit = Explicit().limited(1)
     campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(explicit,))

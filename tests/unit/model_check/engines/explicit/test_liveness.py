@@ -113,6 +113,26 @@ def test_what_does_not_matter_to_the_search_returns_in_the_whole_state_too() -> 
     assert (stem, sorted(repeated)) == (["ask"], ["back", "swing"])
 
 
+def test_what_a_fair_step_changes_belongs_to_the_state() -> None:
+    """Nothing reads who is seen; but whoever is fair to those who see waits until they have."""
+    stem, repeated = _way(_found(_protocol(drafted(ask, see), "see")))
+    assert (sorted(stem), repeated) == (["ask", "see", "see"], [])
+
+
+def test_who_asks_for_nothing_does_not_wait() -> None:
+    def ask_when_served(step: Step) -> None:
+        step.require("served", second)
+        step.insert(first)
+
+    assert not _found(_protocol(drafted(ask_when_served, serve_there, swing))).violations
+
+
+def test_a_way_out_is_no_way_round() -> None:
+    """Whoever is fair to the step that serves is served, though it leads out of where runs go round."""
+    found = _found(_protocol(drafted(ask, serve, swing, back), "swing", "back", "serve"))
+    assert (found.violations, found.undecided) == ({}, {})
+
+
 CUT = {
     "no element left to draw": (drafted(ask, renew), ("renew",), Instance({"Key": ("k",)})),
     "no budget": (drafted(ask, costly=(pay,)), ("pay",), Instance({}, budget=0)),
@@ -138,7 +158,7 @@ def test_a_search_that_stops_early_is_not_complete_and_shows_what_it_found() -> 
 
 
 def test_a_state_whose_steps_are_not_known_is_no_end() -> None:
-    found = _found(_protocol(drafted(ask, serve), "serve"), max_states=1)
+    found = _found(_protocol(drafted(ask, serve), "serve"), max_states=2)
     assert (found.complete, found.violations, found.undecided) == (False, {}, {})
 
 
