@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from carnet_check.loading.families import Source
     from carnet_check.verification.outcome import CampaignOutcome
     from carnet_check.verification.planning import Campaign
-    from carnet_spec.language import Claim, Eventually, Protocol
+    from carnet_spec.language import Eventually, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +131,23 @@ class Obligations(pytest.Collector):
             return
         for claim, threat in plan.pairs:
             name = f"{variant}-{engine.name}/{claim.name}/{threat.id}"
-            yield Judged.from_parent(
-                self, name=name, engine=engine.name, variant=variant, claim=claim, threat=threat.id
-            )
+            key = ("claim", engine.name, variant, claim.name, threat.id)
+            yield Judged.from_parent(self, name=name, key=key, verifies=claim.requirement or claim.name)
 
     def _of_liveness(self, plan: Plan) -> Iterator[pytest.Item]:
-        from carnet_check.engines.interface import ProvesLiveness
+        from carnet_check.engines.interface import DecidesLiveness, ProvesLiveness
 
-        for live in plan.protocol.liveness:
-            for prover in engines():
-                if isinstance(prover, ProvesLiveness):
-                    name = f"{plan.protocol.variant}-liveness/{live.name}"
-                    yield Lively.from_parent(self, name=name, prover=prover, protocol=plan.protocol, live=live)
+        variant = plan.protocol.variant
+        for live in plan.liveness:
+            for engine in engines():
+                if isinstance(engine, ProvesLiveness):
+                    name = f"{variant}-liveness/{live.name}"
+                    yield Lively.from_parent(self, name=name, prover=engine, protocol=plan.protocol, live=live)
+                if isinstance(engine, DecidesLiveness):
+                    for threat in plan.threats:
+                        name = f"{variant}-{engine.name}/{live.name}/{threat.id}"
+                        key = ("liveness", engine.name, variant, live.name, threat.id)
+                        yield Judged.from_parent(self, name=name, key=key, verifies=live.name)
 
 
 def engines() -> tuple[Engine, ...]:
@@ -190,28 +195,26 @@ class Proof(_Item):
 
 
 class Judged(_Item):
-    """One claim under one threat model, by one engine."""
+    """One claim, or what should happen in the end, under one threat model, by one engine."""
 
-    def __init__(self, *, engine: str, variant: str, claim: Claim, threat: str, **rest: Any) -> None:
+    def __init__(self, *, key: tuple[str, str, str, str, str], verifies: str, **rest: Any) -> None:
         super().__init__(**rest)
-        self.key = (engine, variant, claim.name, threat)
-        self.user_properties.append(("verifies", claim.requirement or claim.name))
+        self.key = key
+        self.user_properties.append(("verifies", verifies))
 
     def runtest(self) -> None:
         """Fail unless the verdict is the expected one, and tell the attack if there is one."""
         outcome = self.parent.outcome()
-        row = next(
-            r for r in outcome.results if r.kind == "claim" and (r.engine, r.variant, r.claim, r.threat) == self.key
-        )
+        row = next(r for r in outcome.results if (str(r.kind), r.engine, r.variant, r.claim, r.threat) == self.key)
         if row.as_expected:
             return
         lines = [f"{row.claim} is {row.shown}, expected {row.expected}: {row.detail}"]
-        if row.steps:
+        if row.has_trace:
             from carnet_check.attacks.describing import describe_attack
             from carnet_check.report.recording import attack_of
 
             attack = attack_of(outcome, row)
-            lines += ["", *describe_attack(attack.judge, attack.claim.checked, attack.trace, attack.states)]
+            lines += ["", *describe_attack(attack.judge, attack.failing, attack.trace, attack.states)]
         raise NotEstablishedError("\n".join(lines))
 
 
@@ -240,7 +243,11 @@ class NotVacuous(_Item):
 
     def runtest(self) -> None:
         """Fail if anything that should happen never does."""
-        rows = [r for r in self.parent.outcome().results if r.kind != "claim" and r.variant == self.variant]
+        rows = [
+            r
+            for r in self.parent.outcome().results
+            if r.variant == self.variant and r.kind not in ("claim", "liveness")
+        ]
         wrong = [f"{row.verdict}: {row.kind} {row.claim}: {row.detail}" for row in rows if not row.as_expected]
         if wrong:
             raise NotEstablishedError("\n".join(wrong))

@@ -69,11 +69,18 @@ class Result:
     defences: tuple[str, ...] = ()
     lemmas: tuple[str, ...] = ()
     steps: tuple[TraceStep, ...] = ()
+    loop: int | None = None
+    """Where the steps that are taken for ever begin, if they end nowhere."""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
         """What identifies the row among those of one run."""
         return (self.variant, self.kind, self.claim, self.threat, self.engine)
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether steps come with it, or a run that stays where it begins."""
+        return bool(self.steps) or self.loop is not None
 
     @property
     def as_expected(self) -> bool:
@@ -111,8 +118,10 @@ class Result:
             row["defences"] = list(self.defences)
         if self.lemmas:
             row["lemmas"] = list(self.lemmas)
-        if self.steps:
+        if self.has_trace:
             row["steps"] = steps_as_json(self.steps)
+        if self.loop is not None:
+            row["loop"] = self.loop
         return row
 
 

@@ -67,7 +67,8 @@ class TraceStep:
 class Trace:
     """Steps of one protocol, from the first state on.
 
-    ``variant``, ``without`` and ``threat`` say which design the steps were taken in.
+    ``variant``, ``without`` and ``threat`` say which design the steps were taken in. A *lasso* goes on for ever: the
+    steps from number ``loop`` on, counted from 0, are taken again and again, or nothing is if there are none.
     """
 
     protocol: str
@@ -75,15 +76,17 @@ class Trace:
     without: tuple[str, ...]
     threat: str
     steps: tuple[TraceStep, ...]
+    loop: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values; only a lasso has a ``loop``."""
         return {
             "protocol": self.protocol,
             "variant": self.variant,
             "without": list(self.without),
             "threat": self.threat,
             "steps": [step.to_json() for step in self.steps],
+            **({} if self.loop is None else {"loop": self.loop}),
         }
 
     @staticmethod
@@ -97,12 +100,12 @@ class Trace:
         without = _list(fields, "without")
         if not all(isinstance(defence, str) for defence in without):
             raise TraceError("'without' lists the names of defences")
+        steps = tuple(TraceStep.from_json(step) for step in _list(fields, "steps"))
+        loop = _count(fields, "loop") if "loop" in fields else None
+        if loop is not None and loop > len(steps):
+            raise TraceError(f"expected 'loop' to be the number of a step, and there are {len(steps)}, not {loop}")
         return Trace(
-            _text(fields, "protocol"),
-            _text(fields, "variant"),
-            tuple(without),
-            _text(fields, "threat"),
-            tuple(TraceStep.from_json(step) for step in _list(fields, "steps")),
+            _text(fields, "protocol"), _text(fields, "variant"), tuple(without), _text(fields, "threat"), steps, loop
         )
 
 

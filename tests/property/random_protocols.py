@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
@@ -16,6 +16,7 @@ from hypothesis.vendor.pretty import RepresentationPrinter
 from carnet_spec.language import (
     Action,
     Effect,
+    Eventually,
     Goal,
     Guard,
     GuardKind,
@@ -31,6 +32,7 @@ from carnet_spec.language import (
     Update,
 )
 from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.notation import show
 from carnet_spec.language.printing import show_action, show_goal, show_initial, show_invariant
 from carnet_spec.language.terms import (
     BOOL,
@@ -92,6 +94,7 @@ class Sample:
             *map(show_action, self.protocol.actions),
             *map(show_invariant, self.invariants),
             *map(show_goal, self.goals),
+            *(f"{show(each.trigger)} ~> {show(each.response)} fairly {each.fair}" for each in self.protocol.liveness),
             repr(self.instance),
         ]
         return "\n".join(["", *parts])
@@ -289,3 +292,37 @@ def samples(draw: st.DrawFn) -> Sample:
         body = draw(st.one_of(formulas(params), _unlikely(params).map(Not)))
         goals.append(Goal(f"goal{number}", params, body, "random"))
     return Sample(protocol, draw(instances(protocol)), tuple(invariants), tuple(goals))
+
+
+def _lively(name: str, guards: tuple[Guard, ...], update: Update) -> Action:
+    return Action(name, ANYONE, (), guards, (update,), name, "random")
+
+
+@st.composite
+def lively_samples(draw: st.DrawFn) -> Sample:
+    """Draw a sample with things that should happen in the end, and by whose fairness.
+
+    Often one more action brings about what is waited for, so that it is not all in vain, and another one can always
+    change something, so that a run that is fair to it has to go round.
+    """
+    sample = draw(samples())
+    actions = sample.protocol.actions
+    response: Term = Apply(FLAG, ())
+    trigger = draw(st.one_of(_likely(()), _likely(()), st.just(Not(response)), formulas((), 1)))
+    if draw(st.booleans()):
+        guards = draw(st.lists(st.one_of(st.just(trigger), st.just(Not(response)), _likely(())), max_size=2))
+        serve = tuple(Guard(f"guard {n}", guard) for n, guard in enumerate(guards))
+        actions = (_lively("serve", serve, Update("serve", FLAG, Effect.INSERT, ())), *actions)
+    else:
+        response = draw(st.one_of(_likely(()), st.just(response), formulas((), 1)))
+    if draw(st.booleans()):
+        now, idle, busy = Apply(PHASE_NOW, ()), Member(PHASE, "IDLE"), Member(PHASE, "BUSY")
+        swing = Update("swing", PHASE_NOW, Effect.ASSIGN, (), IfThenElse(Equal(now, idle), busy, idle))
+        actions = (_lively("swing", (), swing), *actions)
+    names = [action.name for action in actions]
+    fair = draw(st.lists(st.sampled_from(names), max_size=3, unique=True))
+    for name in ("serve", "swing"):
+        if name in names and name not in fair and draw(st.integers(0, 3)):
+            fair = [name, *fair]
+    lively = Eventually("in-the-end", trigger, response, "random", tuple(fair))
+    return replace(sample, protocol=replace(sample.protocol, actions=actions, liveness=(lively,)))

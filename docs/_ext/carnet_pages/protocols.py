@@ -254,11 +254,12 @@ class ProtocolPages:
             yield from (
                 "## Liveness",
                 "",
-                "Stated for its readers; no engine checks it, and nothing here counts on it.",
+                "What happens in the end, if the actions that are named are taken fairly; claims do not rest on it.",
                 "",
             )
         for live in self.protocol.liveness:
-            told = f"Whenever {code(show(live.trigger))}, later {code(show(live.response))}."
+            fair = f", if taken fairly: {', '.join(map(code, live.fair))}" if live.fair else ""
+            told = f"Whenever {code(show(live.trigger))}, later {code(show(live.response))}{fair}."
             yield from (f"### {prose(live.name)}", "", prose(live.sentence), "", told, "")
 
     def _roles(self) -> list[Role]:

@@ -79,7 +79,8 @@ def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
 def _liveness(rows: Sequence[Mapping[str, Any]]) -> Lines:
     """Yield the verdicts on liveness, and how each was established."""
     yield from table(
-        ["liveness", "verdict", "how"], ([code(row["claim"]), _verdict(row), row["detail"]] for row in rows)
+        ["liveness", "threat model", "verdict", "how"],
+        ([code(row["claim"]), row["threat"], _verdict(row), row["detail"]] for row in rows),
     )
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.narrate import narrate, reason
+from carnet_check.wording.narrate import narrate
+from carnet_check.wording.reasons import reasons
 from carnet_check.wording.sentences import known
 from carnet_command.text import wrapped
-from carnet_spec.language import Invariant
+from carnet_spec.language import Eventually, Invariant
 from carnet_spec.trace import Trace
 
 OPENING = re.compile(r"\s*(\d+\.\s+|>>> |given that  |it is false that  )?")
@@ -17,19 +18,19 @@ OPENING = re.compile(r"\s*(\d+\.\s+|>>> |given that  |it is false that  )?")
 
 
 def describe_attack(
-    judge: Interpreter, invariant: Invariant, trace: Trace, states: Sequence[State], full: bool = False
+    judge: Interpreter, failing: Invariant | Eventually, trace: Trace, states: Sequence[State], full: bool = False
 ) -> list[str]:
     """Describe a minimised trace along which ``states`` were reached.
 
     Args:
         judge: replayed the trace.
-        invariant: fails in the last state.
+        failing: the invariant that fails in the last state, or what a lasso waits for in vain.
         trace: the steps.
         states: those along the trace, the first one included.
         full: add the fields that each step changed.
     """
     story = narrate(judge.protocol, states, trace, full)
-    why = [f"  {line}" for line in reason(judge, invariant, states[-1])]
+    why = [f"  {line}" for line in reasons(judge, failing, trace, states)]
     lines = [part for line in [*story, "", *why] for part in _folded(line)]
     facts_of = known(judge.protocol, states[-1])
     if facts_of:

@@ -10,9 +10,9 @@ from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.file_names import attack_name
-from carnet_check.wording.narrate import reason
+from carnet_check.wording.reasons import reasons
 from carnet_check.wording.sentences import knowers
-from carnet_spec.language import Claim, Finding, Profile, Threat
+from carnet_spec.language import Claim, Eventually, Finding, Invariant, Profile, Threat
 from carnet_spec.trace import Trace
 
 FORMAT = "carnet-attack/1"
@@ -23,7 +23,7 @@ class Attack:
     """A minimised and replayed violation, and where it was found."""
 
     judge: Interpreter
-    claim: Claim
+    claim: Claim | Eventually
     threat: Threat
     trace: Trace
     states: Sequence[State]
@@ -31,6 +31,8 @@ class Attack:
     expected: bool
     """The specification says that the claim falls here."""
     rerun: str
+    digest: str
+    """Of the specification; the judge of a lasso has rules of it as steps."""
     removed: tuple[str, ...] = ()
     finding: Finding | None = None
 
@@ -38,6 +40,11 @@ class Attack:
     def name(self) -> str:
         """What tells the attack from others on the same protocol; fit for a file name."""
         return attack_name(self.trace.variant, self.threat.id, self.claim.name, self.removed)
+
+    @property
+    def failing(self) -> Invariant | Eventually:
+        """What the trace violates."""
+        return self.claim.checked if isinstance(self.claim, Claim) else self.claim
 
     def as_json(self) -> dict[str, Any]:
         """Return everything about the attack as JSON values; equal attacks give equal values."""
@@ -50,17 +57,17 @@ class Attack:
             "removed": list(self.removed),
             "claim": self.claim.name,
             "sentence": self.claim.sentence,
-            "requirement": self.claim.requirement,
+            "requirement": self.claim.requirement if isinstance(self.claim, Claim) else "",
             "threat": {"id": self.threat.id, "title": self.threat.title},
             "expected": self.expected,
             "finding": {"id": self.finding.id, "title": self.finding.title} if self.finding else None,
             "profile": {"name": self.profile.name, "scale": dict(self.profile.scale), "budget": self.profile.budget},
             "instance": self.judge.instance.describes,
-            "digest": protocol.digest,
+            "digest": self.digest,
             "parties": list(chart.parties),
             "knowers": knowers(protocol, self.judge.instance, chart.parties),
             "events": [_shown(step) for step in chart.steps],
-            "reason": reason(self.judge, self.claim.checked, self.states[-1]),
+            "reason": reasons(self.judge, self.failing, self.trace, self.states),
             "rerun": self.rerun,
         }
 
@@ -104,6 +111,7 @@ def of_hunt(result: Hunt, rerun: str) -> Attack:
         profile=result.profile,
         expected=named or target.threat.id in target.protocol.claim(result.claim).fails_under,
         rerun=rerun,
+        digest=target.protocol.digest,
         removed=target.removed,
         finding=target.finding if named else None,
     )

@@ -226,6 +226,8 @@ def _intention(campaign: Campaign) -> Iterator[str]:
         label = f" ({plan.label})" if plan.label else ""
         claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
         asked = f"{claims} under {counted(len(plan.threats), 'threat model')}, {counted(len(plan.pairs), 'pair')}"
+        if not plan.pairs:
+            asked = f"{', '.join(live.name for live in plan.liveness)} (what happens in the end)"
         yield from wrapped("will check", f"variant {plan.protocol.variant}{label}: {asked}")
     for engine in campaign.engines:
         yield from wrapped(engine.name, engine.intention(campaign.task))
@@ -245,7 +247,7 @@ def _lines(outcome: CampaignOutcome) -> Iterator[str]:
 
 def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
-    fallen = [row for row in outcome.results if row.steps and not row.as_expected]
+    fallen = [row for row in outcome.results if row.has_trace and not row.as_expected]
     for number, row in enumerate(fallen):
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
         if number < SHOWN_TRACES:
@@ -259,7 +261,7 @@ def _told(outcome: CampaignOutcome, row: Result) -> list[str]:
     from carnet_check.report.recording import attack_of
 
     attack = attack_of(outcome, row)
-    return describe_attack(attack.judge, attack.claim.checked, attack.trace, attack.states)
+    return describe_attack(attack.judge, attack.failing, attack.trace, attack.states)
 
 
 def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:

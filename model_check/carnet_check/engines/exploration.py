@@ -40,6 +40,8 @@ class Search:
     directed: bool = False
     """Honest parties only, towards goals that need more rounds than the profile has."""
     stop_at_first: bool = False
+    liveness: tuple[str, ...] = ()
+    """Liveness properties to decide, instead of claims."""
     sought: bool = False
     """For claims that are expected to fall, and did not in the profile: it ends when all of them fell."""
     alone: bool = False
@@ -65,6 +67,7 @@ class Exploration:
         goals: for each goal that was reached, a shortest trace to it.
         fired: for each action, how many of the transitions it made; for each rule, 1 if its premises held in some
             state reached and 0 otherwise.
+        undecided: for each liveness property of which a run neither ends nor goes on in the instance, why.
         reduction: what was left out because it cannot matter, by name of the reduction.
         problems: what is wrong with the instance or the engine; anything here is an error, not a verdict.
     """
@@ -78,6 +81,7 @@ class Exploration:
     violations: Mapping[str, Trace] = field(default_factory=dict)
     goals: Mapping[str, Trace] = field(default_factory=dict)
     fired: Mapping[str, int] = field(default_factory=dict)
+    undecided: Mapping[str, str] = field(default_factory=dict)
     reduction: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
@@ -195,6 +199,11 @@ class Coverage:
     def violations(self) -> Mapping[str, Trace]:
         """For each claim that fell, the trace of the first instance in which it did."""
         return {name: trace for found in reversed(self._all()) for name, trace in found.violations.items()}
+
+    @property
+    def undecided(self) -> Mapping[str, str]:
+        """For each liveness property that an instance did not decide, why."""
+        return {name: why for found in reversed(self._all()) for name, why in found.undecided.items()}
 
     @cached_property
     def goals(self) -> Mapping[str, Trace]:

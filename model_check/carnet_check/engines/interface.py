@@ -42,6 +42,8 @@ class Plan:
     pairs: tuple[tuple[Claim, Threat], ...]
     expected_to_fall: frozenset[tuple[str, str]]
     every_threat: bool
+    liveness: tuple[Eventually, ...] = ()
+    """What should happen in the end, under every threat model of the plan."""
 
     def claims(self, threat: Threat) -> tuple[str, ...]:
         """Return the claims that are judged under ``threat``."""
@@ -228,6 +230,31 @@ class Explores(Engine):
             reduction: leave out what provably cannot matter, if the engine knows how.
             threat: the threat model to name in traces.
             watch: called now and then with the states seen and the depth reached.
+        """
+
+
+class DecidesLiveness(Explores):
+    """Decides whether something happens in the end, among all states of a finite instance."""
+
+    @abstractmethod
+    def lassos(
+        self,
+        protocol: Specification,
+        instance: Instance,
+        *,
+        liveness: Sequence[Eventually],
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        reduction: bool = True,
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Look for fair runs that wait for ever; what is fair is said in :mod:`carnet_check.semantics.fairness`.
+
+        The properties of ``liveness`` have the same rules as steps; the other arguments are those of :meth:`explore`.
+
+        Returns:
+            Where a property fails, ``violations`` has a lasso; ``goals`` has ways to triggers, and ``undecided`` what
+            the instance leaves open.
         """
 
 

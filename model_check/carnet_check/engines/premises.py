@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from carnet_spec.language import Goal, Invariant
+from carnet_spec.language import Eventually, Goal, Invariant
 from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunction
 
 PREMISE = "$premise "
@@ -25,6 +25,11 @@ def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
         Goal(f"{PREMISE}{number} {invariant.name}", params, premise, "the premise can hold")
         for number, (params, premise) in enumerate(found, 1)
     )
+
+
+def trigger_of(live: Eventually) -> Goal:
+    """Return what must be reachable for a liveness property to say anything."""
+    return Goal(f"{PREMISE}1 {live.name}", (), live.trigger, "what is answered can happen")
 
 
 def _premises(body: Term, params: tuple[Var, ...], given: tuple[Term, ...]) -> Iterator[tuple[tuple[Var, ...], Term]]:

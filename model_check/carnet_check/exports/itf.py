@@ -15,7 +15,10 @@ CHOICES = "mbt::nondetPicks"
 
 
 def itf(protocol: Protocol, states: Sequence[State], trace: Trace) -> dict[str, Any]:
-    """Return ``trace`` and the states along it as an ITF value."""
+    """Return ``trace`` and the states along it as an ITF value.
+
+    Of a lasso, ``loop`` is the number of the state in which it begins to go round; the last state is that one again.
+    """
     symbols = [symbol for symbol in protocol.symbols if symbol.mutable]
     steps: list[TraceStep | None] = [None, *trace.steps]
     return {
@@ -29,6 +32,7 @@ def itf(protocol: Protocol, states: Sequence[State], trace: Trace) -> dict[str, 
         "states": [
             _state(number, step, state, symbols) for number, (step, state) in enumerate(zip(steps, states, strict=True))
         ],
+        **({} if trace.loop is None else {"loop": trace.loop}),
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from carnet_check.engines.interface import Explores, Plan
 from carnet_check.results import Kind, Result, Verdict
+from carnet_check.verification.checks import ANY_THREAT
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording.sentences import resting
@@ -45,6 +46,8 @@ def _title(campaign: Campaign, plan: Plan) -> list[str]:
 
 def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -> list[str]:
     claims = list(dict.fromkeys(claim.name for claim, _ in plan.pairs))
+    if not claims:
+        return []
     threats = [threat.id for threat in plan.threats]
     verdicts = _by_cell(rows)
     cells = {(c, t): _cell(campaign, verdicts.get((c, t), {})) for c in claims for t in threats}
@@ -125,11 +128,16 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
 
 
 def _liveness(rows: Sequence[Result]) -> list[str]:
-    """Say what happens in the end, and by whose fairness."""
+    """Say what happens in the end, and by whose fairness; what one engine says of several threat models is one line."""
+    lively = [row for row in rows if row.kind is Kind.LIVENESS]
     lines = []
-    for row in rows:
-        if row.kind is Kind.LIVENESS:
-            lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", 19)
+    for row in (each for each in lively if each.threat == ANY_THREAT):
+        lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", 19)
+    together: dict[tuple[str, str, str], list[Result]] = {}
+    for row in (each for each in lively if each.threat != ANY_THREAT):
+        together.setdefault((row.claim, row.engine, str(row.verdict)), []).append(row)
+    for (name, engine, verdict), alike in together.items():
+        lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", 19)
     return ["liveness (what happens in the end)", *lines, ""] if lines else []
 
 

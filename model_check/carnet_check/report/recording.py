@@ -15,16 +15,18 @@ from carnet_check.report.lemmas import standings
 from carnet_check.report.outline import outline
 from carnet_check.report.run_folder import Run
 from carnet_check.report.state_graph import state_graph
-from carnet_check.results import Result
+from carnet_check.results import Kind, Result
 from carnet_check.semantics import Interpreter
+from carnet_check.semantics.fairness import with_rules_as_steps
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Campaign
+from carnet_spec.language import Claim, Eventually
 from carnet_spec.trace import Trace
 
 
 def recorded(outcome: CampaignOutcome, closing: Closing) -> Run:
     """Return everything that is kept of a finished run; every violation is minimised and replayed first."""
-    attacks = sorted((attack_of(outcome, row) for row in outcome.results if row.steps), key=lambda each: each.name)
+    attacks = sorted((attack_of(outcome, row) for row in outcome.results if row.has_trace), key=lambda each: each.name)
     return Run(
         verdicts=tuple(row.as_json() for row in outcome.results),
         timings=tuple(_timing(row) for row in outcome.results),
@@ -43,7 +45,7 @@ def recorded(outcome: CampaignOutcome, closing: Closing) -> Run:
 
 
 def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
-    """Minimise and replay the violation that ``row`` reports.
+    """Minimise and replay the violation that ``row`` reports; a lasso is replayed as it is.
 
     Raises:
         EngineError: the interpreter does not reproduce it.
@@ -51,10 +53,16 @@ def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
     campaign = outcome.campaign
     protocol, source = campaign.task.plan(row.variant).protocol, campaign.request.source
     violation = outcome.violation_of(row)
-    judge = Interpreter(protocol, violation.instance_of(row.claim))
-    claim = protocol.claim(row.claim)
-    found = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps)
-    trace = minimise(judge, claim.checked, found)
+    instance = violation.instance_of(row.claim)
+    trace = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps, row.loop)
+    claim: Claim | Eventually
+    if row.kind is Kind.LIVENESS:
+        claim = next(live for live in protocol.liveness if live.name == row.claim)
+        judge = Interpreter(with_rules_as_steps(protocol, [claim]), instance)
+    else:
+        claim = protocol.claim(row.claim)
+        judge = Interpreter(protocol, instance)
+        trace = minimise(judge, claim.checked, trace)
     findings = (
         each
         for each in source.family.findings
@@ -69,6 +77,7 @@ def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
         profile=violation.search.profile,
         expected=row.as_expected,
         rerun=outcome.again(row),
+        digest=protocol.digest,
         finding=next(findings, None),
     )
 

@@ -17,7 +17,7 @@ _key = {"variant": text, "kind": word(*Kind), "claim": text, "threat": text, "en
 _step = record(action=text, by=text, args=table(text))
 
 _verdict = record(
-    {"defences": _texts, "lemmas": _texts, "steps": rows(_step)},
+    {"defences": _texts, "lemmas": _texts, "steps": rows(_step), "loop": count},
     **_key,
     protocol=text,
     verdict=word(*Verdict),

@@ -67,6 +67,8 @@ def _rules(run: Run, failed: Sequence[Values]) -> list[dict[str, Any]]:
     for row in failed:
         id = _rule_id(run, row)
         sentence = f"The {row['kind']} {row['claim']} has to matter, or every pass would be worthless."
+        if row["kind"] == "liveness":
+            sentence = f"What {row['claim']} waits for comes in the end."
         rules.setdefault(id, _rule(id, row["claim"], sentence, run.run["run"]["rerun"]))
     return list(rules.values())
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from carnet_check.engines.interface import Engine, Outcome, Plan
+from carnet_check.engines.interface import DecidesLiveness, Engine, Outcome, Plan
 from carnet_check.errors import EngineError
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.planning import Campaign
@@ -42,8 +42,11 @@ def _defect(engine: Engine, plan: Plan | None, answer: Outcome, row: Result) -> 
         return f"in the name of {row.engine}"
     if plan is None or (row.kind is Kind.CLAIM and (row.claim, row.threat) not in _pairs(plan)):
         return "nobody asked"
-    if row.kind is not Kind.CLAIM and row.verdict is not Verdict.ERROR:
-        return f"of a {row.kind}, which no engine judges"
+    if row.kind is Kind.LIVENESS and isinstance(engine, DecidesLiveness):
+        if (row.claim, row.threat) not in _lively(plan):
+            return "nobody asked"
+    elif row.kind is not Kind.CLAIM and row.verdict is not Verdict.ERROR:
+        return f"of a {row.kind}, which it does not judge"
     if row.verdict not in (*engine.verdicts, *ALWAYS_SAID):
         return "a word that is not among its verdicts"
     if row.verdict is Verdict.VIOLATED and not (engine.refutes and _has_trace(answer, row)):
@@ -53,6 +56,10 @@ def _defect(engine: Engine, plan: Plan | None, answer: Outcome, row: Result) -> 
 
 def _pairs(plan: Plan) -> set[tuple[str, str]]:
     return {(claim.name, threat.id) for claim, threat in plan.pairs}
+
+
+def _lively(plan: Plan) -> set[tuple[str, str]]:
+    return {(live.name, threat.id) for live in plan.liveness for threat in plan.threats}
 
 
 def _has_trace(answer: Outcome, row: Result) -> bool:
@@ -69,16 +76,24 @@ def _missing(
     campaign: Campaign, engine: Engine, plan: Plan, answered: Collection[tuple[str, str, str, str, str]]
 ) -> Iterator[Result]:
     """Yield an error for each pair without a row; what falls is not missed where an engine cannot show it."""
-    for claim, threat in plan.pairs:
+    asked = [
+        (Kind.CLAIM, claim.name, threat.id)
+        for claim, threat in plan.pairs
+        if engine.refutes or not plan.falls(claim.name, threat.id)
+    ]
+    if isinstance(engine, DecidesLiveness):
+        asked += [(Kind.LIVENESS, *pair) for pair in sorted(_lively(plan))]
+    for kind, name, threat in asked:
         row = Result(
             protocol=campaign.request.source.family.id,
             variant=plan.protocol.variant,
-            claim=claim.name,
-            threat=threat.id,
+            claim=name,
+            threat=threat,
             engine=engine.name,
             verdict=Verdict.ERROR,
             expected=engine.expected(campaign.profile),
             detail=f"{engine.name} gives no answer",
+            kind=kind,
         )
-        if row.key not in answered and (engine.refutes or not plan.falls(claim.name, threat.id)):
+        if row.key not in answered:
             yield _with_expectation(campaign, engine, plan, row)

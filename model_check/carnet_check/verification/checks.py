@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from carnet_check.cache import Answers, Used
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Basis, Plan, Possibilities, ProvesLiveness, Unsure
-from carnet_check.engines.premises import premises_of
+from carnet_check.engines.interface import Basis, DecidesLiveness, Plan, Possibilities, ProvesLiveness, Unsure
+from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.engines.registry import registered
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
@@ -27,6 +27,7 @@ from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
+NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
 NO_BASES: Mapping[RowKey, Basis] = {}
 
@@ -43,16 +44,21 @@ class Checked:
 def disagreements(rows: Sequence[Result], plan: Plan, bases: Mapping[RowKey, Basis] = NO_BASES) -> list[Result]:
     """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
     whys: dict[RowKey, str] = {}
-    mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
+    mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind in (Kind.CLAIM, Kind.LIVENESS)]
     for proved in (row for row in mine if row.verdict is Verdict.PROVED):
         for other in mine:
-            same = (other.claim, other.threat) == (proved.claim, proved.threat)
-            if why := _contradicts(other, proved, bases) if same else "":
+            if why := _contradicts(other, proved, bases) if _is_about_the_same(other, proved) else "":
                 whys[proved.key] = whys[other.key] = f"the engines disagree: {proved.engine} proves what {why}"
     return [
         replace(row, verdict=Verdict.ERROR, bound=None, detail=whys[row.key]) if row.key in whys else row
         for row in rows
     ]
+
+
+def _is_about_the_same(row: Result, proved: Result) -> bool:
+    """Whether a proof speaks of what a row is about; one of liveness is good under every threat model."""
+    everywhere = proved.kind is Kind.LIVENESS and proved.threat == ANY_THREAT
+    return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
 def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, Basis]) -> str:
@@ -82,7 +88,7 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
         )
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
-    rows = (*marked, *check.liveness())
+    rows = tuple(disagreements((*check.with_triggers_checked(marked), *check.liveness()), plan))
     for note in check.remembered:
         check.note(f"what may ever happen: {note}")
     return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
@@ -237,25 +243,44 @@ class _Check:
     # -- liveness ---------------------------------------------------------------------------------
 
     def liveness(self) -> Iterator[Result]:
-        """Yield a row for each liveness property, unless something else was asked for."""
-        if self.campaign.request.claims or not self.protocol.liveness:
-            return
-        provers = [engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness)]
-        if not provers:
-            able = " or ".join(engine.name for engine in registered() if isinstance(engine, ProvesLiveness))
-            names = ", ".join(live.name for live in self.protocol.liveness)
-            self.note(f"liveness is checked by {able} alone, so nobody looked at {names}")
-        for live in self.protocol.liveness:
+        """Yield a row for each liveness property and each engine that proves such; say so where nobody judges them."""
+        names = ", ".join(live.name for live in self.plan.liveness)
+        if names and not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in self.campaign.engines):
+            able = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
+            self.note(f"liveness is judged by {' or '.join(able)} alone, so nobody looked at {names}")
+        for live in self.plan.liveness:
+            provers = (engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)
+
+    def with_triggers_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
+        """Yield the rows; those of engines that decide liveness say where nothing is ever waited for."""
+        live = {each.name: each for each in self.plan.liveness}
+        for row in rows:
+            mine = row.variant == self.protocol.variant and row.kind is Kind.LIVENESS
+            spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
+            if mine and not spoken and not self._may_wait(live[row.claim]):
+                yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=NOTHING_WAITS)
+            else:
+                yield row
+
+    def _may_wait(self, live: Eventually) -> bool:
+        """Whether anything may ever be waited for, in an instance of whatever size."""
+        trigger = trigger_of(live)
+        if self.evidence.reached(trigger.name):
+            return True
+        if not any(self._may_happen(trigger, threat) for threat in self._models()):
+            return False
+        if self.evidence.decides(live.name):
+            self.note(f"{live.name} waits for nothing in any state of this profile, though it may")
+        return True
 
     def _lively(self, prover: ProvesLiveness, live: Eventually) -> Result:
         began = time.monotonic()
         answer = prover.liveness(self.protocol, live)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
         detail = f"by weak fairness of {answer.fair}" if answer.proved else "; ".join(answer.open)
-        trigger = Goal(live.name, (), live.trigger, live.sentence)
-        if not any(self._may_happen(trigger, threat) for threat in self._models()):
-            verdict, detail = Verdict.VACUOUS, "what it waits after never happens"
+        if not self._may_wait(live):
+            verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
         axioms = (axiom for axiom in self.protocol.axioms if axiom.name in answer.axioms)
         return Result(
             protocol=self.family.id,
@@ -331,5 +356,7 @@ class _Check:
         )
 
     def note(self, text: str) -> None:
-        """Add a remark on this variant to what the run says at its end."""
-        self.notes.append(f"{self.protocol.variant}: {text}")
+        """Add a remark on this variant to what the run says at its end, once."""
+        remark = f"{self.protocol.variant}: {text}"
+        if remark not in self.notes:
+            self.notes.append(remark)

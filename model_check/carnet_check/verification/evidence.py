@@ -25,8 +25,9 @@ class Evidence:
 
     @property
     def broad(self) -> tuple[Coverage, ...]:
-        """The searches that were neither directed at goals nor for claims that fall elsewhere."""
-        return tuple(found for found in self.searches if not found.search.directed and not found.search.sought)
+        """The searches for claims that were neither directed at goals nor for claims that fall elsewhere."""
+        searches = ((found, found.search) for found in self.searches)
+        return tuple(found for found, search in searches if not (search.directed or search.sought or search.liveness))
 
     @property
     def exhaustive(self) -> bool:
@@ -50,6 +51,10 @@ class Evidence:
         """Return the search that reached the goal in the fewest steps."""
         with_goal = [found for found in self.searches if goal in found.goals]
         return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
+
+    def decides(self, live: str) -> bool:
+        """Whether some search decided about a liveness property."""
+        return any(live in found.search.liveness for found in self.searches)
 
     def tried(self, goal: str) -> tuple[Coverage, ...]:
         """Return the searches that looked for the goal."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.interface import Outcome
-from carnet_check.results import Result, by_verdict, exit_code
+from carnet_check.results import Kind, Result, by_verdict, exit_code
 from carnet_check.verification.diagnosis import Diagnosis
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Instance
@@ -73,6 +73,10 @@ class CampaignOutcome:
         """Return the command that finds the violation that a row reports once more."""
         request = self.campaign.request
         pair = f"--variant {row.variant} --threat {row.threat} --claim {row.claim}"
+        if row.kind is Kind.LIVENESS:
+            under = f" --threat {row.threat}" if self.campaign.task.plan(row.variant).protocol.threats else ""
+            asked = f"--variant {row.variant}{under} --claim {row.claim} --engine {row.engine}"
+            return f"carnet verify {request.source.shown} {asked} --profile {request.profile}"
         if not self.violation_of(row).search.alone:
             return f"carnet attack {request.source.shown} {pair}"
         depth = "" if request.depth is None else f" --depth {request.depth}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Bounded, Diagnoses, Engine, Plan, Task
+from carnet_check.engines.interface import Bounded, DecidesLiveness, Diagnoses, Engine, Plan, ProvesLiveness, Task
 from carnet_check.engines.runner import HERE, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
@@ -89,10 +89,10 @@ def planned(request: Request) -> Campaign:
     profile = source.profile(request.profile)
     variants = source.family.with_layers(request.variants or source.family.main)
     plans = tuple(_plan(request, variant) for variant in variants)
-    _refuse_unknown("claim", request.claims, plans, lambda p: [claim.name for claim in p.claims])
+    _refuse_unknown("claim", request.claims, plans, _named)
     _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
     _refuse_declared(request.claims, plans)
-    plans = tuple(plan for plan in plans if plan.pairs) or plans
+    plans = tuple(plan for plan in plans if plan.pairs or plan.liveness) or plans
     notes = tuple(note for plan in plans for note in _complaints(plan.protocol))
     campaign = Campaign(request, profile, _engines(request), plans, notes)
     _refuse_empty(campaign)
@@ -141,7 +141,8 @@ def _plan(request: Request, variant: str) -> Plan:
         named = _threats_of(claim, protocol)
         pairs += [(claim, threat) for threat in threats if threat.id in named]
         falling |= {(claim.name, threat) for threat in claim.fails_under}
-    used = {threat.id for _, threat in pairs}
+    liveness = tuple(live for live in protocol.liveness if not request.claims or live.name in request.claims)
+    used = {threat.id for threat in threats} if liveness else {threat.id for _, threat in pairs}
     return Plan(
         protocol=protocol,
         label=family.variants[variant].label,
@@ -149,7 +150,13 @@ def _plan(request: Request, variant: str) -> Plan:
         pairs=tuple(pairs),
         expected_to_fall=frozenset(falling),
         every_threat=len(threats) == len(declared) and not request.claims,
+        liveness=liveness,
     )
+
+
+def _named(protocol: Protocol) -> list[str]:
+    """Return what can be asked for by name."""
+    return [claim.name for claim in protocol.claims] + [live.name for live in protocol.liveness]
 
 
 def _threats_of(claim: Claim, protocol: Protocol) -> tuple[str, ...]:
@@ -183,6 +190,13 @@ def _refuse_empty(campaign: Campaign) -> None:
         raise UsageError("no engine runs, so nothing would be established: name one with --engine")
     pairs = [(claim.name, threat.id, plan) for plan in campaign.plans for claim, threat in plan.pairs]
     request = campaign.request
+    lively = [live.name for plan in campaign.plans for live in plan.liveness]
+    if lively and not pairs:
+        if not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in campaign.engines):
+            raise UsageError(
+                f"none of the engines judges liveness, and nothing but {', '.join(lively)} is to be judged"
+            )
+        return
     if not pairs and (request.claims or request.threats):
         chosen = " and ".join(
             part

@@ -14,16 +14,23 @@ from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Var
 from carnet_spec.trace import Trace
 
 INDENT = "      "
+GOING_ROUND = "  and then, again and again:"
+STAYING = "  and then nothing happens any more"
+"""How a run is told that goes on for ever."""
 
 
 def narrate(protocol: Protocol, states: Sequence[State], trace: Trace, full: bool = False) -> list[str]:
     """Tell a trace: one numbered sentence for each step, what the adversary deduces and what is learned below it.
+
+    Of a lasso the steps are told once that are taken again and again.
 
     ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed.
     """
     lines: list[str] = []
     number = 0
     for position, step in enumerate(trace.steps):
+        if position == trace.loop:
+            lines.append(GOING_ROUND)
         action = protocol.action(step.action)
         sentence = filled(action.says, step.env)
         if silent(action):
@@ -36,7 +43,7 @@ def narrate(protocol: Protocol, states: Sequence[State], trace: Trace, full: boo
         if full:
             changed = changes(protocol, states[position], states[position + 1])
             lines += [f"{INDENT}    {change.text}  [{change.where}]" for change in changed]
-    return lines
+    return [*lines, STAYING] if trace.loop == len(trace.steps) else lines
 
 
 def silent(action: Action) -> bool:

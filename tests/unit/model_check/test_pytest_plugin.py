@@ -58,14 +58,20 @@ def test_a_wrong_claim_fails_where_it_breaks_and_is_told(pytester: pytest.Pytest
 @pytest.mark.mends("S10")
 def test_liveness_that_is_not_proved_fails(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{FIXTURES / 'mended.py'}:liveness_that_nobody_brings"))
-    ran.assert_outcomes(passed=5, failed=1)
-    ran.stdout.fnmatch_lines(["lights-up is not proved: no action is to be taken fairly"])
+    ran.assert_outcomes(passed=5, failed=2)
+    ran.stdout.fnmatch_lines(
+        [
+            "lights-up is not proved: no action is to be taken fairly",
+            "lights-up is VIOLATED, expected EXHAUSTED*",
+            "  and then nothing happens any more",
+        ]
+    )
 
 
 @pytest.mark.mends("S10")
 def test_liveness_that_is_proved_passes(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{FIXTURES / 'mended.py'}:liveness_that_fairness_brings"))
-    ran.assert_outcomes(passed=6)
+    ran.assert_outcomes(passed=7)
 
 
 def test_an_unreachable_goal_fails(pytester: pytest.Pytester) -> None:

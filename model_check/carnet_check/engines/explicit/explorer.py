@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.explorer import Explorer
-from carnet_spec.language import Goal, Instance, Invariant, Protocol
+from carnet_check.engines.interface import DecidesLiveness
+from carnet_spec.language import Eventually, Goal, Instance, Invariant, Protocol
 
 
-class PackedExplorer(Explorer):
-    """Explores with :func:`carnet_check.engines.explicit.explore`."""
+class PackedExplorer(Explorer, DecidesLiveness):
+    """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
 
     packed: ClassVar[type[PackedSearch]] = PackedSearch
     """What runs the search."""
@@ -44,6 +46,30 @@ class PackedExplorer(Explorer):
             stop_at_first=stop_at_first,
             stop_when_fallen=stop_when_fallen,
             packed=self.packed,
+            reduction=reduction,
+            progress=watch,
+            threat=threat,
+        )
+
+    def lassos(
+        self,
+        protocol: Protocol,
+        instance: Instance,
+        *,
+        liveness: Sequence[Eventually],
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        reduction: bool = True,
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Run the compiled search, and look for fair components."""
+        return lassos(
+            protocol,
+            instance,
+            liveness,
+            max_states=caps.states,
+            max_memory=caps.memory,
+            workers=caps.workers,
             reduction=reduction,
             progress=watch,
             threat=threat,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines.explicit.folding import Folding, conditions_in
@@ -56,12 +56,14 @@ def build(
     *,
     reduce: bool,
     every_draw: bool = False,
+    noticed: Collection[str] = (),
 ) -> Model:
     """Generate the functions; with ``reduce``, only for what matters to the invariants, goals and guards.
 
-    With ``every_draw``, a step that draws an unused element tries each, although one may stand for all of them.
+    With ``every_draw``, a step that draws an unused element tries each, although one may stand for all of them. What
+    the actions called ``noticed`` write matters, too: a step of theirs that changes anything changes the packed state.
     """
-    builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw)
+    builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw, noticed=noticed)
     return Model(
         layout=builder.layout,
         steps=tuple(builder.step(action) for action in builder.actions if not action.deduction),
@@ -88,6 +90,7 @@ class _Builder:
         *,
         reduce: bool,
         every_draw: bool,
+        noticed: Collection[str],
     ) -> None:
         protocol, self.instance = interpreter.protocol, interpreter.instance
         self.told_apart = frozenset(protocol.sorts) if every_draw else told_apart(protocol, self.instance)
@@ -103,6 +106,7 @@ class _Builder:
         self.relevance = Relevance()
         if reduce:
             watched = [read for each in self.monitored for read in self._read_by_monitor(each)]
+            watched += [read for each in self.actions if each.name in noticed for read in self._written_by(each)]
             self.relevance = Relevance.of(watched, self.actions, self.domains, self.folding)
 
     # -- what there is -----------------------------------------------------------------------------
@@ -143,6 +147,10 @@ class _Builder:
     def _read_by_monitor(self, each: _Monitored) -> Iterator[Read]:
         domains = self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
         return read_by(each.body, domains, self.folding)
+
+    def _written_by(self, action: Action) -> Iterator[Read]:
+        for update in action.updates:
+            yield update.symbol.name, pattern_of(update.args, self.domains[action.name], self.instance)
 
     # -- how it is generated -----------------------------------------------------------------------
 

@@ -261,12 +261,15 @@ class PackedSearch:
     def _step_to(self, place: int, origin: int) -> trace.TraceStep:
         """Return the step by which a state was found; paths have their beginnings in common, so it is kept."""
         if place not in self.steps:
-            self.steps[place] = self._step(self.found[origin], self.found[place])
+            self.steps[place] = self.step_between(self.found[origin], self.found[place])
         return self.steps[place]
 
-    def _step(self, before: int, after: int) -> trace.TraceStep:
+    def step_between(self, before: int, after: int, action: str = "") -> trace.TraceStep:
+        """Return a step, of any action or of one, that leads from a packed state to another."""
         layout = self.model.layout
         for step in self.model.steps:
+            if action not in ("", step.action.name):
+                continue
             if not can_afford(self.model, step, before):
                 continue
             cost = step.action.cost if layout.spent else 0

@@ -13,14 +13,16 @@ from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Search, fixed
 from carnet_check.engines.exploring import pools
 from carnet_check.engines.exploring.caps import DIRECTED_CAPS, SOUGHT_CAPS, caps_of, within_memory
-from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Explores, Outcome, Plan, Shares, Task
+from carnet_check.engines.exploring.lassos import alike
+from carnet_check.engines.exploring.searches import length
+from carnet_check.engines.interface import DecidesLiveness, Explores, Outcome, Plan, Shares, Task
 from carnet_check.engines.runner import Listener, Portion, Shard
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
+from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Profile
 
@@ -86,7 +88,7 @@ class Explorer(Explores, Shares):
         before = task.runner.answers(self.name)
         every = self._every(task)
         found, sought = self._found(task, shard.share(every), listener, before)
-        named = {f"{each.search.variant} · {each.search.threat} · {each.search.profile.name}": each for each in found}
+        named = {_named(each.search): each for each in found}
         open_ = {name: each.covered for name, each in named.items() if not (each.complete or each.problems)}
         problems = tuple(problem for each in (*found, *sought) for problem in each.problems)
         notes = before.used.notes if before else ()
@@ -95,6 +97,8 @@ class Explorer(Explores, Shares):
     def _every(self, task: Task) -> list[Search]:
         """Return all searches, the longest first, so that no worker waits at the end."""
         searches = [search for plan in task.plans for search in self._searches(task, plan)]
+        if isinstance(self, DecidesLiveness):
+            searches += [search for plan in task.plans for search in self._lively(task, plan)]
         return sorted(searches, key=lambda search: not search.directed)
 
     def _found(
@@ -141,6 +145,7 @@ class Explorer(Explores, Shares):
         listener.status(counted(len(searches), "exploration"))
         for search, found in self.searched(searches, task.jobs, progress, before):
             where = "directed run" if search.directed else search.threat
+            where += f", {', '.join(search.liveness)}" if search.liveness else ""
             where += f" in {search.profile.name}" if search.sought else ""
             fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
             listener.line(f"{search.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
@@ -158,20 +163,11 @@ class Explorer(Explores, Shares):
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
         """Yield a search for each threat model, and one directed at the goals that need more rounds."""
-        protocol, family = plan.protocol, task.source.family
-        every = Search(
-            reference=task.source.reference,
-            variant=protocol.variant,
-            without=(),
-            threat="",
-            profile=task.profile,
-            claims=(),
-            caps=self._caps(task.profile, task.jobs, task.memory),
-            digest=protocol.digest,
-        )
+        protocol, family, every = plan.protocol, task.source.family, self._whole(task, plan)
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
-            yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
+            if task.every_claim or plan.claims(threat):
+                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
         far = [goal for goal in protocol.goals if goal.name not in near]
         if far and plan.threats and task.every_claim:
             yield replace(
@@ -182,6 +178,25 @@ class Explorer(Explores, Shares):
                 directed=True,
                 caps=self._limited(within_memory(DIRECTED_CAPS, task.jobs, task.memory)),
             )
+
+    def _lively(self, task: Task, plan: Plan) -> Iterator[Search]:
+        """Yield the searches that decide what happens in the end."""
+        for names in alike(plan.protocol, plan.liveness):
+            for threat in plan.threats:
+                yield replace(self._whole(task, plan), threat=threat.id, liveness=names)
+
+    def _whole(self, task: Task, plan: Plan) -> Search:
+        """Return a search that has yet to be told what to look for."""
+        return Search(
+            reference=task.source.reference,
+            variant=plan.protocol.variant,
+            without=(),
+            threat="",
+            profile=task.profile,
+            claims=(),
+            caps=self._caps(task.profile, task.jobs, task.memory),
+            digest=plan.protocol.digest,
+        )
 
     def _caps(self, profile: Profile, jobs: int, memory: int | None) -> Caps:
         return self._limited(caps_of(profile.name, jobs, memory))
@@ -197,7 +212,7 @@ class Explorer(Explores, Shares):
         elsewhere = {name: more for more in beside for name in _told(more)}
         plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
-        for claim in found.search.claims or found.search.goals:
+        for claim in found.search.claims or found.search.liveness or found.search.goals:
             row = self._row(task, plan, elsewhere.get(claim, found), claim)
             yield replace(row, assumptions=assumptions)
 
@@ -217,8 +232,9 @@ class Explorer(Explores, Shares):
             bound=bound,
             detail=_detail(plan, found, claim),
             seconds=found.seconds,
-            kind=Kind.GOAL if search.directed else Kind.CLAIM,
+            kind=Kind.GOAL if search.directed else Kind.LIVENESS if search.liveness else Kind.CLAIM,
             steps=trace.steps if trace else (),
+            loop=trace.loop if trace else None,
         )
 
 
@@ -231,6 +247,12 @@ def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
 def _told(sought: Coverage) -> Iterable[str]:
     """Return the claims of which a search for what falls has anything to say: that they fell, or that it failed."""
     return sought.search.claims if sought.problems else sought.violations
+
+
+def _named(search: Search) -> str:
+    """Name a search among those of a task."""
+    what = f" · {', '.join(search.liveness)}" if search.liveness else ""
+    return f"{search.variant} · {search.threat} · {search.profile.name}{what}"
 
 
 def adversary(profile: Profile) -> str:
@@ -246,7 +268,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
     if claim in found.violations:
         return Verdict.VIOLATED, None
     states = found.states + found.extra_states(claim)
-    if not found.complete or claim in found.left_out:
+    if not found.complete or claim in found.left_out or claim in found.undecided:
         return Verdict.UNKNOWN, states
     if found.budget is not None:
         return Verdict.HOLDS_TO, found.budget
@@ -257,17 +279,33 @@ def _detail(plan: Plan, found: Coverage, claim: str) -> str:
     if found.problems:
         return "; ".join(found.problems)
     trace = found.violations.get(claim)
-    steps = f"{counted(moves(plan.protocol, trace), 'step')} to the violation; " if trace else ""
     name = found.search.profile.name
     size = f"{name}: {found.describes}" if found.describes else name
     extra = found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""
-    return steps + "; ".join(filter(None, (size, found.covered + more, found.left_out.get(claim, ""))))
+    told = (
+        length(plan.protocol, trace) if trace else "",
+        size,
+        found.covered + more,
+        found.left_out.get(claim, ""),
+        found.undecided.get(claim, ""),
+    )
+    detail = "; ".join(filter(None, told))
+    return _lively(plan, claim, detail) if found.search.liveness else detail
+
+
+def _lively(plan: Plan, name: str, detail: str) -> str:
+    """Say what should happen in the end, and by whose fairness."""
+    live = next(live for live in plan.liveness if live.name == name)
+    verb = "is" if len(live.fair) == 1 else "are"
+    fair = f"if {listed(live.fair)} {verb} taken fairly" if live.fair else "though nobody has to act"
+    return f"{live.sentence} ({fair}; {detail})"
 
 
 def _order(task: Task, found: Coverage) -> tuple[int, ...]:
-    """By variant, a directed search last, by threat model."""
+    """By variant, a directed search and those for liveness last, by threat model."""
     variants = [plan.protocol.variant for plan in task.plans]
     threats = [threat.id for plan in task.plans for threat in plan.threats]
     search = found.search
-    return (variants.index(search.variant), int(search.directed), threats.index(search.threat))
+    last = int(search.directed) + 2 * bool(search.liveness)
+    return (variants.index(search.variant), last, threats.index(search.threat))

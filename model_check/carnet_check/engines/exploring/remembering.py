@@ -13,7 +13,7 @@ from typing import Any
 
 from carnet_check.cache import Answers, NotAnAnswerError
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.interface import Explores
+from carnet_check.engines.interface import DecidesLiveness, Explores
 from carnet_check.engines.premises import premises_of
 from carnet_command.workers import tell
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
@@ -44,6 +44,11 @@ class Remembering:
                 here.keep(text, str(caps.states), _written(found))
         tell(here.used)
         return found
+
+    def lassos(self, protocol: Protocol, instance: Instance, **asked: Any) -> Exploration:
+        """Look for lassos anew: none is kept."""
+        assert isinstance(self.explorer, DecidesLiveness)
+        return self.explorer.lassos(protocol, instance, **asked)
 
 
 def _asked(

@@ -12,11 +12,14 @@ from functools import partial
 from typing import Any
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
-from carnet_check.engines.premises import premises_of
+from carnet_check.engines.exploring.lassos import with_lassos_judged
+from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.loading import families
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.loading.threats import threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, Replays
+from carnet_check.semantics.fairness import with_rules_as_steps
+from carnet_command.text import counted
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace
 
@@ -26,6 +29,14 @@ class Visits(typing.Protocol):
 
     def explore(self, protocol: Protocol, instance: Instance, *args: Any, **asked: Any) -> Exploration:
         """Search breadth first; see :meth:`~carnet_check.engines.interface.Explores.explore`."""
+
+
+@typing.runtime_checkable
+class FindsLassos(typing.Protocol):
+    """Decides liveness: an engine, or one that remembers."""
+
+    def lassos(self, protocol: Protocol, instance: Instance, *args: Any, **asked: Any) -> Exploration:
+        """Look for lassos; see :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`."""
 
 
 Watch = Callable[[int, int], None]
@@ -38,7 +49,7 @@ def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Covera
     protocol = source.protocol(task.variant, task.without)
     if task.digest and protocol.digest != task.digest:
         return Coverage(task, failure=f"the specification changed while it was checked: it was {task.digest[:16]}")
-    scope = scope_of(source, protocol, task.threat, task.profile, task.claims)
+    scope = scope_of(source, protocol, task.threat, task.profile, task.liveness or task.claims)
     return search_scope(explorer, task, protocol, scope, watch)
 
 
@@ -49,7 +60,7 @@ def search_scope(
     left = _Left(task)
     for instance, claims in scope.instances[:1] if task.directed else scope.instances:
         asked = left.asked(claims)
-        if claims is None or asked.claims:
+        if asked.liveness if task.liveness else claims is None or asked.claims:
             where = replace(instance, budget=0) if task.directed else instance
             left.take(Part(where, search_in(explorer, asked, protocol, where, watch), claims))
         if left.over:
@@ -69,11 +80,14 @@ class _Left:
         self._states = 0
 
     def asked(self, claims: tuple[str, ...] | None) -> Search:
-        """Return the search of one more instance: claims that still stand, goals not reached, states not used up."""
+        """Return the search of one more instance: what still stands, goals not reached, states not used up."""
         states = self.task.caps.states
         return replace(
             self.task,
             claims=tuple(name for name in claims or self.task.claims if name not in self._fallen),
+            liveness=tuple(
+                name for name in self.task.liveness if name not in self._fallen and (claims is None or name in claims)
+            ),
             goals=tuple(name for name in self.task.goals if name not in self._reached),
             caps=self.task.caps if states is None else replace(self.task.caps, states=max(1, states - self._states)),
         )
@@ -100,6 +114,8 @@ def search_in(
     goals = [goal for goal in protocol.goals if goal.name in task.goals]
     if task.directed:
         return _directed(explorer, task, protocol, instance, goals, watch)
+    if task.liveness:
+        return _lively(explorer, task, protocol, instance, watch)
     invariants = [protocol.claim(name).checked for name in task.claims]
     premises = [] if task.sought else [premise for each in invariants for premise in premises_of(each)]
     wanted = [*goals, *premises]
@@ -116,6 +132,26 @@ def search_in(
         watch=watch,
     )
     return judged(judge, found, invariants, wanted)
+
+
+def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None) -> Exploration:
+    """Decide whether something happens in the end."""
+    if not isinstance(explorer, FindsLassos):
+        return Exploration(stopped_by="an error", problems=("the engine decides no liveness",))
+    liveness = [live for live in protocol.liveness if live.name in task.liveness]
+    found = explorer.lassos(
+        protocol,
+        instance,
+        liveness=liveness,
+        caps=task.caps,
+        reduction=task.reduction,
+        threat=task.threat,
+        watch=watch,
+    )
+    judge = Interpreter(with_rules_as_steps(protocol, liveness), instance)
+    accepted = with_lassos_judged(judge, found, liveness)
+    reached = judged(judge, replace(accepted, violations={}), (), [trigger_of(live) for live in liveness])
+    return replace(reached, violations=accepted.violations)
 
 
 def _directed(
@@ -196,3 +232,12 @@ def moves(protocol: Protocol, trace: Trace) -> int:
     """Count the steps that somebody takes; deductions are not among them."""
     deductions = {action.name for action in protocol.actions if action.deduction}
     return sum(step.action not in deductions for step in trace.steps)
+
+
+def length(protocol: Protocol, trace: Trace) -> str:
+    """Say how long a violation is: how many steps lead to it, or that a run goes on for ever."""
+    if trace.loop is None:
+        return f"{counted(moves(protocol, trace), 'step')} to the violation"
+    way, rest = (replace(trace, steps=part) for part in (trace.steps[: trace.loop], trace.steps[trace.loop :]))
+    for_ever = f"then {counted(moves(protocol, rest), 'step')} again and again" if rest.steps else "then none any more"
+    return f"{counted(moves(protocol, way), 'step')}, {for_ever}"

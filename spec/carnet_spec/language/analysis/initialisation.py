@@ -25,7 +25,21 @@ from carnet_spec.language.analysis.cases import ANYWHERE, AS_VALUE, Case, Cases,
 from carnet_spec.language.analysis.phases import Edge, Node, PhaseGraph
 from carnet_spec.language.analysis.reads import Read, Row, reads
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import FALSE, And, Apply, Equal, Exists, Or, Role, Sort, Symbol, Term, negation
+from carnet_spec.language.terms import (
+    FALSE,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Or,
+    Role,
+    Sort,
+    Symbol,
+    Term,
+    Var,
+    conjunction,
+    negation,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +72,24 @@ def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
 def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
     """Return what claims may read before it is written: an exploration judges them by one first value only.
 
-    A claim reads like an action that could be taken wherever the claim is false.
+    A claim reads like an action that could be taken wherever the claim is false; a liveness property, like one that
+    could be taken wherever it begins to wait, and one wherever it is answered.
     """
-    judges = tuple(
-        Action(
-            name=f"claim {claim.name}",
-            by=Role("judge"),
-            params=claim.checked.params,
-            guards=(Guard("falls", negation(claim.checked.body)),),
-            updates=(),
-            says=claim.sentence,
-            source=claim.source,
-        )
-        for claim in protocol.claims
-        if not claim.declared
-    )
-    names = {judge.name for judge in judges}
-    found = early_reads(replace(protocol, actions=protocol.actions + judges))
-    return tuple(replace(read, action=read.action.removeprefix("claim ")) for read in found if read.action in names)
+    falling = [(c.name, c.checked.params, negation(c.checked.body)) for c in protocol.claims if not c.declared]
+    for live in protocol.liveness:
+        falling += [
+            (live.name, (), conjunction((live.trigger, negation(live.response)))),
+            (live.name, (), live.response),
+        ]
+    judges = {f"judge {number}": each for number, each in enumerate(falling)}
+    actions = (_judge(name, params, falls) for name, (_, params, falls) in judges.items())
+    found = early_reads(replace(protocol, actions=(*protocol.actions, *actions)))
+    return tuple(replace(read, action=judges[read.action][0]) for read in found if read.action in judges)
+
+
+def _judge(name: str, params: tuple[Var, ...], falls: Term) -> Action:
+    """Return an action that reads like something that is judged, and changes nothing."""
+    return Action(name, Role("judge"), params, (Guard("falls", falls),), (), "", "")
 
 
 class _Analysis:

@@ -29,9 +29,10 @@ def names(protocol: Protocol) -> Findings:
     threat_axioms = (axiom for threat in protocol.threats for axiom in threat.axioms)
     spaces = {
         "actions": [action.name for action in protocol.actions],
-        "claims or lemmas": [
+        "claims, lemmas or liveness properties": [
             *(claim.name for claim in protocol.claims),
             *(lemma.name for lemma in protocol.lemmas),
+            *(live.name for live in protocol.liveness),
         ],
         "goals": [goal.name for goal in protocol.goals],
         "axioms": [axiom.name for axiom in (*protocol.axioms, *threat_axioms)],
@@ -56,6 +57,7 @@ def spelling(protocol: Protocol) -> Findings:
     terms += [invariant.body for invariant in protocol.invariants] + [goal.body for goal in protocol.goals]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
     terms += [initial.value for initial in protocol.initial]
+    terms += [term for live in protocol.liveness for term in (live.trigger, live.response)]
     bound = {var.name for term in terms for var in variables_in(term)}
     called = {
         "symbol": {symbol.name for symbol in protocol.symbols},

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.unit.model_check.command import TOY, carnet
+from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 
 def test_an_itf_trace_round_trips_through_its_python_reader(tmp_path: Path) -> None:
@@ -22,6 +22,20 @@ def test_an_itf_trace_round_trips_through_its_python_reader(tmp_path: Path) -> N
     again = itf_py.trace_to_json(trace)
     assert itf_py.trace_from_json(again) == trace
     assert normal(again["states"]) == normal(written["states"])
+
+
+def test_only_a_lasso_has_a_loop(tmp_path: Path) -> None:
+    import itf_py
+
+    out = tmp_path / "run"
+    swinging = f"{FIXTURES / 'mended.py'}:a_light_that_swings"
+    carnet("verify", swinging, "--claim", "lights-up", "--engine", "explicit", "--out", str(out))
+    (file,) = (out / "attacks").glob("*.itf.json")
+    trace = itf_py.trace_from_json(json.loads(file.read_text()))
+    assert (trace.loop, [state.values["paid"] for state in trace.states]) == (0, [False, True, False])
+    attack = tmp_path / "attack.itf.json"
+    carnet("attack", TOY, "--without", "fresh-key", "--itf", str(attack))
+    assert "loop" not in json.loads(attack.read_text())
 
 
 def normal(value: Any) -> Any:

@@ -92,7 +92,7 @@ DEFECTS: dict[str, tuple[Liar, str]] = {
     "another claim": (Liar(_each(claim="other")), "nobody asked"),
     "another engine's row": (Liar(_each(engine="explicit")), "in the name of explicit"),
     "another engine's answer": (Liar(known_as="explicit"), "answers as 'explicit'"),
-    "a goal": (Liar(_each(kind=Kind.GOAL)), "of a goal, which no engine judges"),
+    "a goal": (Liar(_each(kind=Kind.GOAL)), "of a goal, which it does not judge"),
     "a word of its own": (Liar(_each(verdict=Verdict.EXHAUSTED)), "a word that is not among its verdicts"),
     "vacuous": (Liar(_each(verdict=Verdict.VACUOUS, expected=Verdict.VACUOUS)), "a word that is not"),
     "violated without a trace": (Liar(_each(verdict=Verdict.VIOLATED)), "no trace shows it"),

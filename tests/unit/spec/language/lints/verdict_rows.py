@@ -5,6 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Kind, Step, constant, flag, relation
 from tests.unit.spec.language.lints.pieces import Part, act, claim, given, learn, pass_on, rule, secret
 from tests.unit.spec.language.vocabulary import (
+    ADVERSARY,
     PARTY,
     Agent,
     Key,
@@ -95,6 +96,16 @@ def _known_if_known(step: Step, a: Agent, k: Key) -> None:
 COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a claim under nothing": ("judged", (claim(secret, under=()),), "nobody judges it"),
     "fairness of what does not exist": ("fairness", (act(pass_on), _live("pass_by")), "'pass_by', which is no action"),
+    "fairness of an adversary": (
+        "fairness",
+        (act(pass_on, by=ADVERSARY, message=""), _live("pass_on")),
+        "'pass_on', taken by adversary, who need not follow the protocol",
+    ),
+    "a property named like a claim": (
+        "names",
+        (claim(secret), lambda d: d.eventually("peace", ready, ready, sentence="It comes.")),
+        "are called 'peace'",
+    ),
     "a symbol of two words": ("spelling", (_odd_constant,), "symbol 'the boss'"),
     "a symbol like a switch": (
         "spelling",

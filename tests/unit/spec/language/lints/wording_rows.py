@@ -53,8 +53,16 @@ def _lemma_under(threat: str) -> Part:
 
 
 COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
-    "two claims of a name": ("names", (claim(secret), claim(secret)), "two claims or lemmas are called 'peace'"),
-    "a lemma named like a claim": ("names", (claim(secret), _named("peace")), "two claims or lemmas"),
+    "two claims of a name": (
+        "names",
+        (claim(secret), claim(secret)),
+        "two claims, lemmas or liveness properties are called 'peace'",
+    ),
+    "a lemma named like a claim": (
+        "names",
+        (claim(secret), _named("peace")),
+        "two claims, lemmas or liveness properties",
+    ),
     "two axioms of a name": ("names", (axiom(true), axiom(true)), "two axioms are called 'a law'"),
     "two threat models of an id": ("names", (lambda d: d.threat("any", "again"),), "two threat models"),
     "two defences of an id": ("names", (DECLARED, DECLARED, act(tagged("moat"))), "two defences"),

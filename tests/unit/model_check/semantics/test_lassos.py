@@ -1,0 +1,97 @@
+"""A lasso is a counterexample if it returns, waits in vain all the way round, and is fair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from carnet_check.semantics import Interpreter
+from carnet_check.semantics.lassos import going_round, objection
+from carnet_spec.language import Instance, Step
+from carnet_spec.trace import Trace, TraceStep
+from tests.unit.model_check.small import Party, drafted, first, known, second, seen, third
+
+
+def swing(step: Step) -> None:
+    step.require("here", ~third)
+    step.insert(third)
+
+
+def back(step: Step) -> None:
+    step.require("there", third)
+    step.remove(third)
+
+
+def ask(step: Step) -> None:
+    step.require("quiet", ~first)
+    step.insert(first)
+
+
+def serve(step: Step) -> None:
+    step.require("there", third)
+    step.insert(second)
+
+
+def stop(step: Step) -> None:
+    step.require("served", second)
+    step.remove(second)
+
+
+def see(step: Step, a: Party) -> None:
+    step.insert(seen(a))
+
+
+def learn(step: Step, a: Party) -> None:
+    step.given("seen", seen(a))
+    step.insert(known(a))
+
+
+def _judge(*fair: str) -> Interpreter:
+    draft = drafted(swing, back, ask, serve, stop, see, rules=(learn,))
+    draft.eventually("served", first, second, sentence="Who asks is served.", fair=fair)
+    return Interpreter(draft.protocol(), Instance({"Party": ("p", "q")}))
+
+
+def _trace(loop: int | None, *names: str) -> Trace:
+    words = (name.split() for name in names)
+    steps = (TraceStep(name, "holder", tuple(("a", party) for party in about)) for name, *about in words)
+    return Trace("small", "main", (), "", tuple(steps), loop)
+
+
+ROUNDS: dict[str, tuple[tuple[str, ...], tuple[Any, ...], str]] = {
+    "nobody has to act": ((), (1, "ask"), ""),
+    "it goes round": (("swing", "back"), (1, "ask", "swing", "back"), ""),
+    "what is closed now and then is treated fairly": (("serve",), (1, "ask", "swing", "back"), ""),
+    "what is closed for ever is treated fairly": (("serve",), (1, "ask"), ""),
+    "deductions are part of the way": ((), (3, "see p", "learn p", "ask"), ""),
+    "the way may be served": ((), (5, "ask", "swing", "serve", "stop", "back"), ""),
+    "no lasso": ((), (None, "ask"), "it goes round nowhere"),
+    "it does not return": ((), (1, "ask", "swing"), "it does not return to the state in which it begins to go round"),
+    "nobody asks": ((), (0, "swing", "back"), "it does not wait in vain"),
+    "served": ((), (3, "ask", "swing", "serve"), "it does not wait in vain"),
+    "served on the way round": ((), (2, "ask", "swing", "serve", "stop"), "it does not wait in vain"),
+    "a deduction is left out": (
+        (),
+        (4, "see p", "learn p", "see q", "ask"),
+        "a deduction is left out where it goes round",
+    ),
+    "always open": (("swing",), (1, "ask"), "it is not fair to swing"),
+    "one of two is open": (("serve", "back"), (2, "ask", "swing"), "it is not fair to serve, back"),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_the_judge_objects_to_what_is_no_counterexample(name: str) -> None:
+    fair, (loop, *steps), why = ROUNDS[name]
+    judge = _judge(*fair)
+    assert objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
+
+
+def test_a_round_is_taken_until_the_whole_state_returns() -> None:
+    judge = _judge()
+    see_and_swing = [_trace(None, "see p").steps[0], *_trace(None, "swing", "back").steps]
+    written = going_round(judge, _trace(None, "ask").steps, see_and_swing, _trace(None))
+    assert [step.action for step in written.steps] == ["ask", "see", "learn", "swing", "back", "see", "swing", "back"]
+    assert written.loop == 5
+    assert objection(judge, judge.protocol.liveness[0], written) == ""

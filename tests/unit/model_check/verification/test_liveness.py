@@ -1,0 +1,209 @@
+"""What happens in the end has a row for each engine that judges it, and no claim about it goes unjudged unnoticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.engines.explicit.engine import Explicit
+from carnet_check.engines.exploration import Coverage, Exploration, Search
+from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.interface import Outcome, Task
+from carnet_check.engines.registry import chosen
+from carnet_check.engines.runner import Listener
+from carnet_check.errors import EngineError
+from carnet_check.loading.families import load
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.verification.campaign import verify
+from carnet_check.verification.checks import disagreements
+from carnet_check.verification.planning import Request, planned
+from carnet_spec.language import Eventually, Instance, Protocol
+from carnet_spec.trace import Trace
+from tests.unit.model_check.command import FIXTURES, carnet
+
+MENDED = FIXTURES / "mended.py"
+SWINGING = f"{MENDED}:a_light_that_swings"
+
+
+def rows(name: str, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Return the exit code, and the rows on liveness by their engines."""
+    ran = carnet("verify", f"{MENDED}:{name}", "--jobs", "1", "--json", *options)
+    return ran.code, {row["engine"]: row for row in ran.json["results"] if row["kind"] == "liveness"}
+
+
+SAID = {
+    "liveness_that_fairness_brings": (0, "EXHAUSTED", "PROVED"),
+    "liveness_that_nobody_brings": (1, "VIOLATED", "UNKNOWN"),
+    "liveness_by_the_wrong_step": (1, "VIOLATED", "UNKNOWN"),
+    "a_light_that_swings": (1, "VIOLATED", "UNKNOWN"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_every_engine_that_judges_liveness_has_a_row(name: str) -> None:
+    code, found = rows(name)
+    assert (code, found["explicit"]["verdict"], found["induction"]["verdict"]) == SAID[name]
+
+
+def test_a_lasso_is_steps_and_where_they_begin_again() -> None:
+    _, found = rows("a_light_that_swings", "--engine", "explicit")
+    row = found["explicit"]
+    assert [step["action"] for step in row["steps"]] == ["pay", "take_back"]
+    assert row["loop"] == 0
+    assert "if pay, take_back and light are taken fairly; 0 steps, then 2 steps again and again" in row["detail"]
+    _, found = rows("liveness_that_nobody_brings", "--engine", "explicit")
+    assert (found["explicit"]["steps"], found["explicit"]["loop"]) == ([], 0)
+
+
+def test_a_lasso_is_told_and_can_be_found_again() -> None:
+    ran = carnet("verify", SWINGING, "--engine", "explicit")
+    for line in (
+        "  and then, again and again:",
+        "  1.  it is paid",
+        "    and it never comes that  lit",
+        "    the last 2 steps are taken again and again",
+        "    this is fair: pay is taken again and again",
+        "    this is fair: light cannot change anything, again and again",
+    ):
+        assert line in ran.out.splitlines()
+    (again,) = (line for line in ran.out.splitlines() if line.startswith("  carnet verify"))
+    assert carnet(*again.split()[1:]).code == 1
+
+
+def test_a_run_that_stays_where_it_is_is_told() -> None:
+    ran = carnet("verify", f"{MENDED}:liveness_that_nobody_brings", "--engine", "explicit")
+    assert "  and then nothing happens any more" in ran.out.splitlines()
+    assert "    this is fair: nobody has to act" in ran.out.splitlines()
+
+
+def test_a_lasso_is_kept_with_the_run(tmp_path: Path) -> None:
+    out, page = tmp_path / "run", tmp_path / "page"
+    sarif, markdown = tmp_path / "run.sarif", tmp_path / "run.md"
+    carnet(
+        *("verify", SWINGING, "--engine", "explicit", "--out", str(out), "--html", str(page)),
+        *("--sarif", str(sarif), "--markdown", str(markdown)),
+    )
+    (attack,) = (json.loads(f.read_text()) for f in (out / "attacks").glob("*.json") if ".itf" not in f.name)
+    assert attack["trace"]["loop"] == 0
+    assert Trace.from_json(attack["trace"]).loop == 0
+    (trace,) = (json.loads(file.read_text()) for file in (out / "attacks").glob("*.itf.json"))
+    assert trace["loop"] == 0
+    assert trace["states"][0]["paid"] == trace["states"][-1]["paid"]
+    assert carnet("report", str(out), "--html", str(tmp_path / "again")).code in (0, 1)
+    assert "taken again and again" in markdown.read_text()
+    assert "What lights-up waits for comes in the end." in sarif.read_text()
+
+
+def test_one_property_can_be_asked_for() -> None:
+    ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "explicit", "--json")
+    assert [(row["kind"], row["claim"]) for row in ran.json["results"]] == [("liveness", "lights-up")]
+    assert [row["kind"] for row in carnet("verify", SWINGING, "--claim", "tight", "--json").json["results"]] == [
+        "claim"
+    ] * 2
+
+
+def test_engines_that_do_not_judge_liveness_are_not_asked_for_it_alone() -> None:
+    ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "kernel", "--json")
+    assert ran.code == 2
+    assert "none of the engines judges liveness" in ran.json["error"]["message"]
+
+
+def test_what_nobody_judges_is_noted() -> None:
+    ran = carnet("verify", SWINGING, "--engine", "kernel", "--json")
+    assert any("so nobody looked at lights-up" in note for note in ran.json["notes"])
+
+
+def test_what_never_begins_to_wait_is_vacuous() -> None:
+    name = f"{MENDED}:liveness_that_waits_for_nothing"
+    ran = carnet("verify", name, "--claim", "pays-back", "--claim", "tight", "--jobs", "1", "--json")
+    found = {row["engine"]: row["verdict"] for row in ran.json["results"] if row["kind"] == "liveness"}
+    assert found == {"explicit": "VACUOUS", "induction": "VACUOUS"}
+    assert ran.code == 4
+
+
+def test_what_an_instance_cuts_short_is_not_known() -> None:
+    code, found = rows("liveness_until_no_key_is_left", "--engine", "explicit")
+    assert (code, found["explicit"]["verdict"]) == (3, "UNKNOWN")
+    assert "a run ends where renew lacks elements or budget, which a larger instance has" in found["explicit"]["detail"]
+
+
+def test_a_budget_too_small_decides_nothing() -> None:
+    explicit = Explicit().limited(1)
+    campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(explicit,))
+    (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
+    assert row.verdict is Verdict.UNKNOWN
+
+
+# -- engines with defects -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Here(Explicit):
+    """Runs its searches in this process."""
+
+    def searched(self, searches: Sequence[Search], *_: Any) -> Iterator[tuple[Search, Coverage]]:
+        """Run the searches one after the other."""
+        return ((asked, search(self, asked)) for asked in searches)
+
+
+@dataclass(frozen=True)
+class Defective(Here):
+    """Answers as the explicit engine does, after a change."""
+
+    change: Callable[[tuple[Result, ...]], tuple[Result, ...]] = lambda rows: rows
+
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Change the rows."""
+        found = super().run(task, listener)
+        return replace(found, rows=self.change(found.rows))
+
+
+def _verified(defective: Defective) -> list[Result]:
+    campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
+    return [row for row in verify(replace(campaign, engines=(defective,))).results if row.kind is Kind.LIVENESS]
+
+
+def test_a_property_that_an_engine_passes_over_is_an_error() -> None:
+    (row,) = _verified(Defective(change=lambda rows: tuple(row for row in rows if row.kind is Kind.CLAIM)))
+    assert (row.verdict, row.detail) == (Verdict.ERROR, "explicit gives no answer")
+
+
+def test_an_answer_about_a_property_that_nobody_states_ends_the_run() -> None:
+    def renamed(rows: Sequence[Result]) -> tuple[Result, ...]:
+        return tuple(replace(row, claim="other") if row.kind is Kind.LIVENESS else row for row in rows)
+
+    with pytest.raises(EngineError, match="nobody asked"):
+        _verified(Defective(change=renamed))
+
+
+@dataclass(frozen=True)
+class Refuting(Here):
+    """Shows a run that waits, whoever is fair."""
+
+    def lassos(
+        self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **asked: Any
+    ) -> Exploration:
+        """Forget what is fair."""
+        return super().lassos(protocol, instance, liveness=[replace(live, fair=()) for live in liveness], **asked)
+
+
+def test_an_unfair_lasso_is_an_error() -> None:
+    campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
+    found = verify(replace(campaign, engines=(*chosen(["induction"]), Refuting())))
+    (row,) = (row for row in found.results if row.kind is Kind.LIVENESS and row.engine == "explicit")
+    assert row.verdict is Verdict.ERROR
+    assert "it is not fair to light" in row.detail
+
+
+def test_a_proof_and_a_lasso_of_one_property_are_a_disagreement() -> None:
+    (plan,) = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))).plans
+    row = Result("waiting", "main", "lights-up", "any", "induction", Verdict.PROVED, Verdict.PROVED, kind=Kind.LIVENESS)
+    lasso = replace(row, engine="explicit", threat="unrestricted", verdict=Verdict.VIOLATED)
+    assert {each.verdict for each in disagreements([row, lasso], plan)} == {Verdict.ERROR}
+    other = replace(lasso, claim="other")
+    assert disagreements([row, other], plan) == [row, other]
