@@ -11,10 +11,10 @@ from pathlib import Path
 
 import z3
 
+from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.following import follow
 from carnet_check.certificates.judging import Judge
-from carnet_check.certificates.production import Asked, key_of
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.kernel.engine import composed_of
 from carnet_check.exports.obligation_text import Writer

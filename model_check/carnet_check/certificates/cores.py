@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.file import Certificates, Entry
-from carnet_check.certificates.production import Asked, key_of
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.obligations import Layer, Obligation, obligations
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey, Layout
+from carnet_check.certificates.asked import Asked, Pair, by_pair, key_of, pair_of
+from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.judging import Judge, adapted
 from carnet_check.certificates.producing.work import Question
 from carnet_check.certificates.producing.workers import Workers
-from carnet_check.obligations import Layer, Obligation, obligations
+from carnet_check.obligations import Layer, Obligation
 
 Hints = Mapping[str, tuple[str, ...]]
 """For an obligation's id without its threat model, hypotheses that may suffice."""
@@ -46,84 +47,6 @@ class _Tally:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def key_of(layer: Layer) -> LayerKey:
-    """Return what a layer is called in a file of certificates."""
-    return layer.protocol.variant, layer.threat.id if layer.threat else ""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The obligations of a layer that have certificates of their own.
-
-    They are those with something to prove, and for each invariant the first of its skipped pairs, which have one text.
-    """
-
-    layer: Layer
-    proper: tuple[Obligation, ...]
-    skipped: Mapping[str, Obligation]
-
-    @staticmethod
-    def of(layer: Layer) -> Asked:
-        """Return the obligations of a layer."""
-        every = tuple(obligations(layer))
-        skipped: dict[str, Obligation] = {}
-        for each in every:
-            if each.skipped:
-                skipped.setdefault(each.invariant.name, each)
-        return Asked(layer, tuple(each for each in every if not each.skipped), skipped)
-
-    def __iter__(self) -> Iterator[Obligation]:
-        yield from self.proper
-        yield from self.skipped.values()
-
-    def certificates(self, found: Mapping[str, Entry]) -> LayerCertificates:
-        """Return the certificates of the layer, which are ``found`` by the ids of obligations."""
-        return LayerCertificates(
-            layout_of(self.layer),
-            tuple(found.get(each.id) for each in self.proper),
-            {name: found.get(each.id) for name, each in self.skipped.items()},
-        )
-
-    def entries(self, certificates: LayerCertificates | None) -> dict[str, Entry | None]:
-        """Return the certificates of a file by the ids of obligations, as far as they have the same pairs."""
-        if certificates is None:
-            return {}
-        known = _by_pair(certificates)
-        return {each.id: known.get(_pair(each)) for each in self}
-
-
-def layout_of(layer: Layer) -> Layout:
-    """Return which obligations a layer has."""
-    marks: dict[str, str] = {}
-    for each in obligations(layer):
-        if each.action is not None:
-            marks[each.action.name] = marks.get(each.action.name, "") + ("0" if each.skipped else "1")
-    return Layout(tuple(claim.name for claim in layer.claims), tuple(marks.items()))
-
-
-_Pair = tuple[str | None, str]
-"""An action, none for the first state, and an invariant; a skipped pair has the action ''."""
-
-
-def _pair(obligation: Obligation) -> _Pair:
-    if obligation.skipped:
-        return "", obligation.invariant.name
-    return obligation.action.name if obligation.action else None, obligation.invariant.name
-
-
-def _by_pair(certificates: LayerCertificates) -> dict[_Pair, Entry | None]:
-    """Return the certificates of a layer by what they are about."""
-    layout = certificates.layout
-    pairs: list[_Pair] = [(None, name) for name in layout.invariants]
-    for action, marks in layout.actions:
-        pairs += [(action, name) for name, mark in zip(layout.invariants, marks, strict=False) if mark == "1"]
-    known: dict[_Pair, Entry | None] = dict(zip(pairs, certificates.entries, strict=False))
-    return known | {("", name): entry for name, entry in certificates.skipped.items()}
-
-
-# -- production -----------------------------------------------------------------------------------
-
-
 class Production:
     """Makes the certificates of variants, one after the other; what serves in one is tried in the next."""
 
@@ -132,9 +55,9 @@ class Production:
         self._workers = workers
         self._progress = progress
         self.layers: dict[LayerKey, LayerCertificates] = dict(before.layers)
-        self._like: dict[_Pair, list[Entry]] = {}
+        self._like: dict[Pair, list[Entry]] = {}
         for layer in before.layers.values():
-            self._remember(_by_pair(layer).items())
+            self._remember(by_pair(layer).items())
 
     @property
     def certificates(self) -> Certificates:
@@ -157,7 +80,7 @@ class Production:
                 found[id] = entry
                 self._progress(variant, tally.kept + tally.adapted + tally.found, total)
             self.layers[key_of(each.layer)] = each.certificates(found)
-            self._remember((_pair(obligation), found.get(obligation.id)) for obligation in each)
+            self._remember((pair_of(obligation), found.get(obligation.id)) for obligation in each)
         missing = dict(tally.missing)
         return Made(variant, tally.kept, tally.adapted, tally.found, missing, time.monotonic() - began)
 
@@ -179,7 +102,7 @@ class Production:
 
     def _adapted(self, judge: Judge, obligation: Obligation, before: Entry | None) -> Entry | None:
         """Return a certificate of the same action and invariant elsewhere that proves this obligation, too."""
-        like = self._like.get(_pair(obligation), ())
+        like = self._like.get(pair_of(obligation), ())
         tried = dict.fromkeys((before, *reversed(like)) if before else reversed(like))
         made = (adapted(judge.writer, obligation, entry) for entry in tried)
         return next((entry for entry in made if entry is not None), None)
@@ -200,7 +123,7 @@ class Production:
                 tally.found += 1
                 yield answer.question.id, answer.entry
 
-    def _remember(self, found: Iterable[tuple[_Pair, Entry | None]]) -> None:
+    def _remember(self, found: Iterable[tuple[Pair, Entry | None]]) -> None:
         for pair, entry in found:
             if entry is not None and entry not in (known := self._like.setdefault(pair, [])):
                 known.append(entry)

@@ -59,7 +59,7 @@ def certify(
     context.with_resource(claimed(place.parent))
     before = load_certificates(place if place.exists() or beside is None else beside)
     names = dict.fromkeys(variants or source.family.with_layers(source.family.main))
-    every = [layers(source.protocol(name)) for name in names]
+    every = [layers(source.sound(name)) for name in names]
     with progress() as shown, covering(shown) as covered:
         made, certificates = _made(source, every, before, jobs or cores(), covered)
         size = save_certificates(place, certificates)

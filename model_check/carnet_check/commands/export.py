@@ -111,7 +111,8 @@ def export(
 def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -> list[Protocol]:
     main = source.family.main
     names = variants or (main[:1] if without else source.family.with_layers(main))
-    return [source.protocol(name, without) for name in dict.fromkeys(names)]
+    every = {name: source.sound(name) for name in names}
+    return [source.protocol(name, without) if without else every[name] for name in every]
 
 
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:

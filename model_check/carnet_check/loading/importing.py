@@ -133,7 +133,7 @@ def broken(shown: str, error: Exception) -> InvalidSpecificationError:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((library, str(Path(__file__).parent), "<frozen"))
+        if not frame.filename.startswith((library, str(Path(__file__).parent), "<"))
     ]
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
     said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"

@@ -8,12 +8,14 @@ mentioned stays as it was; updates of one symbol apply in the order they are wri
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeVar
 
 from carnet_spec.language.errors import MisuseError
 from carnet_spec.language.expressions import Expression, Formula, Individual, formula_term, used_symbol
+from carnet_spec.language.naming import require_name
 from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
 from carnet_spec.language.tracing import said_twice
 
@@ -69,6 +71,9 @@ class Update:
     unless: str | None = None
 
 
+_Part = TypeVar("_Part", Guard, Update)
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """One kind of step.
@@ -91,6 +96,21 @@ class Action:
     actor: Term | None = None
     shortcut_of: str | None = None
     why: str = ""
+
+    def __post_init__(self) -> None:
+        require_name("an action", self.name)
+
+    def without(self, defences: Collection[str]) -> Action:
+        """Return what is left without some defences: what they are made of goes, and what replaces it comes."""
+
+        def kept(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
+            return tuple(
+                part
+                for part in parts
+                if part.defence not in defences and (part.unless is None or part.unless in defences)
+            )
+
+        return replace(self, guards=kept(self.guards), updates=kept(self.updates))
 
     @property
     def fresh(self) -> tuple[Var, ...]:

@@ -64,6 +64,7 @@ def decoded(text: str) -> Protocol:
         if content["format"] != FORMAT:
             raise _wrong(f"a protocol in the format {FORMAT}", content["format"])
         protocol = _protocol(content)
+        protocol.require_declared_threats()
         canonical = protocol.encoded
     except (RecursionError, ValueError) as error:
         raise SpecificationError(f"expected a protocol in JSON, and it cannot be read: {error}") from None

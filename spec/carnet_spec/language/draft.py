@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from carnet_spec.language.actions import Action, Guard, Step, Update, traced
+from carnet_spec.language.actions import Action, Step, Update, traced
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
@@ -35,9 +35,7 @@ from carnet_spec.language.statements import (
     Threat,
 )
 from carnet_spec.language.terms import Apply, Role, Symbol, Var, sort_of, symbols_of
-from carnet_spec.language.tracing import said_twice
-
-_Part = TypeVar("_Part", Guard, Update)
+from carnet_spec.language.tracing import said_twice, written_at
 
 
 class Draft:
@@ -58,6 +56,7 @@ class Draft:
         self._threats: list[Threat] = []
         self._assumptions: list[Assumption] = []
         self._defences: list[Defence] = []
+        self._stated_at: dict[tuple[str, str], str] = {}
 
     # -- what may happen ------------------------------------------------------------------------------------------
 
@@ -227,6 +226,7 @@ class Draft:
             invariant = _invariant(function, name)
             claim = Claim(name, invariant, sentence, requirement, source, under, fails_under)
             self._claims.append(claim)
+            self._stated_at["claim", name] = written_at(function)
             return claim
 
         return state
@@ -262,6 +262,7 @@ class Draft:
         def state(function: Callable[..., Formula]) -> Invariant:
             invariant = replace(_invariant(function, function.__name__), under=threats)
             self._lemmas.append(invariant)
+            self._stated_at["lemma", invariant.name] = written_at(function)
             return invariant
 
         return state
@@ -333,7 +334,7 @@ class Draft:
         """Resolve the draft into a protocol, with the named defences removed.
 
         Raises:
-            SpecificationError: a defence is unknown.
+            SpecificationError: a defence is unknown, or a claim or lemma names a threat model that is.
         """
         removed = tuple(sorted(set(without)))
         known = {defence.id: defence for defence in self._defences}
@@ -341,11 +342,13 @@ class Draft:
             if id not in known:
                 raise SpecificationError(f"no defence '{id}' in {self.id}; known: {listed(known)}")
         actions = tuple(
-            _resolved(action, removed)
+            action.without(removed)
             for action in self._actions
             if action.shortcut_of is None or action.shortcut_of in removed
         )
-        return self._built(actions, removed)
+        protocol = self._built(actions, removed)
+        protocol.require_declared_threats(self._stated_at)
+        return protocol
 
     def whole(self) -> Protocol:
         """Return everything the draft may contain, as the lints read it.
@@ -386,12 +389,3 @@ def _invariant(function: Callable[..., Formula], name: str) -> Invariant:
     body = said_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
     says = " ".join((function.__doc__ or "").split())
     return Invariant(name, tuple(_variable(param) for param in params), body, says)
-
-
-def _resolved(action: Action, removed: tuple[str, ...]) -> Action:
-    def kept(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
-        return tuple(
-            part for part in parts if part.defence not in removed and (part.unless is None or part.unless in removed)
-        )
-
-    return replace(action, guards=kept(action.guards), updates=kept(action.updates))

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeVar
 
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.naming import require_name
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,
@@ -28,6 +30,7 @@ from carnet_spec.language.statements import (
 from carnet_spec.language.terms import Sort, Symbol, Term
 
 _Named = TypeVar("_Named", Action, Claim)
+NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,10 @@ class Protocol:
     sorts: tuple[Sort, ...] = field(default=())
     symbols: tuple[Symbol, ...] = field(default=())
 
+    def __post_init__(self) -> None:
+        require_name("a protocol", self.id)
+        require_name(f"a variant of {self.id}", self.variant)
+
     def action(self, name: str) -> Action:
         """Return the action called ``name``."""
         return _named(self.actions, name, "action")
@@ -65,6 +72,31 @@ class Protocol:
             if threat.id == id:
                 return threat
         raise SpecificationError(f"no threat model '{id}' in {self.id}; known: {listed(t.id for t in self.threats)}")
+
+    @property
+    def undeclared_threats(self) -> tuple[tuple[str, str, str], ...]:
+        """The threat models that a claim or lemma names and nobody declares: what names it, its name, and the id."""
+        known = {threat.id for threat in self.threats}
+        named = [("claim", claim.name, {*claim.under, *claim.fails_under}) for claim in self.claims]
+        named += [("lemma", lemma.name, {*lemma.under}) for lemma in self.lemmas]
+        return tuple((what, name, id) for what, name, ids in named for id in sorted(ids - known))
+
+    def require_declared_threats(self, places: Mapping[tuple[str, str], str] = NOWHERE) -> None:
+        """Refuse a claim or lemma under a threat model that nobody declares: no engine would ever look at it.
+
+        A protocol may declare none; what is claimed of it is claimed of everybody.
+
+        Args:
+            places: where in the source a claim or lemma is stated, if that is known.
+
+        Raises:
+            SpecificationError: one of several threat models is misspelt, or was never declared.
+        """
+        for what, name, id in self.undeclared_threats if self.threats else ():
+            place = places.get((what, name), "")
+            stated = f"{what} {name} ({place})" if place else f"{what} {name}"
+            known = listed(threat.id for threat in self.threats)
+            raise SpecificationError(f"{stated} names a threat model '{id}' that is not declared; known: {known}")
 
     def resting_on(self, used: Iterable[str]) -> tuple[str, ...]:
         """Return the assumptions built into every step, and those among ``used``, as they are declared.

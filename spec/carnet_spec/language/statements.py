@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.naming import require_name
 from carnet_spec.language.terms import Forall, Symbol, Term, Var
 
 
@@ -20,6 +21,9 @@ class Assumption:
     sentence: str
     built_in: bool = False
 
+    def __post_init__(self) -> None:
+        require_name("an assumption", self.id)
+
 
 UNNAMED = "axiom: "
 """Begins what is listed for an axiom that names no assumption."""
@@ -33,6 +37,9 @@ class Axiom:
     formula: Term
     assumption: str = ""
     says: str = ""
+
+    def __post_init__(self) -> None:
+        require_name("an axiom", self.name)
 
     @property
     def states(self) -> str:
@@ -50,6 +57,9 @@ class Threat:
     passive: bool = False
     """Whether its adversary only listens and deduces, so that deductions are all the steps it takes."""
 
+    def __post_init__(self) -> None:
+        require_name("a threat model", self.id)
+
     @property
     def without_adversary(self) -> bool:
         """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
@@ -64,6 +74,9 @@ class Defence:
     title: str
     base: str = ""
     """The variant it is removed from; empty: the protocol's first main variant."""
+
+    def __post_init__(self) -> None:
+        require_name("a defence", self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,9 @@ class Invariant:
     says: str = ""
     under: tuple[str, ...] = ()
     """The threat models a lemma is limited to; empty: all."""
+
+    def __post_init__(self) -> None:
+        require_name("a claim or lemma", self.name)
 
     @property
     def formula(self) -> Term:
@@ -109,6 +125,9 @@ class Claim:
     fails_under: tuple[str, ...] = ()
     declared: bool = False
 
+    def __post_init__(self) -> None:
+        require_name("a claim", self.name)
+
     @property
     def checked(self) -> Invariant:
         """The claim's invariant.
@@ -132,6 +151,9 @@ class Goal:
     rounds: int = 1
     """How many rounds an instance needs before the goal can be reached."""
 
+    def __post_init__(self) -> None:
+        require_name("a goal", self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Eventually:
@@ -142,3 +164,6 @@ class Eventually:
     response: Term
     sentence: str
     fair: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_name("a liveness property", self.name)

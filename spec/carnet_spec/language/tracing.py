@@ -16,6 +16,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import PurePath
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -47,6 +48,12 @@ def said_twice(function: Callable[..., object], say: Callable[[], Said]) -> Said
     if first != second:
         raise MisuseError(f"{name} says two different things when it is called twice: let it depend on nothing outside")
     return first
+
+
+def written_at(function: Callable[..., object]) -> str:
+    """Return the file and the line of a function, or nothing for what is not written in Python."""
+    code = getattr(function, "__code__", None)
+    return f"{PurePath(code.co_filename).name}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
 
 
 class _NoOutput(io.TextIOBase):

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import ClassVar, Self
 
+from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry
 from carnet_check.certificates.following import Bound, Follow, Identity, in_turn, in_workers
 from carnet_check.certificates.judging import Accepted, Judge
 from carnet_check.certificates.place import load_certificates, place_of
-from carnet_check.certificates.production import Asked, key_of
 from carnet_check.engines.interface import AnswersObligations, Basis, Outcome, Plan, Task
 from carnet_check.engines.obligation_answers import ObligationAnswer
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome

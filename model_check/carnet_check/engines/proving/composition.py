@@ -18,6 +18,8 @@ from carnet_spec.language import Claim, GuardKind, Invariant, Threat
 
 SATISFIABLE = "satisfiable"
 NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
+_Key = tuple[str | None, str]
+"""A threat model, none for the general layer, and an invariant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,9 @@ class Composition:
     layers: Sequence[Layer]
     obligations: Sequence[Obligation]
     answers: Mapping[str, SolverAnswer]
-    _of: dict[tuple[str, str], list[Obligation]] = field(default_factory=dict, repr=False)
-    """The obligations of each invariant in each layer, by the id of its threat model or nothing."""
-    _members: dict[tuple[str, str], _Member] = field(default_factory=dict, repr=False)
+    _of: dict[_Key, list[Obligation]] = field(default_factory=dict, repr=False)
+    """The obligations of each invariant in each layer."""
+    _members: dict[_Key, _Member] = field(default_factory=dict, repr=False)
     """What is known of each invariant in each layer: many claims rest on it."""
 
     def __post_init__(self) -> None:
@@ -73,7 +75,7 @@ class Composition:
             axioms=tuple(sorted(axioms)),
             missing=missing,
             reason=self._why(missing),
-            layer=_of_threat(layer),
+            layer=_of_threat(layer) or "",
             satisfiable=tuple(each.id for each in own if self._answer(each).outcome is SolverOutcome.REFUTED),
         )
 
@@ -85,8 +87,8 @@ class Composition:
     def _needed(self, invariant: str, threat: str) -> Sequence[Obligation]:
         return self._of[self._key(invariant, threat)]
 
-    def _key(self, invariant: str, threat: str) -> tuple[str, str]:
-        general = "", invariant
+    def _key(self, invariant: str, threat: str) -> _Key:
+        general = None, invariant
         return general if general in self._of else (threat, invariant)
 
     def _member(self, invariant: str, threat: str) -> _Member:
@@ -145,5 +147,6 @@ SHOWN = 3
 """How many open obligations of a claim are named."""
 
 
-def _of_threat(layer: Layer) -> str:
-    return layer.threat.id if layer.threat else ""
+def _of_threat(layer: Layer) -> str | None:
+    """Return the threat model that a layer is proved under; the general layer has none, not one without a name."""
+    return layer.threat.id if layer.threat else None

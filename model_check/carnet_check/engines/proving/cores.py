@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.file import BadCertificateFile, Certificates
 from carnet_check.certificates.place import load_certificates, place_of
-from carnet_check.certificates.production import Asked, key_of
 from carnet_check.engines.proving.hints import load_hints
 from carnet_check.loading.families import Source
 from carnet_check.obligations import Layer, Obligation

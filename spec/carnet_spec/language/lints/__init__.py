@@ -233,6 +233,7 @@ SOUNDNESS = frozenset(
         "names",
         "spelling",
         "judged",
+        "threats",
         "fairness",
         "visibility",
         "own-state",

@@ -65,6 +65,9 @@ def spelling(protocol: Protocol) -> Findings:
         "member": {member for sort in protocol.sorts for member in sort.members or ()},
         "variable": {name.rpartition(".")[0] if re.search(r"\.\d+$", name) else name for name in bound},
     }
+    for threat in protocol.threats:
+        if not threat.id.isprintable() or threat.id != threat.id.strip():
+            yield f"threat model {threat.id!r}", "has an id that cannot be read aloud: use letters, digits, - and _"
     for goal in protocol.goals:
         if goal.name.startswith("$"):
             yield f"goal {goal.name}", "has a name that begins like what engines name: let it begin with a letter"
@@ -120,10 +123,13 @@ def message(protocol: Protocol) -> Findings:
 
 
 def judged(protocol: Protocol) -> Findings:
-    """Where there are threat models, every claim is judged under one of them."""
+    """Where there are threat models, every claim is judged under one of them, and in one way."""
     for claim in protocol.claims:
+        where = f"claim {claim.name}"
         if protocol.threats and not claim.under and not claim.fails_under:
-            yield f"claim {claim.name}", "is claimed under no threat model, so nobody judges it: name some in 'under'"
+            yield where, "is claimed under no threat model, so nobody judges it: name some in 'under'"
+        for id in sorted({*claim.under} & {*claim.fails_under}):
+            yield where, f"is both claimed and expected to fail under {id}: choose one"
 
 
 def fairness(protocol: Protocol) -> Findings:
@@ -151,15 +157,17 @@ def claims(protocol: Protocol) -> Findings:
             yield where, "has no requirement: name the id of the sentence that it states"
         if not claim.under and not claim.fails_under:
             yield where, "is claimed under no threat model: name some in 'under'"
-        for id in sorted({*claim.under} & {*claim.fails_under}):
-            yield where, f"is both claimed and expected to fail under {id}: choose one"
+    if not protocol.threats:
+        yield from _undeclared(protocol)
 
 
 def threats(protocol: Protocol) -> Findings:
-    """Every threat model that is named is declared."""
-    known = {threat.id for threat in protocol.threats}
-    named = [(f"claim {claim.name}", {*claim.under, *claim.fails_under}) for claim in protocol.claims]
-    named += [(f"lemma {lemma.name}", {*lemma.under}) for lemma in protocol.lemmas]
-    for where, ids in named:
-        for id in sorted(ids - known):
-            yield where, f"names a threat model '{id}' that is not declared: {one_of(known)}"
+    """Where threat models are declared, every one that is named is among them."""
+    if protocol.threats:
+        yield from _undeclared(protocol)
+
+
+def _undeclared(protocol: Protocol) -> Findings:
+    known = [threat.id for threat in protocol.threats]
+    for what, name, id in protocol.undeclared_threats:
+        yield f"{what} {name}", f"names a threat model '{id}' that is not declared: {one_of(known)}"

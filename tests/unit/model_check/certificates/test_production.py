@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.cores import cores
 from carnet_check.certificates.file import Certificates
 from carnet_check.certificates.judging import Judge
 from carnet_check.certificates.producing.work import Answer, Question, certificate
 from carnet_check.certificates.producing.workers import Searcher, Workers
-from carnet_check.certificates.production import Asked, Made, Production, key_of
+from carnet_check.certificates.production import Made, Production
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import load
 from carnet_check.obligations import obligations

@@ -368,6 +368,8 @@ def test_a_layer_adds_to_actions_that_exist() -> None:
 
 def test_a_design_may_expect_another_verdict_of_a_claim() -> None:
     draft = drafted()
+    draft.threat("near", "near")
+    draft.threat("far", "far")
 
     @draft.claim(name="kept", sentence="It is kept.", requirement="CLAIM-KEPT", source="", under=("near", "far"))
     def _(a: Agent, k: Key) -> Formula:

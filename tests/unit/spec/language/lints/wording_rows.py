@@ -68,6 +68,7 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "two defences of an id": ("names", (DECLARED, DECLARED, act(tagged("moat"))), "two defences"),
     "two assumptions of an id": ("names", (assume, assume), "two assumptions are called 'A1'"),
     "two goals of a name": ("names", (goal("x"), goal("y")), "two goals are called 'holds'"),
+    "a threat model that cannot be read aloud": ("spelling", (lambda d: d.threat(" a\nb", "odd"),), "' a\\nb'"),
     "no sentence": ("sentence", (act(pass_on, says=" "),), "say in 'says' what happens"),
     "no sentence for a goal": ("sentence", (goal(""),), "has no sentence"),
     "a place for no parameter": ("sentence", (act(pass_on, says="{a} sends {it}"),), "place {it}, but the parameters"),
@@ -80,7 +81,7 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a claim without a sentence": ("claims", (claim(secret, sentence=""),), "has no sentence"),
     "a claim without a requirement": ("claims", (claim(secret, requirement=""),), "has no requirement"),
     "a claim under nothing": ("claims", (claim(secret, under=()),), "claimed under no threat model"),
-    "a claim both ways": ("claims", (claim(secret, fails_under=("any",)),), "choose one"),
+    "a claim both ways": ("judged", (claim(secret, fails_under=("any",)),), "choose one"),
     "a claim under an unknown threat": ("threats", (claim(secret, under=("war",)),), "'war' that is not declared"),
     "a lemma under an unknown threat": ("threats", (_lemma_under("war"),), "write one of any"),
 }
