@@ -6,7 +6,7 @@ in one state. It is fair if each action that is to be taken fairly can change no
 taken inside it. A larger part leaves more room for either, so only largest ones (components) are looked at.
 
 What an action that is taken fairly writes belongs to the packed state, so that a step changes the one if, and only if,
-it changes the other. Decided in docs/adr/0031-liveness-of-an-instance-is-decided-by-fair-components.md.
+it changes the other. Decided in docs/adr/0029-liveness-of-an-instance-is-decided-by-fair-components.md.
 """
 
 from __future__ import annotations
