@@ -7,16 +7,16 @@ own, which can be made only where the claim is broken, and ends in a failed asse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_check.exports.ground.closing import Closing
-from carnet_check.exports.ground.conditions import Condition
 from carnet_check.exports.ground.system import Ground, Step
 from carnet_check.exports.promela_changes import assignments, conclusions
 from carnet_check.exports.promela_names import Names, comment
-from carnet_spec.language import Instance, Protocol
+from carnet_spec.language import Action, Instance, Protocol
 
+WRITTEN = "Written by carnet export."
 SPENT = "spent"
 VECTOR = 1024
 """How many bytes a state of Spin may have, unless it is compiled for more."""
@@ -26,11 +26,19 @@ OVERHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the header says, beside the protocol's own words: the threat model, what broke as expected, and notes."""
+    """What the header says, beside the protocol's own words.
 
+    Attributes:
+        file: what the model is called.
+        threat: the threat model.
+        expected: the claims that are expected to be broken under it.
+        counts: how many states Carnet counts.
+    """
+
+    file: str
     threat: str
     expected: frozenset[str] = frozenset()
-    notes: tuple[str, ...] = ()
+    counts: str = ""
 
 
 def promela(protocol: Protocol, instance: Instance, ground: Ground, told: Told) -> str:
@@ -59,7 +67,7 @@ class _Model:
     # -- what stands before the process ------------------------------------------------------------
 
     def _header(self) -> Iterator[str]:
-        protocol, file = self._protocol, f"{self._protocol.id}.pml"
+        protocol, file = self._protocol, self._told.file
         without = f", without {', '.join(protocol.without)}" if protocol.without else ""
         bytes_each = (self._bits + 7) // 8 + OVERHEAD
         vector = f" -DVECTORSZ={(bytes_each + 1023) // 1024 * 1024}" if bytes_each > VECTOR else ""
@@ -67,15 +75,16 @@ class _Model:
             f"{protocol.title}: {protocol.variant}{without}, under threat model {self._told.threat}.",
             f"Instance: {self._describes}." if self._describes else "",
             f"Specification: SHA-256 {protocol.digest}.",
+            WRITTEN,
             "",
             "Run it:",
-            f"  spin -a {file}",
+            f"  spin -a -o2 {file}               -o2 keeps variables that no step reads, which Carnet counts, too",
             f"  gcc -O2 -DSAFETY -DNOREDUCE{vector} -o pan pan.c",
             "  ./pan -m1000000 -w24 -c0      every state; -c0 counts broken claims instead of stopping at one",
             f"  gcc -O2 -DSAFETY -DNOREDUCE -DBFS{vector} -o pan pan.c && ./pan -w24 && spin -t {file}",
             "                                 a shortest run to a broken claim, step by step",
-            "The states that are stored are those that carnet explore --no-reduction counts, with the same options.",
-            *self._told.notes,
+            "The states that are stored are those that carnet explore --no-reduction counts, with the same options. "
+            + self._told.counts,
         )
         yield ""
 
@@ -102,7 +111,8 @@ class _Model:
                 said += f" Expected to be broken under {self._told.threat}."
             yield from comment(f"{name}: {said}")
             yield f"#define {self._names.claim(name)} ({self._names.expression(condition)})"
-            yield f"hidden byte {self._names.verdict(name)} = 1;"
+            if condition is not True:
+                yield f"hidden byte {self._names.verdict(name)} = 1;"
         if self._ground.strays:
             yield from comment(
                 "nothing_strays: what Carnet left out of the state, because it never changes, never changes."
@@ -127,8 +137,8 @@ class _Model:
                 yield from (f"\t{line}" for line in comment(f"{told}: {step.action.says} ({step.action.source})"))
             yield from lines
         yield from self._monitors()
-        if not (steps or self._ground.claims or self._ground.strays):
-            yield "\t:: break"
+        if not steps:
+            yield "\t:: false  /* no step can ever be taken */"
         yield "\tod"
         yield "}"
 
@@ -140,8 +150,7 @@ class _Model:
         yield from _conditions(self._guards(step), "&&")
         yield f'\t\tprintf("{_plain(step.title)}\\n");'
         done = list(assignments(step, self._names))
-        if self._budget and step.action.cost:
-            done.append((f"{SPENT} = {SPENT} + {step.action.cost}", "a move of the adversary"))
+        done += [(f"{SPENT} = {SPENT} + {cost}", "a move of the adversary") for cost in self._costs(step.action)]
         yield from _statements(done)
         groups = self._closing.after(step)
         for group in groups:
@@ -151,10 +160,17 @@ class _Model:
         yield "\t   }"
 
     def _guards(self, step: Step) -> Iterator[tuple[str, str]]:
-        if self._budget and step.action.cost:
-            yield f"{SPENT} <= {self._budget - step.action.cost}", "adversary budget"
+        yield from ((self._affords(cost), "adversary budget") for cost in self._costs(step.action))
         for name, condition in step.guards:
             yield self._names.expression(condition), name
+
+    def _costs(self, action: Action) -> Iterator[int]:
+        """Yield what an action costs, where moves are counted."""
+        if self._budget and action.cost:
+            yield action.cost
+
+    def _affords(self, cost: int) -> str:
+        return f"{SPENT} <= {(self._budget or 0) - cost}"
 
     def _monitors(self) -> Iterator[str]:
         stated = {name: condition for name, condition in self._ground.claims.items() if condition is not True}
@@ -173,12 +189,14 @@ class _Model:
             yield "\t   }"
 
     def _stray_lines(self) -> Iterator[tuple[str, str]]:
-        titles: dict[Condition, list[str]] = {}
-        for title, condition in self._ground.strays:
-            titles.setdefault(condition, []).append(title)
-        for condition, listed in titles.items():
+        titles: dict[str, list[str]] = {}
+        for step, condition in self._ground.strays:
+            parts = [self._affords(cost) for cost in self._costs(step.action)]
+            written = " && ".join([*parts, self._names.expression(condition, inside=True)])
+            titles.setdefault(f"({written})" if parts else written, []).append(step.title)
+        for written, listed in titles.items():
             more = f" and {len(listed) - 1} more" if len(listed) > 1 else ""
-            yield self._names.expression(condition, inside=True), listed[0] + more
+            yield written, listed[0] + more
 
 
 def _conditions(parts: Iterable[tuple[str, str]], sign: str) -> Iterator[str]:

@@ -17,6 +17,8 @@ from carnet_check.exports.ground.reading import Possible
 
 Set = int
 """A set of values of places, a bit for each."""
+ALWAYS: Set = 1
+"""What is beside everything, so that a set is empty only where nothing can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,16 @@ class Pairs:
         self._rest = {place: list(values) for place, values in possible.items() if len(values) == 1}
         self._bits = {
             key: 1 << number
-            for number, key in enumerate((place, value) for place, values in self._possible.items() for value in values)
+            for number, key in enumerate(
+                ((place, value) for place, values in self._possible.items() for value in values), 1
+            )
         }
         self._of_place = {
             place: sum(self._bits[place, value] for value in values) for place, values in self._possible.items()
         }
-        self._with: dict[Set, Set] = dict.fromkeys(self._bits.values(), 0)
-        first = sum(self._bits[place, values[0]] for place, values in self._possible.items())
-        self._reached: Set = 0
+        self._with: dict[Set, Set] = dict.fromkeys([ALWAYS, *self._bits.values()], ALWAYS)
+        first = ALWAYS | sum(self._bits[place, values[0]] for place, values in self._possible.items())
+        self._reached: Set = ALWAYS
         for place, values in self._possible.items():
             self._join(self._bits[place, values[0]], first)
         self._until_nothing_is_new(moves)

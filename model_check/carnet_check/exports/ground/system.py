@@ -76,7 +76,7 @@ class Ground:
     values: Mapping[Place, tuple[Value, ...]]
     steps: tuple[Step, ...]
     clauses: Mapping[Place, tuple[Clause, ...]]
-    strays: tuple[tuple[str, Condition], ...]
+    strays: tuple[tuple[Step, Condition], ...]
     claims: Mapping[str, Condition]
 
 
@@ -118,12 +118,12 @@ class _Writer:
         taken = [each for each in self._taken() if pairs.may_hold(each.when)]
         steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]
         values = {place: tuple(held) for place, held in self._reaching.possible.items() if len(held) > 1}
-        strays = [(each.step.title, every((each.when, each.stray))) for each in taken]
+        strays = [(each.step, every((each.when, each.stray))) for each in taken]
         return Ground(
             values=values,
             steps=tuple(each.step for each in steps if not each.step.action.deduction),
             clauses=_clauses(each.step for each in steps if each.step.action.deduction),
-            strays=tuple((title, when) for title, when in strays if pairs.may_hold(when)),
+            strays=tuple((step, when) for step, when in strays if pairs.may_hold(when)),
             claims={each.name: self._reaching.reading.condition(each.formula, {}) for each in claims},
         )
 
@@ -152,19 +152,19 @@ class _Writer:
         """Return what a step changes, and when it would write what never changes."""
         names: dict[Place, list[str]] = {}
         found: dict[Place, Change] = {}
-        strays: list[Condition] = []
         for update in action.updates:
             for place, value, condition in self._reaching.written(update, env):
                 when = assuming(condition, known)
-                possible = self._reaching.possible[place]
-                if when is False:
-                    continue
-                if value not in possible:
-                    strays.append(when)
-                elif len(possible) > 1:
+                if when is not False:
                     names.setdefault(place, []).append(update.name)
                     found[place] = _after(found.get(place, Change(place, (), True)), value, when)
-        changes = [(tuple(dict.fromkeys(names[place])), change) for place, change in found.items()]
+        possible = self._reaching.possible
+        strays = [when for each in found.values() for value, when in each.cases if value not in possible[each.place]]
+        changes = [
+            (tuple(dict.fromkeys(names[place])), replace(change, cases=kept))
+            for place, change in found.items()
+            if (kept := tuple(case for case in change.cases if case[0] in possible[place])) and len(possible[place]) > 1
+        ]
         return [each for each in changes if not _idle(each[1], known)], some(strays)
 
 
