@@ -207,12 +207,12 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
 
 
 def _write_tla(target: AttackTarget, instance: Instance, out: Path) -> Model:
-    from carnet_check.exports.tla import configuration, module_name, tla
+    from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
     from carnet_check.report.obligation_folder import write_export
 
     protocol = target.protocol
     claims = [protocol.claim(name).checked for name in target.claims]
-    name = module_name(protocol)
-    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, _expected(target)))
-    write_export(out / f"{name}.cfg", configuration(protocol, claims, _expected(target)))
+    name, expected = module_name(protocol), _expected(target)
+    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected), WRITTEN)
+    write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
     return Model(target, instance.describes, (f"{name}.tla", f"{name}.cfg"), None)

@@ -25,3 +25,7 @@ class Identifiers:
             self._taken.add(found)
             self._given[thing] = found
         return self._given[thing]
+
+    def taken(self, name: str) -> bool:
+        """Whether a name is reserved, or an identifier of something."""
+        return name in self._taken
