@@ -83,8 +83,8 @@ class _Model:
             "  ./pan -m1000000 -w24 -c0      every state; -c0 counts broken claims instead of stopping at one",
             f"  gcc -O2 -DSAFETY -DNOREDUCE -DBFS{vector} -o pan pan.c && ./pan -w24 && spin -t {file}",
             "                                 a shortest run to a broken claim, step by step",
-            "The states that are stored are those that carnet explore --no-reduction counts, with the same options. "
-            + self._told.counts,
+            "The states that are stored are those that carnet explore --no-reduction counts, with the same options.",
+            self._told.counts,
         )
         yield ""
 
@@ -111,13 +111,6 @@ class _Model:
                 said += f" Expected to be broken under {self._told.threat}."
             yield from comment(f"{name}: {said}")
             yield f"#define {self._names.claim(name)} ({self._names.expression(condition)})"
-            if condition is not True:
-                yield f"hidden byte {self._names.verdict(name)} = 1;"
-        if self._ground.strays:
-            yield from comment(
-                "nothing_strays: what Carnet left out of the state, because it never changes, never changes."
-            )
-            yield f"hidden byte {self._names.strays} = 1;"
         yield ""
 
     # -- the process -------------------------------------------------------------------------------
@@ -178,14 +171,19 @@ class _Model:
             yield ""
             yield from (f"\t{line}" for line in comment("Claims: a choice that can be made only where one is broken."))
         for name in stated:
-            verdict = self._names.verdict(name)
-            yield f"\t:: d_step {{ !{self._names.claim(name)} -> {verdict} = 0; assert({verdict}) }}"
+            yield f'\t:: d_step {{ !{self._names.claim(name)} -> printf("broken: {_plain(name)}\\n"); assert(false) }}'
         if self._ground.strays:
             yield ""
-            yield from (f"\t{line}" for line in comment("Steps that would write what was said never to change."))
+            yield from (
+                f"\t{line}"
+                for line in comment(
+                    "Steps that would change what has no variable here, because Carnet never saw it change. If one can "
+                    "be taken, Carnet missed a state."
+                )
+            )
             yield "\t:: d_step {"
             yield from _conditions(self._stray_lines(), "||")
-            yield f"\t\t{self._names.strays} = 0; assert({self._names.strays})"
+            yield '\t\tprintf("stray: this was never to change\\n"); assert(false)'
             yield "\t   }"
 
     def _stray_lines(self) -> Iterator[tuple[str, str]]:

@@ -22,12 +22,13 @@ def assignments(step: Step, names: Names) -> Iterator[tuple[str, str]]:
     changes = {change.place: (", ".join(named), change) for named, change in step.changes}
     for together in _in_order({place: change for place, (_, change) in changes.items()}):
         written = [(place, *changes[place]) for place in changes if place in together]
-        saved = [place for place, _, _ in written] if len(written) > 1 else []
-        values = {place: names.place(place) for place in saved}
-        yield from ((f"{names.save(place)} = {before}", "") for place, before in values.items())
+        before = {place: names.place(place) for place in changes if place in together and len(together) > 1}
+        kept = {names.save(place): variable for place, variable in before.items()}
         expressions = [(place, _expression(change, names), named) for place, named, change in written]
         names.forget()
+        yield from ((f"{name} = {variable}", "") for name, variable in kept.items())
         yield from ((f"{names.place(place)} = {expression}", named) for place, expression, named in expressions)
+        yield from ((f"{name} = 0", "") for name in kept)
 
 
 def conclusions(group: Group, names: Names) -> Iterator[str]:

@@ -38,7 +38,6 @@ class Names:
         self._saved = 0
         for place in ground.values:
             self.place(place)
-        self.strays = self._ids.of(("strays",), "nothing_strays")
 
     def _counted(self, protocol: Protocol, instance: Instance) -> dict[str, dict[str, int]]:
         """Number the elements that some place holds, sort by sort."""
@@ -67,10 +66,6 @@ class Names:
     def claim(self, name: str) -> str:
         """Return the name of the condition that a claim states."""
         return self._ids.of(("claim", name), name)
-
-    def verdict(self, name: str) -> str:
-        """Return the name of the variable that says, once a claim is broken, that it does not hold."""
-        return self._ids.of(("verdict", name), name, "holds")
 
     def same_sort(self, place: Place, other: Place) -> bool:
         """Whether two places hold elements of one sort, or both say whether a relation holds."""
@@ -114,9 +109,9 @@ class Names:
                 yield f"bit {self.place(place)}{first};"
 
     def temporaries(self) -> Iterator[str]:
-        """Yield declarations of what keeps, within a step, the values that were there before it."""
+        """Yield declarations of what keeps, within a step, the values that were there before it; it is 0 otherwise."""
         for number in range(self._saved):
-            yield f"hidden byte {self._ids.of(('before', number), f'before_{number}')};"
+            yield f"byte {self._ids.of(('before', number), f'before_{number}')};"
 
     # -- expressions -------------------------------------------------------------------------------
 
