@@ -26,6 +26,7 @@ from carnet_command.exit_codes import ExitCode
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
     from carnet_check.engines.exploration import Coverage, Search
+    from carnet_check.engines.interface import Explores
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
     from carnet_check.report.closing import Closing
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     help="Sizes to start from.",
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
+@click.option("--engine", metavar="NAME", default="", help="What explores. [default: native where installed]")
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
 @memory_option
@@ -63,6 +65,7 @@ def explore(
     variant: str,
     profile_name: str,
     moves: int | None,
+    engine: str,
     no_reduction: bool,
     max_states: int | None,
     max_memory: int | None,
@@ -75,9 +78,11 @@ def explore(
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
+    from carnet_check.engines.registry import explorer
     from carnet_check.loading.extent import available_memory
     from carnet_check.loading.families import load
 
+    explores = explorer(engine)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
     profile = _profile(source, profile_name, sizes_given(options, sizes), moves)
@@ -95,9 +100,9 @@ def explore(
     )
     for line in _intention(target, scope.describes, profile):
         (log if as_json else say)(line)
-    found = _explored(target, search, scope)
-    closing = _closing(context, target, found, max_memory)
-    finish(as_json, _as_json(target, found), [] if as_json else _lines(target, found), closing)
+    found = _explored(explores, target, search, scope)
+    closing = _closing(context, explores, target, found, max_memory)
+    finish(as_json, _as_json(explores, target, found), [] if as_json else _lines(target, found), closing)
     return _code(target, found)
 
 
@@ -122,15 +127,13 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
     return scope
 
 
-def _explored(target: AttackTarget, search: Search, scope: Scope) -> Coverage:
+def _explored(explores: Explores, target: AttackTarget, search: Search, scope: Scope) -> Coverage:
     """Run the search, saying how far it is.
 
     Raises:
         EngineError: something is wrong with the engine or an instance.
     """
     from carnet_check.engines.exploring.searches import search_scope
-    from carnet_check.engines.interface import Explores
-    from carnet_check.engines.registry import able
     from carnet_check.errors import EngineError
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
@@ -141,7 +144,7 @@ def _explored(target: AttackTarget, search: Search, scope: Scope) -> Coverage:
         def watch(states: int, depth: int) -> None:
             covered.status(f"{states:,} states, depth {depth}")
 
-        found = search_scope(able(Explores), search, target.protocol, scope, watch)
+        found = search_scope(explores, search, target.protocol, scope, watch)
     if found.problems:
         raise EngineError("; ".join(found.problems))
     return found
@@ -173,7 +176,7 @@ def _whole(found: Coverage) -> bool:
     return found.complete and not found.left_out
 
 
-def _as_json(target: AttackTarget, found: Coverage) -> dict[str, Any]:
+def _as_json(explores: Explores, target: AttackTarget, found: Coverage) -> dict[str, Any]:
     from carnet_check.results import steps_as_json
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
@@ -181,6 +184,7 @@ def _as_json(target: AttackTarget, found: Coverage) -> dict[str, Any]:
         "protocol": target.protocol.id,
         "variant": target.protocol.variant,
         "threat": target.threat.id,
+        "engine": explores.name,
         "instance": found.describes,
         "states": found.states,
         "transitions": found.transitions,
@@ -224,10 +228,10 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
     yield ""
 
 
-def _closing(context: click.Context, target: AttackTarget, found: Coverage, memory: int | None) -> Closing:
+def _closing(
+    context: click.Context, explores: Explores, target: AttackTarget, found: Coverage, memory: int | None
+) -> Closing:
     from carnet_check.engines.exploration import fixed
-    from carnet_check.engines.interface import Explores
-    from carnet_check.engines.registry import able
     from carnet_check.report.closing import Closing, rerun_command
 
     fallen = set(found.violations)
@@ -242,7 +246,7 @@ def _closing(context: click.Context, target: AttackTarget, found: Coverage, memo
     return Closing(
         verdicts={name: count for name, count in counts.items() if count},
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
-        strength=f"{able(Explores).name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
+        strength=f"{explores.name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
         budget=_budget(found.search.caps.states, memory),
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
         digests={protocol.variant: protocol.digest},

@@ -195,6 +195,11 @@ class Shares(Engine):
 class Explores(Engine):
     """Visits the states of a finite instance."""
 
+    @property
+    def lacks(self) -> str:
+        """What it needs and does not find, in words; nothing if it can run."""
+        return ""
+
     @abstractmethod
     def explore(
         self,

@@ -24,14 +24,20 @@ class Native(PackedExplorer):
     )
     packed: ClassVar = NativeSearch
 
+    @property
+    def lacks(self) -> str:
+        """Numba, where it is not installed."""
+        there = importlib.util.find_spec("numba") is not None
+        return "" if there else f"the engine '{self.name}' needs the extra 'fast' (pip install 'carnet[fast]')"
+
     def require_runnable(self, task: Task) -> None:
         """Refuse to run without Numba, and as every explorer does.
 
         Raises:
             UsageError: it is not installed.
         """
-        if importlib.util.find_spec("numba") is None:
-            raise UsageError(f"the engine '{self.name}' needs the extra 'fast' (pip install 'carnet[fast]')")
+        if self.lacks:
+            raise UsageError(self.lacks)
         super().require_runnable(task)
 
 
