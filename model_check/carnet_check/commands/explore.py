@@ -17,11 +17,17 @@ from carnet_check.commands.common import (
     memory_option,
     protocol_argument,
     say,
+    seed_option,
+    simulate_option,
     size_option,
     sizes_given,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
+from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_command.exit_codes import ExitCode
+
+SHOWN_TRACES = 2
+"""How many unexpected violations of random walks are told in full."""
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
@@ -53,6 +59,11 @@ if TYPE_CHECKING:
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: native where installed]")
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
+@simulate_option
+@click.option(
+    "--depth", type=AtLeastOne(), metavar="D", help=f"Steps of a random walk at most. [default: {DEFAULT_DEPTH}]"
+)
+@seed_option
 @memory_option
 @json_option
 @click.pass_context
@@ -68,6 +79,9 @@ def explore(
     engine: str,
     no_reduction: bool,
     max_states: int | None,
+    simulate: int | None,
+    depth: int | None,
+    seed: int | None,
     max_memory: int | None,
     as_json: bool,
     **options: int | None,
@@ -75,13 +89,20 @@ def explore(
     """Visit every state of one instance of PROTOCOL and check every claim in each of them.
 
     Exit code 3: the search stopped before it had seen every state, at --max-states or when its memory was used up.
+
+    With --simulate N, take N random walks instead and check every claim in each state on the way: what no walk violates
+    is SAMPLED, whatever was not seen.
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
     from carnet_check.engines.registry import explorer
+    from carnet_check.errors import UsageError
     from carnet_check.loading.extent import available_memory
     from carnet_check.loading.families import load
 
+    walks = _walks(simulate, depth, seed)
+    if walks is not None and (no_reduction or max_states is not None):
+        raise UsageError("--no-reduction and --max-states are about visiting every state, which --simulate does not do")
     explores = explorer(engine)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
@@ -95,15 +116,32 @@ def explore(
         threat=target.threat.id,
         profile=profile,
         claims=target.claims,
+        goals=() if walks is None else tuple(goal.name for goal in target.protocol.goals),
         caps=Caps(states=max_states, memory=memory),
         reduction=not no_reduction,
+        walks=walks,
     )
-    for line in _intention(target, scope.describes, profile):
+    for line in _intention(target, scope.describes, profile, walks):
         (log if as_json else say)(line)
-    found = _explored(explores, target, search, scope)
+    found = _minimised(target, _explored(explores, target, search, scope))
     closing = _closing(context, explores, target, found, max_memory)
     finish(as_json, _as_json(explores, target, found), [] if as_json else _lines(target, found), closing)
     return _code(target, found)
+
+
+def _walks(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
+    """Return the random walks that are asked for.
+
+    Raises:
+        UsageError: there are none that a depth or a seed would be for.
+    """
+    from carnet_check.errors import UsageError
+
+    if number is None:
+        if depth is not None or seed is not None:
+            raise UsageError(f"{'--depth' if seed is None else '--seed'} expects --simulate N: nothing else is random")
+        return None
+    return Walks(number, DEFAULT_DEPTH if depth is None else depth, DEFAULT_SEED if seed is None else seed)
 
 
 def _profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
@@ -142,7 +180,8 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
         covered.status("laying out the instance")
 
         def watch(states: int, depth: int) -> None:
-            covered.status(f"{states:,} states, depth {depth}")
+            on_walks = " on random walks" if search.walks else ""
+            covered.status(f"{states:,} states{on_walks}, depth {depth}")
 
         found = search_scope(explores, search, target.protocol, scope, watch)
     if found.problems:
@@ -150,12 +189,32 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
     return found
 
 
-def _intention(target: AttackTarget, size: str, profile: Profile) -> Iterator[str]:
+def _minimised(target: AttackTarget, found: Coverage) -> Coverage:
+    """Return what was found, with traces of random walks cut down to the steps that their violations need."""
+    from carnet_check.attacks.minimise import minimise
+    from carnet_check.semantics import Interpreter
+
+    if found.search.walks is None:
+        return found
+    parts = []
+    for part in found.parts:
+        judge = Interpreter(target.protocol, part.instance)
+        traces = {
+            claim: minimise(judge, target.protocol.claim(claim).checked, trace)
+            for claim, trace in part.exploration.violations.items()
+        }
+        parts.append(replace(part, exploration=replace(part.exploration, violations=traces)))
+    return replace(found, parts=tuple(parts))
+
+
+def _intention(target: AttackTarget, size: str, profile: Profile, walks: Walks | None) -> Iterator[str]:
     from carnet_check.engines.exploring.explorer import adversary
     from carnet_command.text import wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
     yield from wrapped("instance", f"{size or dict(profile.scale)}; {adversary(profile)}")
+    if walks is not None:
+        yield from wrapped("walks", f"{walks.described}, seed {walks.seed}")
     yield ""
 
 
@@ -168,7 +227,7 @@ def _code(target: AttackTarget, found: Coverage) -> int:
         return ExitCode.INTERRUPTED
     if any(not _expected(target, claim) for claim in found.violations):
         return ExitCode.VIOLATED
-    return ExitCode.EXPECTED if _whole(found) else ExitCode.UNKNOWN
+    return ExitCode.EXPECTED if found.walked_all or _whole(found) else ExitCode.UNKNOWN
 
 
 def _whole(found: Coverage) -> bool:
@@ -177,6 +236,7 @@ def _whole(found: Coverage) -> bool:
 
 
 def _as_json(explores: Explores, target: AttackTarget, found: Coverage) -> dict[str, Any]:
+    from carnet_check.report.walked import walked_as_json
     from carnet_check.results import steps_as_json
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
@@ -203,52 +263,67 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage) -> dict[
             for claim, trace in found.violations.items()
         ],
         "reduction": dict(found.reduction),
+        **({"simulation": walked_as_json(target.protocol, found)} if found.search.walks else {}),
     }
 
 
 def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
+    from carnet_check.engines.exploring.explorer import verdict_of
     from carnet_check.engines.exploring.searches import moves
+    from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
     memory = found.peak_memory_bytes / (1 << 20)
-    facts = f"{found.transitions:,} transitions, {rate:,.0f} states/s, {memory:,.0f} MiB at most"
+    facts = f"{rate:,.0f} states/s, {memory:,.0f} MiB at most"
+    if not found.search.walks:
+        facts = f"{found.transitions:,} transitions, {facts}"
     yield from wrapped("covered", f"{found.covered}; {facts}")
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
         yield from wrapped("VIOLATED", f"{claim} after {counted(moves(target.protocol, trace), 'step')}{expected}")
     for claim, why in found.left_out.items():
         if claim not in found.violations:
-            yield from wrapped("UNKNOWN", f"{claim}: {why}")
+            yield from wrapped(str(verdict_of(found, claim)[0]), f"{claim}: {why}")
     if not found.violations:
         yield from wrapped("violations", f"none of {counted(len(target.claims), 'claim')}")
     idle = [name for name, count in found.fired.items() if not count]
-    if idle:
+    if found.search.walks:
+        yield from walked_lines(target.protocol, found)
+    elif idle:
         yield from wrapped("never taken", ", ".join(idle))
     yield ""
+    if found.search.walks:
+        yield from _counterexamples(target, found)
+
+
+def _counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
+    """Tell the first few violations that nobody expected."""
+    from carnet_check.attacks.describing import describe_attack
+    from carnet_check.semantics import Interpreter
+
+    fallen = [claim for claim in found.violations if not _expected(target, claim)]
+    for claim in fallen[:SHOWN_TRACES]:
+        judge, trace = Interpreter(target.protocol, found.instance_of(claim)), found.violations[claim]
+        yield f"{claim} is violated:"
+        yield from describe_attack(judge, target.protocol.claim(claim).checked, trace, judge.replay(trace))
 
 
 def _closing(
     context: click.Context, explores: Explores, target: AttackTarget, found: Coverage, memory: int | None
 ) -> Closing:
     from carnet_check.engines.exploration import fixed
-    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.engines.exploring.explorer import verdict_of
+    from carnet_check.report.closing import Closing, profile_line, rerun_command
+    from carnet_check.results import counted_by_verdict
 
-    fallen = set(found.violations)
-    word = "EXHAUSTED" if found.budget is None else "HOLDS-TO"
-    unknown = set(target.claims if not found.complete else found.left_out) - fallen
-    counts = {
-        word: len(target.claims) - len(unknown | fallen),
-        "VIOLATED": len(fallen),
-        "UNKNOWN": len(unknown),
-    }
     protocol = target.protocol
     return Closing(
-        verdicts={name: count for name, count in counts.items() if count},
+        verdicts=counted_by_verdict(verdict_of(found, claim)[0] for claim in target.claims),
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
         strength=f"{explores.name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
-        budget=_budget(found.search.caps.states, memory),
-        profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
+        budget=_budget(found.search, memory),
+        profile=profile_line(found.search.profile.name, found.search.walks),
         digests={protocol.variant: protocol.digest},
         artefacts="",
         rerun=rerun_command(context),
@@ -256,8 +331,11 @@ def _closing(
     )
 
 
-def _budget(states: int | None, memory: int | None) -> str:
+def _budget(search: Search, memory: int | None) -> str:
     from carnet_check.loading.extent import shown_memory
 
+    states = search.caps.states
     capped = "no cap on states" if states is None else f"{states:,} states"
+    if search.walks is not None:
+        capped = search.walks.described
     return capped if memory is None else f"{capped}, {shown_memory(memory)}"

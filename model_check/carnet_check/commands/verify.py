@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from carnet_check.commands.common import ShardGiven, cores, finish, jobs_option, json_option, log, memory_option, say
+from carnet_check.commands.common import (
+    ShardGiven,
+    cores,
+    finish,
+    jobs_option,
+    json_option,
+    log,
+    memory_option,
+    say,
+    seed_option,
+    simulate_option,
+)
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
@@ -82,8 +93,10 @@ class Kept(NamedTuple):
     "--depth",
     type=click.IntRange(min=1),
     metavar="K",
-    help=f"How many steps {' or '.join(each.name for each in registry.all_able(Bounded))} follows.",
+    help=f"How many steps {' or '.join(each.name for each in registry.all_able(Bounded))} or a random walk takes.",
 )
+@simulate_option
+@seed_option
 @jobs_option
 @click.option(
     "--shard", type=ShardGiven(), metavar="K/N", help="Do only part K of N of the work, into the cache; no verdicts."
@@ -119,6 +132,8 @@ def verify(
     engines: tuple[str, ...],
     profile: str,
     depth: int | None,
+    simulate: int | None,
+    seed: int | None,
     jobs: int | None,
     shard: Shard | None,
     cache: Path | None,
@@ -137,6 +152,7 @@ def verify(
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
     """
+    from carnet_check.errors import UsageError
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
     from carnet_check.verification import campaign as running
@@ -147,11 +163,15 @@ def verify(
 
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
     runner = _runner(jobs, shard, cache, ray, kept)
+    if shard is not None and simulate is not None:
+        raise UsageError("random walks are not shared out: run them without --shard")
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti, depth)
+    request = Request(
+        load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti, depth, simulate, seed
+    )
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
@@ -275,7 +295,7 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
 
 
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
-    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.report.closing import Closing, profile_line, rerun_command
     from carnet_check.results import by_verdict
 
     campaign = outcome.campaign
@@ -286,7 +306,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
         strength=" · ".join(strength),
         budget=" · ".join(engine.budget(campaign.profile) for engine in campaign.engines),
-        profile=f"{campaign.profile.name}; nothing is random, so there is no seed",
+        profile=profile_line(campaign.profile.name, campaign.walks),
         digests=campaign.digests,
         artefacts=", ".join(str(path) for path in kept if path is not None),
         rerun=rerun_command(context),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from carnet_check.engines.walks import Walked, Walks
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
 from carnet_spec.language import Instance, Profile
@@ -48,6 +49,8 @@ class Search:
     reduction: bool = True
     digest: str = ""
     """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
+    walks: Walks | None = None
+    """Random walks to take instead of visiting every state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Exploration:
             state reached and 0 otherwise.
         reduction: what was left out because it cannot matter, by name of the reduction.
         problems: what is wrong with the instance or the engine; anything here is an error, not a verdict.
+        walked: what random walks covered, if that was asked: states and transitions are not told apart then, and
+            ``depth`` is that of the longest walk.
     """
 
     states: int = 0
@@ -80,11 +85,12 @@ class Exploration:
     fired: Mapping[str, int] = field(default_factory=dict)
     reduction: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    walked: Walked | None = None
 
     @property
     def complete(self) -> bool:
         """Whether every reachable state of the instance was reached and every step from it taken."""
-        return self.stopped_by is None
+        return self.stopped_by is None and self.walked is None
 
     @property
     def states_per_second(self) -> float:
@@ -138,6 +144,21 @@ class Coverage:
     # -- how far ----------------------------------------------------------------------------------
 
     @cached_property
+    def walked(self) -> Walked:
+        """What random walks covered, in all instances."""
+        return Walked.together(found.walked for found in self._all() if found.walked)
+
+    def walks(self, claim: str) -> int:
+        """Return how many random walks came to their end that looked for a violation of a claim."""
+        mine = (part.exploration.walked for part in self.parts if part.claims is None or claim in part.claims)
+        return sum(each.walks for each in mine if each)
+
+    @property
+    def walked_all(self) -> bool:
+        """Whether random walks were asked for, and every one of them came to its end in every instance."""
+        return bool(self.parts) and all(found.walked and found.stopped_by is None for found in self._all())
+
+    @cached_property
     def states(self) -> int:
         """The states of the instances that all claims share."""
         return sum(found.states for found in self._shared())
@@ -187,7 +208,11 @@ class Coverage:
         """What was covered, in words."""
         moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
         extent = f"{self.states:,} states, depth {self.depth}{moves}"
-        return extent if self.complete else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
+        if self.search.walks:
+            steps = counted(self.walked.steps, "step")
+            extent = f"{counted(self.walked.walks, 'random walk')}, {steps}, the longest {self.depth}{moves}"
+        whole = self.walked_all if self.search.walks else self.complete
+        return extent if whole else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
 
     # -- what was found ---------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from carnet_check.engines.exploration import Caps, Coverage, Exploration
 from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
+from carnet_check.engines.walks import Walks
 from carnet_check.exports.exhaustion import Visited
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
@@ -228,6 +229,34 @@ class Explores(Engine):
             reduction: leave out what provably cannot matter, if the engine knows how.
             threat: the threat model to name in traces.
             watch: called now and then with the states seen and the depth reached.
+        """
+
+
+class Samples(Explores):
+    """Takes random walks instead of visiting every state, where that is asked."""
+
+    @abstractmethod
+    def sampling(self, walks: Walks) -> Self:
+        """Return the same engine for random walks, all that it says being SAMPLED at most."""
+
+    @abstractmethod
+    def sample(
+        self,
+        protocol: Specification,
+        instance: Instance,
+        walks: Walks,
+        *,
+        invariants: Sequence[Invariant],
+        goals: Sequence[Goal] = (),
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Take random walks and look for violations and goals in every state on the way.
+
+        Which walks are taken depends on the protocol, the instance, the seed and the depth alone, not on the engine.
+        The arguments are those of :meth:`explore`; ``watch`` is called with the states on the way, and how many steps
+        the longest walk took.
         """
 
 

@@ -73,10 +73,14 @@ class CampaignOutcome:
         """Return the command that finds the violation that a row reports once more."""
         request = self.campaign.request
         pair = f"--variant {row.variant} --threat {row.threat} --claim {row.claim}"
-        if not self.violation_of(row).search.alone:
+        search = self.violation_of(row).search
+        if not search.alone and search.walks is None:
             return f"carnet attack {request.source.shown} {pair}"
-        depth = "" if request.depth is None else f" --depth {request.depth}"
-        return f"carnet verify {request.source.shown} {pair} --engine {row.engine}{depth}"
+        options = [f" --engine {row.engine}"]
+        options += [f" --simulate {search.walks.number} --seed {search.walks.seed}"] if search.walks else []
+        options += [f" --profile {request.profile}"] if search.walks else []
+        options += [] if request.depth is None else [f" --depth {request.depth}"]
+        return f"carnet verify {request.source.shown} {pair}{''.join(options)}"
 
     @property
     def exit_code(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines.explicit.folding import Folding, conditions_in
@@ -21,11 +21,15 @@ from carnet_spec.language.terms import Var, symbols_of
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """One action: ``moves`` returns, for a state, what it writes and with which elements it does."""
+    """One action: ``moves`` returns, for a state, what it writes and with which elements it does.
+
+    ``choices`` are the elements that each parameter may be.
+    """
 
     action: Action
     moves: Callable[[int], list[tuple[Writes, Row]]]
     reads: tuple[Read, ...]
+    choices: Mapping[str, Domain]
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Model:
     monitors: tuple[Monitor, ...]
     saturation: Saturation
     relevance: Relevance
+    queries: Queries
 
 
 def build(
@@ -68,6 +73,7 @@ def build(
         monitors=tuple(builder.monitor(each) for each in builder.monitored),
         saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
         relevance=builder.relevance,
+        queries=builder.queries,
     )
 
 
@@ -109,7 +115,7 @@ class _Builder:
 
     def step(self, action: Action) -> CompiledStep:
         """Generate what an action does."""
-        return CompiledStep(action, self._moves(action), tuple(self._reads(action)))
+        return CompiledStep(action, self._moves(action), tuple(self._reads(action)), self._choices(action))
 
     def rule(self, action: Action) -> Rule:
         """Generate what a deduction concludes."""

@@ -16,6 +16,7 @@ from carnet_check.engines.exploring.caps import DIRECTED_CAPS, SOUGHT_CAPS, caps
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.interface import Explores, Outcome, Plan, Shares, Task
 from carnet_check.engines.runner import Listener, Portion, Shard
+from carnet_check.engines.walks import Walks
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.threats import violated_axioms
@@ -29,25 +30,32 @@ from carnet_spec.language import Profile
 class Explorer(Explores, Shares):
     """An engine that visits every state of small instances.
 
-    ``most_states`` is where each exploration stops; by default the profile says so.
+    ``most_states`` is where each exploration stops; by default the profile says so. With ``walks``, each is
+    these random walks instead; only an engine that :class:`~carnet_check.engines.interface.Samples` has them.
     """
 
-    verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
+    verdicts: ClassVar[tuple[Verdict, ...]] = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
     refutes: ClassVar = True
     most_states: int | None = None
+    walks: Walks | None = None
 
     def limited(self, most: int) -> Self:
         """Return the engine with explorations that stop after ``most`` states."""
         return replace(self, most_states=most)
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return EXHAUSTED, or HOLDS-TO where the profile limits the adversary."""
+        """Return EXHAUSTED, or HOLDS-TO where the profile limits the adversary; of random walks SAMPLED."""
+        if self.walks is not None:
+            return Verdict.SAMPLED
         return Verdict.EXHAUSTED if profile.budget is None else Verdict.HOLDS_TO
 
     def intention(self, task: Task) -> str:
         """Name the profile and what the adversary may do in it."""
         title = f" ({task.profile.title})" if task.profile.title else ""
-        return f"every state of profile {task.profile.name}{title}, {adversary(task.profile)}"
+        what = (
+            "every state" if self.walks is None else f"{self.walks.described}, seed {self.walks.seed}, in an instance"
+        )
+        return f"{what} of profile {task.profile.name}{title}, {adversary(task.profile)}"
 
     def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
         """Name the instances that were explored, and what they fix."""
@@ -55,11 +63,14 @@ class Explorer(Explores, Shares):
         sizes = dict.fromkeys(found.describes for found in searches if found.describes)
         instances = "; ".join(sizes) or "the instances of the profile"
         fixes = fixed(searches)
-        explored = f"{self.name}: {instances}, {adversary(task.profile)}"
+        walks = "" if self.walks is None else f"{self.walks.described} in each of "
+        explored = f"{self.name}: {walks}{instances}, {adversary(task.profile)}"
         return (explored, f"these instances fix {fixes}") if fixes else (explored,)
 
     def budget(self, profile: Profile) -> str:
-        """Say how many states an exploration may have."""
+        """Say how many states an exploration may have, or which walks there are."""
+        if self.walks is not None:
+            return f"{self.walks.described} to an instance"
         states = self._caps(profile, 1, None).states
         return "no cap on states" if states is None else f"{states:,} states to an exploration"
 
@@ -76,10 +87,11 @@ class Explorer(Explores, Shares):
 
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Explore every variant under every threat model, the searches shared among the workers."""
-        before = task.runner.answers(self.name)
+        before = task.runner.answers(self.name) if self.walks is None else None
         found, sought = self._found(task, self._every(task), listener, before)
         rows = tuple(row for each in found for row in self._judged(task, each, sought))
-        return Outcome(self.name, rows, (*found, *sought), notes=before.used.notes if before else ())
+        notes = before.used.notes if before else tuple(_left_open(each) for each in found if each.search.walks)
+        return Outcome(self.name, rows, (*found, *sought), notes=notes)
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
         """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""
@@ -168,12 +180,13 @@ class Explorer(Explores, Shares):
             claims=(),
             caps=self._caps(task.profile, task.jobs, task.memory),
             digest=protocol.digest,
+            walks=self.walks,
         )
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
             yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
         far = [goal for goal in protocol.goals if goal.name not in near]
-        if far and plan.threats and task.every_claim:
+        if far and plan.threats and task.every_claim and self.walks is None:
             yield replace(
                 every,
                 threat=plan.threats[0].id,
@@ -240,11 +253,16 @@ def adversary(profile: Profile) -> str:
 
 
 def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
-    """A search with an adversary budget is HOLDS-TO however small it was; an incomplete one is UNKNOWN."""
+    """A search with an adversary budget is HOLDS-TO however small it was; an incomplete one is UNKNOWN.
+
+    Random walks that were all taken are SAMPLED, and nothing more, whatever they saw.
+    """
     if found.problems:
         return Verdict.ERROR, None
     if claim in found.violations:
         return Verdict.VIOLATED, None
+    if found.search.walks is not None:
+        return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
     states = found.states + found.extra_states(claim)
     if not found.complete or claim in found.left_out:
         return Verdict.UNKNOWN, states
@@ -260,9 +278,17 @@ def _detail(plan: Plan, found: Coverage, claim: str) -> str:
     steps = f"{counted(moves(plan.protocol, trace), 'step')} to the violation; " if trace else ""
     name = found.search.profile.name
     size = f"{name}: {found.describes}" if found.describes else name
-    extra = found.extra_states(claim)
+    extra = 0 if found.search.walks else found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""
     return steps + "; ".join(filter(None, (size, found.covered + more, found.left_out.get(claim, ""))))
+
+
+def _left_open(found: Coverage) -> str:
+    """Say what random walks did not see of what should happen."""
+    missed = [name for name in found.search.goals if name not in found.goals]
+    idle = [name for name, seen in found.walked.actions.items() if not seen.taken]
+    where = f"{found.search.variant} · {found.search.threat}: {found.covered}"
+    return f"{where}; goals not reached: {', '.join(missed) or 'none'}; never taken: {', '.join(idle) or 'none'}"
 
 
 def _order(task: Task, found: Coverage) -> tuple[int, ...]:

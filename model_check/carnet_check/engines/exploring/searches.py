@@ -12,7 +12,9 @@ from functools import partial
 from typing import Any
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
+from carnet_check.engines.interface import Samples
 from carnet_check.engines.premises import premises_of
+from carnet_check.errors import EngineError
 from carnet_check.loading import families
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.loading.threats import threat_of, violated_axioms
@@ -86,7 +88,7 @@ class _Left:
         self._reached |= found.goals.keys()
         self._states += found.states if part.claims is None else 0
         fallen = self.task.stop_at_first and bool(found.violations)
-        self.over = fallen or not found.complete or bool(found.problems)
+        self.over = fallen or found.stopped_by is not None or bool(found.problems)
 
 
 def search_in(
@@ -103,6 +105,9 @@ def search_in(
     invariants = [protocol.claim(name).checked for name in task.claims]
     premises = [] if task.sought else [premise for each in invariants for premise in premises_of(each)]
     wanted = [*goals, *premises]
+    if task.walks is not None:
+        walked = _sampled(explorer, task, protocol, instance, invariants, wanted, watch)
+        return judged(judge, walked, invariants, wanted)
     found = explorer.explore(
         protocol,
         instance,
@@ -116,6 +121,34 @@ def search_in(
         watch=watch,
     )
     return judged(judge, found, invariants, wanted)
+
+
+def _sampled(
+    explorer: Visits,
+    task: Search,
+    protocol: Protocol,
+    instance: Instance,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal],
+    watch: Watch | None,
+) -> Exploration:
+    """Take the random walks of a task.
+
+    Raises:
+        EngineError: the explorer takes none.
+    """
+    if task.walks is None or not isinstance(explorer, Samples):
+        raise EngineError("an engine was asked for random walks that takes none")
+    return explorer.sample(
+        protocol,
+        instance,
+        task.walks,
+        invariants=invariants,
+        goals=goals,
+        caps=task.caps,
+        threat=task.threat,
+        watch=watch,
+    )
 
 
 def _directed(
@@ -170,7 +203,7 @@ def judged(
 ) -> Exploration:
     """Add to the problems that the engine has itself those that the interpreter has with it."""
     problems = [*found.problems]
-    if found.complete and not found.states:
+    if found.stopped_by is None and not found.states:
         problems.append("the search calls itself complete, and saw no state")
     breaking = {each.name: partial(falls, judge, each) for each in invariants}
     reaching = {goal.name: partial(reaches, judge, goal) for goal in goals}

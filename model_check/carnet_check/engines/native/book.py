@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
 from carnet_check.engines.native.store import row_of
-from carnet_check.engines.native.tables import NONE, Tables, Words
+from carnet_check.engines.native.tables import NONE, Missing, Tables, Words
 
+WORD = 64
 MISSES = 512
 """How many answers are asked for at once."""
 _ROOM = 64
@@ -70,15 +72,29 @@ class Book:
         """Look for what these memos see."""
         self.looking = np.array([self._number(memo, bool) for memo in looking], np.int64)
 
-    def asked(self, number: int, state: int) -> Any:
-        """Have a memo answer about a state; what it reads may have grown."""
-        return self._memos[number].answer(state)
+    def work_out(self, missing: Missing, misses: int, layout: Layout) -> bool:
+        """Have the memos answer what is missing; return false if a new book has to be begun.
 
-    def enter(self, number: int, state: int, answer: Any) -> None:
+        That is so if answers were forgotten, or states do not fit into their words any more.
+        """
+        self._make_room(misses)
+        asked = [
+            (int(memo), int.from_bytes(state.tobytes(), "little"))
+            for memo, state in zip(missing.memos[:misses], missing.states[:misses], strict=True)
+        ]
+        for memo, state in asked:
+            answer = self._memos[memo].answer(state)
+            if layout.bits > WORD * self.words or self.is_stale:
+                return False
+            self._read_anew(layout.bits)
+            self._enter(memo, state, answer)
+        return True
+
+    def _enter(self, number: int, state: int, answer: Any) -> None:
         """Enter an answer about a state, which the kernel awaits."""
         kernel.enter(number, row_of(state, self.words), self._write[number](answer), self.tables)
 
-    def make_room(self, entries: int) -> None:
+    def _make_room(self, entries: int) -> None:
         """Take note of new entries, and keep at least half of the places free although as many come again."""
         self._entries += entries
         if 2 * (self._entries + MISSES) >= len(self.tables.owners):
@@ -102,7 +118,7 @@ class Book:
             self._read(number)
         return self._numbers[id(memo)]
 
-    def read_anew(self, bits: int) -> None:
+    def _read_anew(self, bits: int) -> None:
         """Take note of what memos read, if there are more bits than before."""
         if bits == self._bits:
             return
@@ -112,7 +128,7 @@ class Book:
 
     def _read(self, number: int) -> None:
         """Take note of the bits that a memo reads now."""
-        mask = row_of(self._memos[number].reads & (1 << 64 * self.words) - 1, self.words)
+        mask = row_of(self._memos[number].reads & (1 << WORD * self.words) - 1, self.words)
         if not np.array_equal(self.tables.masks[number], mask):
             self.tables.masks[number] = mask
             (words,) = np.nonzero(mask)

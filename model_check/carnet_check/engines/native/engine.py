@@ -9,6 +9,7 @@ from typing import ClassVar
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.interface import Task, Tool
 from carnet_check.engines.native.search import NativeSearch
+from carnet_check.engines.native.walking import NativeWalks
 from carnet_check.errors import UsageError
 
 
@@ -23,6 +24,7 @@ class Native(PackedExplorer):
         Tool("numba", "exploration at native speed", "pip install -c constraints.txt '.[fast]'", ("numba", "numpy")),
     )
     packed: ClassVar = NativeSearch
+    packed_walks: ClassVar = NativeWalks
 
     @property
     def lacks(self) -> str:

@@ -10,11 +10,10 @@ from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.book import MISSES, Book
+from carnet_check.engines.native.book import MISSES, WORD, Book
 from carnet_check.engines.native.store import Store
 from carnet_check.engines.native.tables import Missing
 
-WORD = 64
 BUFFER = 1 << 12
 """How many successors are held at first before they are looked for."""
 
@@ -147,22 +146,12 @@ class Machine:
 
     def _work_out(self, misses: int) -> None:
         """Have the memos answer, and begin a new book if answers were forgotten or do not fit any more."""
-        self._book.make_room(misses)
-        asked = [
-            (int(memo), int.from_bytes(state.tobytes(), "little"))
-            for memo, state in zip(self._missing.memos[:misses], self._missing.states[:misses], strict=True)
-        ]
-        for memo, state in asked:
-            answer = self._book.asked(memo, state)
-            if self._layout.bits > WORD * self._words:
-                self._words = 1 + self._layout.bits // WORD
-                self.states.widen(self._words)
-                return self._begin()
-            if self._book.is_stale:
-                return self._begin()
-            self._book.read_anew(self._layout.bits)
-            self._book.enter(memo, state, answer)
-        return None
+        if self._book.work_out(self._missing, misses, self._layout):
+            return
+        if self._layout.bits > WORD * self._words:
+            self._words = 1 + self._layout.bits // WORD
+            self.states.widen(self._words)
+        self._begin()
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""
