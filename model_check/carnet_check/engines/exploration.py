@@ -210,7 +210,7 @@ class Coverage:
         extent = f"{self.states:,} states, depth {self.depth}{moves}"
         if self.search.walks:
             steps = counted(self.walked.steps, "step")
-            extent = f"{counted(self.walked.walks, 'random walk')}, {steps}, the longest {self.depth}{moves}"
+            extent = f"{counted(self.walked.walks, 'random walk')}, {steps} in all, {self.depth} in the longest{moves}"
         whole = self.walked_all if self.search.walks else self.complete
         return extent if whole else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
 

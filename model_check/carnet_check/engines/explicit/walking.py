@@ -27,6 +27,7 @@ from carnet_check.engines.explicit.search import (
 )
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.walks import Walked, Walks
+from carnet_check.slicing import Slicer
 from carnet_spec.language import Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 
@@ -34,6 +35,9 @@ MOST_ANSWERS = 400_000
 """How many answers are remembered before all of them are forgotten, so that memory does not grow with the walks."""
 CHUNK = 2_000
 """How many steps are taken before bounds are looked at."""
+
+Chosen = tuple[int, Row]
+"""A step: the number of its action, and with which elements it is taken."""
 
 
 def ways(step: CompiledStep, s: int) -> list[tuple[Writes, Row]]:
@@ -66,6 +70,7 @@ class PackedWalks:
         self.start = model.saturation.start()
         self.state = self.start
         self.chance = chance_of(walks.seed, 0)
+        self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 
     def run(self) -> str | None:
         """Take the walks; return what stopped them before the last one ended."""
@@ -83,22 +88,35 @@ class PackedWalks:
             return "memory"
         return None
 
-    def path(self, number: int, taken: int) -> list[TraceStep]:
-        """Return the first steps of a walk, without those that only led back to a state on the way."""
+    def path(self, monitor: int) -> list[TraceStep]:
+        """Return steps that lead to where a monitor holds: those of the walk on which it was seen that are needed."""
+        steps = self._walked(*self.sightings[monitor])
+        slicer = Slicer(self.start, self._take, self.model.monitors[monitor].holds)
+        assert slicer.serves(steps), "a walk that is taken again ends elsewhere"
+        return [_told(self.model.steps[action], chosen) for action, chosen in slicer.without_superfluous(steps, 1)]
+
+    def _walked(self, number: int, taken: int) -> list[Chosen]:
+        """Take a walk again, so many steps of it."""
         s, chance = self.start, chance_of(self.walks.seed, number)
-        steps: list[TraceStep] = []
-        places = {s: 0}
+        steps: list[Chosen] = []
         for _ in range(taken):
-            before, found = s, self._step_from(s, chance)
+            found = self._step_from(s, chance)
             assert found is not None, "a walk that is taken again ends earlier"
-            action, way, s = found
-            if s in places:
-                del steps[places[s] :]
-                places = {state: place for state, place in places.items() if place <= places[s]}
-            else:
-                steps.append(_told(self.model.steps[action], way, before))
-                places[s] = len(steps)
+            action, way, after = found
+            steps.append((action, ways(self.model.steps[action], s)[way][1]))
+            s = after
         return steps
+
+    def _take(self, s: int, step: Chosen) -> int | None:
+        """Return where a step leads, or nothing if it cannot be taken."""
+        action, chosen = step
+        memo = self.options[action]
+        known = (action, s & memo.reads)
+        if known not in self._ways:
+            made = ways(self.model.steps[action], s)
+            self._ways[known] = {elements: way for way, (_, elements) in enumerate(made)}
+        moves, found = memo.answer(s), self._ways[known].get(chosen)
+        return None if moves is None or found is None else self._after(s, moves, found)
 
     # -- walking -----------------------------------------------------------------------------------
 
@@ -195,9 +213,8 @@ def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:
     raise AssertionError("a step was drawn that is not offered")
 
 
-def _told(step: CompiledStep, way: int, before: int) -> TraceStep:
+def _told(step: CompiledStep, chosen: Row) -> TraceStep:
     """Return a step as traces have it."""
-    _, chosen = ways(step, before)[way]
     names = (var.name for var in step.action.params)
     return TraceStep(step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True)))
 
@@ -210,13 +227,13 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
         step.action.name: guards.seen(int(taken))
         for step, guards, taken in zip(model.steps, run.guards, run.fired, strict=True)
     }
-    found: dict[bool, dict[str, Trace]] = {True: {}, False: {}}
-    for number, where in run.sightings.items():
-        monitor = model.monitors[number]
-        path = Trace(protocol.id, protocol.variant, protocol.without, "", tuple(run.path(*where)))
-        found[monitor.is_goal][monitor.name] = path
     fired = {name: seen.taken for name, seen in actions.items()}
     fired |= {rule.name: int(rule.fired) for rule in model.saturation.rules}
+    found: dict[bool, dict[str, Trace]] = {True: {}, False: {}}
+    for number in run.sightings:  # from here on, memos are asked about states that are on no walk
+        monitor = model.monitors[number]
+        path = Trace(protocol.id, protocol.variant, protocol.without, "", tuple(run.path(number)))
+        found[monitor.is_goal][monitor.name] = path
     return Exploration(
         states=run.steps + run.number + (stopped_by is not None),
         transitions=run.steps,
