@@ -58,7 +58,7 @@ def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     yield from _told("guards", len(guards), "seen to hold", [name for name, seen in guards if not seen.held])
     yield from _told("guards", len(guards), "seen to fail", [name for name, seen in guards if not seen.failed])
     failed = [(name, seen) for name, seen in guards if seen.failed]
-    among = "of these seen to fail while all others held"
+    among = "that failed did so while all others held"
     yield from _told("guards", len(failed), among, [name for name, seen in failed if not seen.alone])
 
 

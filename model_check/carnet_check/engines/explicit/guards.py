@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from carnet_check.engines.explicit.folding import Condition, conditions_in
+from carnet_check.engines.explicit.folding import Condition, changes, conditions_in
 from carnet_check.engines.explicit.model import CompiledStep
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
 from carnet_check.engines.walks import ActionSeen, GuardSeen
 from carnet_spec.language import GuardKind
-from carnet_spec.language.terms import Truth
 
 Test = Callable[[int], bool]
 
@@ -29,7 +28,7 @@ class GuardWatch:
         guards = [guard for guard in step.action.guards if guard.kind is not GuardKind.FRESH]
         self._conditions = {guard.name: (*conditions_in(guard.formula),) for guard in guards}
         self._failing = {guard.name: (*conditions_in(guard.formula, False),) for guard in guards}
-        self._decided = {guard.name: isinstance(guard.formula, Truth) for guard in guards}
+        self._decided = {guard.name: not changes(guard.formula) for guard in guards}
         self._held: set[str] = set()
         self._failed: set[str] = set()
         self._alone: set[str] = set()
