@@ -160,13 +160,13 @@ class Coverage:
 
     @cached_property
     def states(self) -> int:
-        """The states of the instances that all claims share."""
-        return sum(found.states for found in self._shared())
+        """The states of the instances that all claims share; of random walks all that they met, again and again."""
+        return sum(found.states for found in self._counted())
 
     @cached_property
     def transitions(self) -> int:
-        """The transitions of the instances that all claims share."""
-        return sum(found.transitions for found in self._shared())
+        """The transitions of the instances that all claims share; of random walks all that they took."""
+        return sum(found.transitions for found in self._counted())
 
     def extra_states(self, claim: str) -> int:
         """Return the states of the instances that were explored for a claim beside the shared ones."""
@@ -253,8 +253,8 @@ class Coverage:
     def _all(self) -> tuple[Exploration, ...]:
         return tuple(part.exploration for part in self.parts)
 
-    def _shared(self) -> Iterator[Exploration]:
-        return (part.exploration for part in self.parts if part.claims is None)
+    def _counted(self) -> Iterator[Exploration]:
+        return (part.exploration for part in self.parts if part.claims is None or self.search.walks)
 
 
 def fixed(searches: Iterable[Coverage]) -> str:

@@ -127,12 +127,11 @@ def draw(
         The number of its action, or -1 if no step changes anything, or -2 if an answer is missing.
     """
     drawing = chance[0]
-    for each in range(left):
-        order[each] = each
+    total = left
     while left:
         drawing += _STRIDE
         place = np.int64(((mixed(drawing) >> _32) * np.uint64(left)) >> _32)
-        way = order[place]
+        way = place if left == total else order[place]
         number = 0
         while way >= tables.counts[chosen[number]]:
             way -= tables.counts[chosen[number]]
@@ -146,6 +145,9 @@ def draw(
         if differs:
             chance[0] = drawing
             return number
+        if left == total:
+            for each in range(total):
+                order[each] = each
         left -= 1
         order[place] = order[left]
     return -1

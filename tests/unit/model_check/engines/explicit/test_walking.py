@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import pytest
 
@@ -16,12 +17,24 @@ from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.native.walking import NativeWalks
 from carnet_check.engines.walks import ActionSeen, GuardSeen, Walked, Walks
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Goal, Instance, Protocol, Step
+from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE
 from tests.fixtures import toy
 from tests.unit.model_check.small import Party, drafted, first, second, seen
 
 ANY = Goal("anything", (), TRUE, "whatever happens")
+SOMEBODY = Goal("somebody", (), exists(lambda a: seen(a), Party).term, "somebody is seen")
+whoever_walks = pytest.mark.parametrize(
+    "packed",
+    [
+        PackedWalks,
+        pytest.param(
+            functools.partial(NativeWalks, hand_over_at=0),
+            marks=pytest.mark.skipif(find_spec("numba") is None, reason="the extra 'fast' is not installed"),
+        ),
+    ],
+    ids=["explicit", "native"],
+)
 
 
 def see(step: Step, a: Party) -> None:
@@ -46,6 +59,11 @@ def stop(step: Step) -> None:
     step.require("first is set", first)
     step.require("second is not", ~second)
     step.insert(second)
+
+
+def see_at_last(step: Step, a: Party) -> None:
+    step.require("second is set", second)
+    step.insert(seen(a))
 
 
 def instance(protocol: Protocol, parties: int = 3, budget: int | None = None) -> Instance:
@@ -88,10 +106,8 @@ def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
     assert sum((count - expected) ** 2 / expected for count in counts.values()) < 22.46  # 6 degrees, 1 in 1,000
 
 
-@pytest.mark.parametrize("packed", [PackedWalks, functools.partial(NativeWalks, hand_over_at=0)])
+@whoever_walks
 def test_walks_take_each_step_equally_often(packed: Callable[..., PackedWalks]) -> None:
-    if packed is not PackedWalks:
-        pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     protocol = drafted(see, see_again, set_first, stay).protocol()
     found = sample(protocol, instance(protocol), Walks(14_000, depth=1), invariants=(), packed=packed)
     assert found.walked is not None
@@ -99,6 +115,15 @@ def test_walks_take_each_step_equally_often(packed: Callable[..., PackedWalks]) 
     assert counts["stay"] == 0
     for name, ways in {"see": 3, "see_again": 3, "set_first": 1}.items():
         assert abs(counts[name] - 2_000 * ways) < 200 * ways
+
+
+@whoever_walks
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_last_state_of_a_walk_is_judged(packed: Callable[..., PackedWalks], depth: int) -> None:
+    """Nobody is seen before the last step, and no walk goes on from there."""
+    protocol = drafted(*((see,) if depth == 1 else (set_first, stop, see_at_last))).protocol()
+    found = sample(protocol, instance(protocol), Walks(5, depth), invariants=(), goals=[SOMEBODY], packed=packed)
+    assert len(found.goals["somebody"].steps) == depth
 
 
 def test_a_step_that_changes_nothing_is_never_taken() -> None:
