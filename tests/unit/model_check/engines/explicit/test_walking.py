@@ -20,10 +20,11 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE
 from tests.fixtures import toy
-from tests.unit.model_check.small import Party, drafted, first, second, seen
+from tests.unit.model_check.small import Party, drafted, first, known, second, seen
 
 ANY = Goal("anything", (), TRUE, "whatever happens")
-SOMEBODY = Goal("somebody", (), exists(lambda a: seen(a), Party).term, "somebody is seen")
+SOMEBODY = Goal("somebody", (), exists(seen, Party).term, "somebody is seen")
+SOMEBODY_KNOWS = Goal("somebody knows", (), exists(known, Party).term, "somebody knows")
 whoever_walks = pytest.mark.parametrize(
     "packed",
     [
@@ -50,15 +51,20 @@ def set_first(step: Step) -> None:
     step.insert(first)
 
 
-def stay(step: Step) -> None:
-    step.insert(second)
-    step.remove(second, name="take back")
+def stay(step: Step, a: Party) -> None:
+    step.insert(known(a))
+    step.remove(known(a), name="take back")
 
 
 def stop(step: Step) -> None:
     step.require("first is set", first)
     step.require("second is not", ~second)
     step.insert(second)
+
+
+def learn(step: Step, a: Party) -> None:
+    step.given("seen", seen(a))
+    step.insert(known(a))
 
 
 def see_at_last(step: Step, a: Party) -> None:
@@ -92,7 +98,7 @@ def walks_of(protocol: Protocol, walks: Walks, where: Instance | None = None) ->
 
 
 def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
-    """Seven of them: one that takes an unused key, three of two actions each; one action changes nothing."""
+    """Seven of them: three of two actions each, and another; three that are offered beside them change nothing."""
     protocol = drafted(see, see_again, set_first, stay).protocol()
     run = walks_of(protocol, Walks(1))
     many, counts = 21_000, Counter[tuple[int, int]]()
@@ -124,6 +130,16 @@ def test_the_last_state_of_a_walk_is_judged(packed: Callable[..., PackedWalks], 
     protocol = drafted(*((see,) if depth == 1 else (set_first, stop, see_at_last))).protocol()
     found = sample(protocol, instance(protocol), Walks(5, depth), invariants=(), goals=[SOMEBODY], packed=packed)
     assert len(found.goals["somebody"].steps) == depth
+
+
+@whoever_walks
+def test_what_rules_conclude_is_there_after_the_step(packed: Callable[..., PackedWalks]) -> None:
+    protocol = drafted(see, rules=(learn,)).protocol()
+    found = sample(
+        protocol, instance(protocol, parties=1), Walks(2, 1), invariants=(), goals=[SOMEBODY_KNOWS], packed=packed
+    )
+    assert [step.action for step in found.goals["somebody knows"].steps] == ["see", "learn"]
+    assert found.fired == {"see": 2, "learn": 1}
 
 
 def test_a_step_that_changes_nothing_is_never_taken() -> None:
