@@ -124,7 +124,9 @@ class Fails(Here):
     def __init__(self, first: int, lost: bool) -> None:
         self.first, self.lost = first, lost
 
-    def results(self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(
+        self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any], last: object = None
+    ) -> Iterator[tuple[Any, Any]]:
         for part in parts:
             for said in function(replace(part, rlimit=part.rlimit)):
                 if said.steps < self.first:
