@@ -183,9 +183,6 @@ class Engine(ABC):
         """
 
 
-# -- what only some can do ------------------------------------------------------------------------
-
-
 class Shares(Engine):
     """Can do one part of its work by itself and leave the answers in a cache."""
 
@@ -253,8 +250,7 @@ class DecidesLiveness(Explores):
         The properties of ``liveness`` have the same rules as steps; the other arguments are those of :meth:`explore`.
 
         Returns:
-            Where a property fails, ``violations`` has a lasso; ``goals`` has ways to triggers, and ``undecided`` what
-            the instance leaves open.
+            ``violations`` has a lasso where a property fails; ``goals`` has ways to triggers, ``undecided`` the rest.
         """
 
 
