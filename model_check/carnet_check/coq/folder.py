@@ -13,16 +13,29 @@ from carnet_check.coq.certificates import Converter
 from carnet_check.coq.files import Certificates, CoqFiles, program_files
 from carnet_check.coq.program import asked
 from carnet_check.errors import CarnetError, UsageError
+from carnet_check.exports.coq_data import word
 from carnet_check.exports.systems import System, system
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the program says of the certificates of one variant, line by line."""
+    """What the program says of the certificates of one variant, line by line.
+
+    Attributes:
+        digest: of the variant's canonical JSON, if it was read.
+        decided: whether anything was established; not if the program came to no end.
+    """
 
     variant: str
     accepted: bool
     said: tuple[str, ...]
+    digest: str = ""
+    decided: bool = True
+
+
+def undecided(variant: str, why: str, digest: str = "") -> Verdict:
+    """Return that nothing was established about a variant, and why."""
+    return Verdict(variant, False, (f"not established: {why}",), digest, decided=False)
 
 
 def variants(folder: Path) -> Iterator[System]:
@@ -50,20 +63,38 @@ def judged(folder: Path, program: Path) -> Iterator[Verdict]:
     """Have the program judge every variant of a folder.
 
     Raises:
-        CarnetError: the folder cannot be read, or the program cannot read what it is given.
+        CarnetError: the folder cannot be read.
     """
     for whole in variants(folder):
         try:
             given = certificates_of(whole, folder)
         except CarnetError as error:
-            yield Verdict(whole.variant, False, (str(error),))
+            yield Verdict(whole.variant, False, (str(error),), whole.digest)
             continue
-        with tempfile.TemporaryDirectory() as scratch:
-            files = (Path(scratch) / "system", Path(scratch) / "certificates")
-            for file, text in zip(files, program_files(whole, given), strict=True):
-                file.write_text(text, "ascii")
+        yield _judged(whole, given, program)
+
+
+def _judged(whole: System, given: Certificates, program: Path) -> Verdict:
+    """Have the program judge a variant; that it ended well is not enough, it has to say what it accepts."""
+    with tempfile.TemporaryDirectory() as scratch:
+        files = (Path(scratch) / "system", Path(scratch) / "certificates")
+        for file, text in zip(files, program_files(whole, given), strict=True):
+            file.write_text(text, "ascii")
+        try:
             accepted, lines = asked(program, "check", *files)
-            yield Verdict(whole.variant, accepted, tuple(lines))
+        except CarnetError as error:
+            return undecided(whole.variant, str(error), whole.digest)
+    said = tuple(lines)
+    if accepted and said != expected(whole, given):
+        named = f"{program.name} says {'; '.join(said[:2])[:200] or 'nothing'}"
+        return Verdict(whole.variant, False, (f"{named}, not what it accepts",), whole.digest)
+    return Verdict(whole.variant, accepted, said, whole.digest)
+
+
+def expected(whole: System, given: Certificates) -> tuple[str, ...]:
+    """Return what the program has to say if it accepts everything: of each layer that all were accepted."""
+    counts = {word(layer.threat): len(given[layer.threat]) for layer in whole.layers}
+    return tuple(f"layer {name}: {count} of {count} accepted" for name, count in counts.items())
 
 
 def write_theorems(folder: Path, out: Path) -> Iterator[str]:
