@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +11,12 @@ from pathlib import Path
 from carnet_check.certificates.folder import specifications
 from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.coq.certificates import Converter
-from carnet_check.coq.files import Certificates, CoqFiles, program_files
+from carnet_check.coq.files import Certificates, CoqFiles, program_files, write_makefile
 from carnet_check.coq.program import asked
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import word
 from carnet_check.exports.systems import System, system
+from carnet_command.files import reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +100,49 @@ def expected(whole: System, given: Certificates) -> tuple[str, ...]:
 
 
 def write_theorems(folder: Path, out: Path) -> Iterator[str]:
-    """Write the files that Coq compiles into theorems; yield the names of the variants.
+    """Write the files that Coq compiles into theorems, and nothing else is left there; yield the names of the variants.
 
     Raises:
-        CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, or two variants would
-            have the same files.
+        CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, two variants would
+            have the same files, or ``out`` has what this does not write.
     """
     written: dict[str, str] = {}
     for whole in variants(folder):
         given, files = certificates_of(whole, folder), CoqFiles(whole)
         if files.name in written:
             raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
-        out.mkdir(parents=True, exist_ok=True)
-        files.written(out, given)
+        try:
+            if not written:
+                _clear(out)
+            files.written(out, given)
+        except OSError as error:
+            raise UsageError(f"cannot write into '{out}': {reason(error)}") from None
         written[files.name] = whole.variant
         yield whole.variant
+    write_makefile(out, written)
+
+
+WRITTEN = re.compile(
+    r"Makefile|\.lia\.cache|(spec|certificates|theorems)_\w+\.(v|vo|vok|vos|glob|assumptions(\.new)?)"
+    r"|\.(spec|certificates|theorems)_\w+\.aux",
+    re.ASCII,
+)
+"""What this writes, and what Coq makes of it."""
+
+
+def _clear(out: Path) -> None:
+    """Leave an empty folder: what an earlier run wrote is removed, since nobody knows who wrote what is there.
+
+    Raises:
+        UsageError: there is something else, which stays, or the folder is a link.
+        OSError: it cannot be made or cleared.
+    """
+    if out.is_symlink():
+        raise UsageError(f"expected a folder to write into, and '{out}' is a link")
+    out.mkdir(parents=True, exist_ok=True)
+    there = sorted(out.iterdir())
+    for each in there:
+        if not WRITTEN.fullmatch(each.name) or (each.is_dir() and not each.is_symlink()):
+            raise UsageError(f"expected nothing in '{out}' but what an earlier run wrote, and found '{each.name}'")
+    for each in there:
+        each.unlink()
