@@ -38,7 +38,7 @@ LARGEST = 1_000_000
 """The most bytes of an obligation."""
 LARGEST_SYSTEM = 64 << 20
 """The most bytes of a variant."""
-Key = tuple[str, str, str]
+Named = tuple[str, str, str]
 """What an obligation is known by: its variant, its threat model or nothing, and its id."""
 
 
@@ -123,7 +123,7 @@ def compared(folder: Path, index: bytes) -> Compared:
         for obligation in obligations(layer)
     }
     found: list[Judged] = []
-    listed: set[Key] = set()
+    listed: set[Named] = set()
     for row in rows_of(index, folder):
         found.append(_compared(row, required, listed))
         listed.add(_key(row))
@@ -132,11 +132,11 @@ def compared(folder: Path, index: bytes) -> Compared:
     return Compared({each.variant: each.digest for each in protocols}, tuple(found))
 
 
-def _key(row: Row) -> Key:
+def _key(row: Row) -> Named:
     return row.variant, row.threat, row.obligation
 
 
-def _compared(row: Row, required: Mapping[Key, tuple[Obligation, Writer]], listed: Collection[Key]) -> Judged:
+def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> Judged:
     """Compare a row with the obligation that it names, unless the index has that already."""
     found, key = Judged(row.variant, row.obligation, row.digest), _key(row)
     if key not in required:
