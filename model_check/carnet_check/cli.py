@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import json
 import os
 import sys
@@ -95,6 +96,7 @@ class Commands(click.Group):
     ) -> NoReturn:
         """Run a command and exit with the code that it returns, or with that of its failure."""
         given = list(sys.argv[1:] if args is None else args)
+        _require_every_character(sys.stdout, sys.stderr)
         extra["standalone_mode"] = False
         try:
             from carnet_command.interrupts import ENDING, stoppable
@@ -110,6 +112,13 @@ class Commands(click.Group):
                 raise
             code = _failed(error, "--json" in given)
         sys.exit(code if isinstance(code, int) else ExitCode.EXPECTED)
+
+
+def _require_every_character(*streams: Any) -> None:
+    """Let a stream write what its encoding has no character for as an escape: Latin-1 has neither lines nor arrows."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _require_each_once(command: click.Command, ctx: click.Context, args: list[str]) -> None:
@@ -153,7 +162,7 @@ def _described(error: BaseException) -> tuple[str, str, int]:
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", "interrupted: nothing was written", ExitCode.INTERRUPTED
+        return "interrupted", "interrupted: the work is not finished", ExitCode.INTERRUPTED
     if isinstance(error, click.ClickException):
         return "usage", _one_line(error.format_message()), ExitCode.USAGE
     if isinstance(error, CarnetError):

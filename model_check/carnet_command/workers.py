@@ -2,7 +2,8 @@
 
 Each has a pipe of its own. It is asked a function and a part of the work, and sends every answer as soon as it has it.
 One that dies, fills its memory or says nothing for too long is ended; what it had not answered is reported as lost, and
-a new worker goes on with the rest. The limit in seconds exists for that alone: budgets are counted in work.
+a new worker goes on with the rest. The limit in seconds exists for that alone: budgets are counted in work. A worker
+ends when the process that started it has ended, however that happened.
 
 Starting a worker takes some 0.4 s, so a few that have nothing to do can be kept until this process ends. A worker
 starts no workers: what is asked there is answered there, and the process that started it can kill it.
@@ -13,9 +14,11 @@ from __future__ import annotations
 import contextlib
 import math
 import multiprocessing
+import os
 import pickle
 import resource
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +27,7 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from carnet_command.interrupts import held_back, undisturbed
 from carnet_command.processes import isolated_spawn
@@ -43,6 +46,13 @@ OUT_OF_MEMORY: Final = "the worker needs more memory than it may have"
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
+IsLast = Callable[[Part, Answer], bool]
+"""Says whether an answer is the last one of its part."""
+
+
+def only(_part: object, _answer: object) -> bool:
+    """Say that an answer is the last one of its part: it has no other."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,21 @@ class _End:
     """What a worker says after its last answer: nothing, or what went wrong."""
 
     error: Exception | None = None
+
+
+@dataclass(slots=True)
+class Work(Generic[Part]):
+    """A part that a worker is at, and whether it has given the last answer."""
+
+    part: Part
+    complete: bool = False
+
+    def awaits(self, said: Any, last: IsLast[Part, Any] | None) -> bool:
+        """Whether anybody waits for what was said: nothing is lost with a worker that has given the last answer."""
+        if isinstance(said, Lost):
+            return not self.complete
+        self.complete = self.complete or (last is not None and last(self.part, said))
+        return True
 
 
 class Pool(ABC):
@@ -84,13 +109,18 @@ class Pool(ABC):
 
     @abstractmethod
     def results(
-        self, function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
+        self,
+        function: Callable[[Part], Iterable[Answer]],
+        parts: Iterable[Part],
+        last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield, as they come, the answers of ``function`` to each of ``parts``; after a lost one, none of that part.
 
         Args:
             function: one that a fresh process can import.
             parts: what it is called with, once each; the next one is made when there is somebody to take it.
+            last: knows the last answer of a part, which nothing is lost after. Without it, a part of which all answers
+                have come may be reported as lost, since only its worker knows that these are all.
 
         Raises:
             Exception: what ``function`` raised.
@@ -132,31 +162,34 @@ class WorkerPool(Pool):
                 worker.end()
 
     def results(
-        self, function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
+        self,
+        function: Callable[[Part], Iterable[Answer]],
+        parts: Iterable[Part],
+        last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of processes of this machine; see :meth:`Pool.results`."""
         if multiprocessing.current_process().daemon:
             yield from _here(function, parts)
             return
         waiting = iter(parts)
-        busy: dict[_Worker, Part] = {}
+        busy: dict[_Worker, Work[Part]] = {}
         try:
             while True:
                 for part in islice(waiting, self.jobs - len(busy)):
                     with undisturbed():
-                        busy[self._asked(function, part)] = part
+                        busy[self._asked(function, part)] = Work(part)
                 if not busy:
                     return
                 for worker in _heard(busy):
-                    said = worker.said(self.patience)
-                    if not isinstance(said, _Begun | _End):
-                        yield busy[worker], said
+                    said, work = worker.said(self.patience), busy[worker]
                     if isinstance(said, Lost | _End):
                         del busy[worker]
                     if isinstance(said, _End):
                         self._idle.append(worker)
                         if said.error is not None:
                             raise said.error
+                    elif not isinstance(said, _Begun) and work.awaits(said, last):
+                        yield work.part, said
         finally:
             for worker in busy:
                 worker.end()
@@ -277,10 +310,19 @@ def _serve(pipe: Connection, memory: int | None) -> None:
         limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     _asking.append(pipe)
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:
             asked = pipe.recv_bytes()
             pipe.send(_answered(pipe, asked))
+
+
+def _end_with_parent() -> None:
+    """End this process once the one that started it has ended: what it is at is for nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _answered(pipe: Connection, asked: bytes) -> _End:

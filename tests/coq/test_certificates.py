@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, Layout
-from carnet_check.coq.certificates import Converter, Required, coq_term, largest, line, required
+from carnet_check.coq.certificates import (
+    MOST_UNKNOWN,
+    Converter,
+    Required,
+    _completed,
+    coq_term,
+    largest,
+    line,
+    required,
+)
 from carnet_check.errors import CarnetError
 from carnet_check.exports.coq_data import CoqText, numbers
 from carnet_check.exports.systems import System, system
@@ -68,6 +82,38 @@ def test_cases_of_a_named_element_have_as_many_branches_as_there_are(count: int)
     """Nothing says which sort a witness has, but what follows has to be used up."""
     said, _ = converted("s 0 w 1 c e2 " + "x 0 0 " * count + "x 1 1 0")
     assert said.startswith(f"s 0 w 1 c {count} e2 x 0 0")
+
+
+def test_many_cases_of_named_elements_cost_little() -> None:
+    """Trying what each of a hundred may be would take for ever."""
+    tokens = "w 0 " + "c e2 " * 100 + "x 0 0 " * 101
+    said, _ = converted(tokens.strip())
+    assert said.count("c 2 e2") == 100
+    began = time.process_time()
+    with pytest.raises(CarnetError, match="do not end where their branches do"):
+        converted(("w 0 " + "c e2 " * 100 + "x 0 0 " * 100).strip())
+    assert time.process_time() - began < 5
+    many = "w 0 " + "c e2 " * (MOST_UNKNOWN + 1) + "x 0 0 " * (MOST_UNKNOWN + 2)
+    with pytest.raises(CarnetError, match="more than 1,000 cases of elements"):
+        converted(many.strip())
+
+
+@given(st.lists(st.sampled_from((0, 1, 2, 3, None)), min_size=1, max_size=7))
+def test_unknown_numbers_of_branches_are_the_first_that_end(known: list[int | None]) -> None:
+    """The same as trying all of them, in order."""
+    choices = itertools.product(*((2, 3) if each is None else (each,) for each in known))
+    ending = [list(counts) for counts in choices if ends(counts)]
+    if ending:
+        assert _completed(known, (2, 3)) == ending[0]
+    else:
+        with pytest.raises(CarnetError):
+            _completed(known, (2, 3))
+
+
+def ends(branches: Sequence[int]) -> bool:
+    """Whether steps with so many branches end with the last step and not before."""
+    still_open = list(itertools.accumulate(branches, lambda open_, count: open_ + count - 1, initial=1))
+    return still_open[-1] == 0 and 0 not in still_open[:-1]
 
 
 def test_numbers_that_coq_has_to_know_are_counted() -> None:

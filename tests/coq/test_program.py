@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.coq.files import program_files
-from carnet_check.coq.program import MALFORMED, REFUSED
+from carnet_check.coq.program import KIBIBYTES, MALFORMED, REFUSED, SECONDS, asked
 from carnet_check.exports.coq_data import program_text
 from tests.coq.built import program
 from tests.coq.flagging import converted, flagging
@@ -142,3 +142,11 @@ def test_it_prints_obligations_and_what_needs_none(tmp_path: Path) -> None:
     ]
     goal = "(Or (Holds 2 ((Bound 0))) (And (Equal (Bound 0) (Bound 1)) (Const true)))"
     assert f"formula 4 (Not (Forall 1 (Implies {goal} (Holds 1 ((Bound 0))))))" in lines
+
+
+def test_the_program_runs_within_limits(tmp_path: Path) -> None:
+    file = tmp_path / "limits"
+    file.write_text('#!/bin/sh\necho "$1"; ulimit -t; ulimit -v\n')
+    file.chmod(0o755)
+    accepted, lines = asked(file, "word")
+    assert (accepted, list(lines)) == (True, ["word", str(SECONDS), str(KIBIBYTES)])

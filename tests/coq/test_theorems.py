@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.coq import folder
-from carnet_check.coq.files import CoqFiles
+from carnet_check.coq.files import CoqFiles, write_makefile
 from carnet_check.errors import UsageError
 from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import registered_families
@@ -92,11 +92,65 @@ def test_two_variants_of_one_name_in_coq_are_refused(tmp_path: Path, monkeypatch
         list(folder.write_theorems(tmp_path, tmp_path))
 
 
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that theorems were written into once; they are those of one variant whenever they are written."""
+    monkeypatch.setattr(folder, "variants", lambda _: iter([flagging()]))
+    monkeypatch.setattr(folder, "certificates_of", lambda *_: converted(flagging()))
+    assert list(folder.write_theorems(tmp_path, tmp_path / "coq")) == ["main"]
+    return tmp_path / "coq"
+
+
+FILES = {"Makefile", "spec_variant_main.v", "certificates_variant_main.v", "theorems_variant_main.v"}
+
+
+def test_the_folder_has_what_was_written_and_nothing_else(out: Path) -> None:
+    """Not what somebody left there under a name of ours, and not what was compiled of it."""
+    before = {each.name: each.read_text("utf-8") for each in out.iterdir()}
+    for name in ("theorems_aaa.v", "spec_variant_main.vo", "theorems_variant_main.assumptions", ".spec_aaa.aux"):
+        (out / name).write_text('Redirect "elsewhere" Print nat.', "utf-8")
+    (out / "spec_variant_main.v").write_text("", "utf-8")
+    list(folder.write_theorems(out.parent, out))
+    assert {each.name: each.read_text("utf-8") for each in out.iterdir()} == before
+    assert set(before) == FILES
+    assert "THEOREMS = theorems_variant_main.v\n" in before["Makefile"]
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_nothing_is_written_through_a_link(out: Path, name: str) -> None:
+    precious = out.parent / "precious"
+    precious.write_text("kept", "utf-8")
+    (out / name).unlink()
+    (out / name).symlink_to(precious)
+    list(folder.write_theorems(out.parent, out))
+    assert precious.read_text("utf-8") == "kept"
+    assert not (out / name).is_symlink()
+
+
+@pytest.mark.parametrize("name", ["GNUmakefile", "notes", "theorems_x.v/inside", "sub/spec_x.vo", "Logic.vo"])
+def test_what_somebody_else_wrote_stays_and_is_refused(out: Path, name: str) -> None:
+    (out / name).parent.mkdir(exist_ok=True)
+    (out / name).write_text("kept", "utf-8")
+    with pytest.raises(UsageError, match="but what an earlier run wrote, and found"):
+        list(folder.write_theorems(out.parent, out))
+    assert {each.name for each in out.iterdir()} >= FILES
+    assert (out / name).read_text("utf-8") == "kept"
+
+
+def test_a_link_in_the_place_of_the_folder_is_refused(out: Path) -> None:
+    elsewhere = out.rename(out.with_name("elsewhere"))
+    out.symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="is a link"):
+        list(folder.write_theorems(out.parent, out))
+    assert {each.name for each in elsewhere.iterdir()} == FILES
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_coq_compiles_theorems_that_rest_on_nothing(tmp_path: Path) -> None:
     whole = flagging()
     CoqFiles(whole).written(tmp_path, converted(whole))
+    write_makefile(tmp_path, ["variant_main"])
     ran = compiled(tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     said = (tmp_path / "theorems_variant_main.assumptions").read_text("utf-8")
@@ -122,6 +176,7 @@ def test_coq_compiles_theorems_that_rest_on_nothing(tmp_path: Path) -> None:
 def test_coq_compiles_nothing_that_is_not_proved(tmp_path: Path, file: str, old: str, new: str) -> None:
     whole = flagging()
     CoqFiles(whole).written(tmp_path, converted(whole))
+    write_makefile(tmp_path, ["variant_main"])
     text = (tmp_path / file).read_text("utf-8")
     assert old in text
     (tmp_path / file).write_text(text.replace(old, new), "utf-8")

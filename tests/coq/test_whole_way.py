@@ -92,17 +92,21 @@ def test_one_command_makes_theorems(certified: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_nothing_that_lies_in_the_folder_is_believed(certified: Path, tmp_path: Path) -> None:
-    """Neither what was compiled of another specification, however new it looks, nor another Makefile."""
+    """Neither what was compiled of another specification, however new it looks, nor theorems of somebody else."""
     folder = tmp_path / "certified"
     shutil.copytree(certified, folder)
     made = "theorems", f"DIR={folder}", f"PYTHON={sys.executable}"
     assert shared().make(*made).returncode == 0
+    (folder / "coq" / "theorems_aaa.v").write_text(f'Redirect "{tmp_path / "elsewhere"}" Print nat.', "utf-8")
+    assert shared().make(*made).returncode == 0
+    assert not (folder / "coq" / "theorems_aaa.v").exists()
+    assert not (tmp_path / "elsewhere.out").exists()
     file = folder / "systems" / "main.json"
     text = file.read_text("utf-8")
-    file.write_text(text.replace('["not",["apply","used_key",[["variable","key","Key"]]]]', '["true"]'), "utf-8")
-    assert CliRunner().invoke(main, [str(folder)]).exit_code == 0
+    guard = '["not",["apply","used_key",[["variable","key","Key"]]]],"kind":"fresh"'
+    file.write_text(text.replace(guard, '["true"],"kind":"require"'), "utf-8")
     tomorrow = time.time() + 86_400
     for compiled in (*folder.glob("coq/*.vo"), *folder.glob("coq/*.assumptions")):
         os.utime(compiled, (tomorrow, tomorrow))
-    (folder / "coq" / "GNUmakefile").write_text("all:\n", "utf-8")
-    assert shared().make(*made).returncode != 0
+    ran = shared().make(*made)
+    assert (ran.returncode != 0, "main: written to" in ran.stdout) == (True, True), ran.stderr

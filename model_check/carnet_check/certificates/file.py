@@ -148,7 +148,8 @@ def read(data: bytes, where: str = "the file of certificates") -> Certificates:
             raise ValueError(f"expected the format {FORMAT}")
         return _certificates(content)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, lzma.LZMAError, MemoryError) as error:
-        raise BadCertificateFile(f"{where} is no file of certificates ({_why(error)}); make it again") from None
+        said = f"{where} is no file of certificates ({_why(error)})"
+        raise BadCertificateFile(f"{said}; delete it, and `carnet certify` makes it again") from None
 
 
 def _why(error: Exception) -> str:
@@ -160,8 +161,12 @@ def _decompressed(data: bytes) -> bytes:
         raise ValueError(f"it has more than {LARGEST_FILE} bytes")
     reader = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MEMORY)
     found = reader.decompress(data, LARGEST + 1)
-    if len(found) > LARGEST or not reader.eof or reader.unused_data:
+    if len(found) > LARGEST:
         raise ValueError(f"it does not decompress to at most {LARGEST} bytes")
+    if not reader.eof:
+        raise ValueError("it is cut off")
+    if reader.unused_data:
+        raise ValueError("something follows after its end")
     return found
 
 

@@ -13,42 +13,49 @@ another in its place, is not accepted. Whether these are the variants that someb
 
 from __future__ import annotations
 
-import csv
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carnet_check.certificates.file import DIGITS, Certificates, Entry
 from carnet_check.certificates.following import follow
+from carnet_check.certificates.index_file import Row, rows_of
 from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.errors import UsageError
-from carnet_check.exports.obligation_index import COLUMNS
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.obligations import Obligation, layers, obligations
-from carnet_command.files import reason
+from carnet_command.files import read_plain, reason
 from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.language.decoding import decoded
 
-INDEX = "index.csv"
 OBLIGATIONS = "obligations"
 SYSTEMS = "systems"
 LARGEST = 1_000_000
 """The most bytes of an obligation."""
+LARGEST_SYSTEM = 64 << 20
+"""The most bytes of a variant."""
+Named = tuple[str, str, str]
+"""What an obligation is known by: its variant, its threat model or nothing, and its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all."""
+    """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all.
+
+    Attributes:
+        required: whether it stands for an obligation; a row that nobody asks for, or a second one, does not.
+    """
 
     variant: str
     obligation: str
     digest: str
     why: str = ""
     missing: bool = False
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +77,6 @@ class Compared:
     rows: tuple[Judged, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row of the index."""
-
-    variant: str
-    threat: str
-    obligation: str
-    digest: str
-    hypotheses: str
-
-
 def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
     """Yield the variants of a folder, each with its canonical JSON.
 
@@ -93,7 +89,7 @@ def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
         raise UsageError(f"expected variants in '{folder / SYSTEMS}', as `carnet certify --out` writes them")
     for file in files:
         try:
-            text = file.read_text("ascii")
+            text = _plain(file, LARGEST_SYSTEM).decode("ascii")
             protocol = decoded(text)
         except OSError as error:
             raise UsageError(f"cannot read '{file}': {reason(error)}") from None
@@ -105,7 +101,14 @@ def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
         yield protocol, text
 
 
-def compared(folder: Path) -> Compared:
+def _plain(file: Path, most: int) -> bytes:
+    data = read_plain(file, most)
+    if len(data) > most:
+        raise OSError(f"it has more than {most:,} bytes")
+    return data
+
+
+def compared(folder: Path, index: bytes) -> Compared:
     """Compare the index of a folder with the obligations of its variants, which are made anew.
 
     Raises:
@@ -114,48 +117,72 @@ def compared(folder: Path) -> Compared:
     """
     protocols = [protocol for protocol, _ in specifications(folder)]
     required = {
-        (protocol.variant, obligation.id): (obligation, writer)
+        (protocol.variant, layer.threat.id if layer.threat else "", obligation.id): (obligation, writer)
         for protocol, writer in ((each, Writer()) for each in protocols)
         for layer in layers(protocol)
         for obligation in obligations(layer)
     }
     found: list[Judged] = []
-    listed: set[tuple[str, str]] = set()
-    for row in _rows(folder / INDEX):
-        key = row.variant, row.obligation
-        listed.add(key)
-        why = _other_than(row, *required[key]) if key in required else f"no variant in '{SYSTEMS}' asks for it"
-        found.append(Judged(row.variant, row.obligation, row.digest, why))
-    for variant, id in (key for key in required if key not in listed):
+    listed: set[Named] = set()
+    for row in rows_of(index, folder):
+        found.append(_compared(row, required, listed))
+        listed.add(_key(row))
+    for variant, _, id in (key for key in required if key not in listed):
         found.append(Judged(variant, id, "", "the index leaves it out", missing=True))
     return Compared({each.variant: each.digest for each in protocols}, tuple(found))
 
 
-def judged(folder: Path, part: int = 0, of: int = 1) -> dict[str, Outcome]:
-    """Have the kernel judge the certificate of every text that the index of a folder names, by its digest.
+def _key(row: Row) -> Named:
+    return row.variant, row.threat, row.obligation
 
-    Args:
-        folder: what ``carnet certify --out`` wrote.
-        part: which texts: every ``of``-th, from this one on.
-        of: how many parts there are.
+
+def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> Judged:
+    """Compare a row with the obligation that it names, unless the index has that already."""
+    found, key = Judged(row.variant, row.obligation, row.digest), _key(row)
+    if key not in required:
+        return replace(found, why=f"no variant in '{SYSTEMS}' asks for it{_under(row)}", required=False)
+    if key in listed:
+        return replace(found, why="the index has it more than once", required=False)
+    return replace(found, why=_other_than(row, *required[key]))
+
+
+def _under(row: Row) -> str:
+    return f" under '{row.threat}'" if row.threat else ""
+
+
+def uncompared(rows: Iterable[Row], why: str) -> Compared:
+    """Return that nobody compared an index with the variants, and why: none of its rows says anything then."""
+    said = f"it was not compared with the variants: {why}"
+    found = (Judged(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
+    return Compared({}, tuple(found))
+
+
+def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
+    """Have the kernel judge the certificate of every text with one of these digests.
 
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes.
     """
     certificates = load_certificates(folder / NAME)
     entries = {entry.digest: entry for entry in _entries(certificates)}
-    digests = list(dict.fromkeys(row.digest for row in _rows(folder / INDEX)))[part::of]
     return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS])) for digest in digests}
 
 
+def unjudged(why: str) -> Outcome:
+    """Return that nobody judged a text, and why."""
+    return Outcome(f"it was not judged: {why}", missing=True)
+
+
 def joined(rows: Iterable[Judged], outcomes: Mapping[str, Outcome]) -> Iterator[Judged]:
-    """Yield the rows of a comparison, each with what the kernel says of its text."""
+    """Yield the rows of a comparison, each with what the kernel says of its text; without that it has no proof."""
     for row in rows:
-        outcome = outcomes.get(row.digest, ACCEPTED)
+        outcome = outcomes.get(row.digest)
+        if outcome is None:
+            outcome = Outcome(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
         yield replace(row, why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
-def _other_than(row: _Row, obligation: Obligation, writer: Writer) -> str:
+def _other_than(row: Row, obligation: Obligation, writer: Writer) -> str:
     """Say how a row differs from the obligation of the variant, if it does."""
     try:
         digest = writer.digest(obligation, _names(row.hypotheses))
@@ -175,20 +202,6 @@ def _names(hypotheses: str) -> tuple[str, ...]:
 def _entries(certificates: Certificates) -> Iterator[Entry]:
     for layer in certificates.layers.values():
         yield from (entry for entry in (*layer.entries, *layer.skipped.values()) if entry is not None)
-
-
-def _rows(index: Path) -> Iterator[_Row]:
-    """Yield every row of the index."""
-    try:
-        with index.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file, strict=True))
-    except OSError as error:
-        raise UsageError(f"cannot read '{index}': {reason(error)}") from None
-    except (ValueError, csv.Error) as error:
-        raise UsageError(f"expected an index of obligations in '{index}': {error}") from None
-    if not rows or tuple(rows[0]) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
-        raise UsageError(f"expected rows of {', '.join(COLUMNS)} in '{index}'")
-    yield from (_Row(*row) for row in rows[1:])
 
 
 def _outcome(folder: Path, digest: str, entry: Entry | None) -> Outcome:
@@ -211,8 +224,7 @@ def _text(folder: Path, digest: str) -> str:
     """Return the text of an obligation, which must have the digest that it is called by."""
     if len(digest) != 64 or not digest.isalnum():
         raise Refused(f"'{digest[:70]}' is no SHA-256 digest")
-    with (folder / OBLIGATIONS / f"{digest}.smt2").open("rb") as file:
-        data = file.read(LARGEST + 1)
+    data = read_plain(folder / OBLIGATIONS / f"{digest}.smt2", LARGEST)
     if len(data) > LARGEST or hashlib.sha256(data).hexdigest() != digest:
         raise Refused("the text has another digest than the index says")
     return data.decode()

@@ -69,7 +69,7 @@ def in_workers(pool: Pool) -> Follow:
         batches: Iterable[tuple[Bound, ...]] = _batches(iter(every))
         while batches:
             left: list[tuple[Bound, ...]] = []
-            for batch, answer in pool.results(_answered, batches):
+            for batch, answer in pool.results(_answered, batches, _is_last):
                 if isinstance(answer, Lost):
                     lost, *rest = (each for each in batch if each.identity not in said)
                     said[lost.identity] = f"no answer: {answer.reason}"
@@ -86,6 +86,10 @@ def _batches(every: Iterator[Bound]) -> Iterator[tuple[Bound, ...]]:
     """Yield certificates in batches, each when a worker is there to take it."""
     while batch := tuple(islice(every, BATCH)):
         yield batch
+
+
+def _is_last(batch: tuple[Bound, ...], answer: tuple[Identity, str]) -> bool:
+    return answer[0] == batch[-1].identity
 
 
 def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ class Certified:
     Attributes:
         fallen: the claims that do not hold in all states, of which it says nothing.
         unexpected: those of them that are claimed to hold.
+        instance: the number of the instance among those of its variant and threat model, as in the folder's name.
     """
 
     variant: str
@@ -41,6 +43,7 @@ class Certified:
     folder: str = ""
     fallen: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
+    instance: int = 1
 
     @property
     def line(self) -> str:
@@ -48,8 +51,9 @@ class Certified:
         from carnet_command.text import counted
 
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
-        what = f"{self.variant} · {self.threat}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
-        return f"{what}, {self.bytes:,} bytes; {judged}{self._fallen}"
+        where = f"{self.variant} · {self.threat}, instance {self.instance}"
+        what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
+        return f"{what}, {self.bytes:,} bytes; visited in {self.visited_in:.1f} s, {judged}{self._fallen}"
 
     @property
     def _fallen(self) -> str:
@@ -90,24 +94,45 @@ def exhaust(
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import require_writable_folder
     from carnet_check.verification.planning import Request, planned
+    from carnet_command.progress import progress
 
     require_writable_folder(out)
     source = load(protocol)
     request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
     campaign = planned(request)
-    found = []
-    for plan in campaign.plans:
-        for threat in plan.threats:
-            for each in _certified(source, plan, threat, campaign.profile, out):
-                found.append(each)
-                if not as_json:
-                    say(each.line)
+    found: list[Certified] = []
+    with progress() as shown, _counting(found, out):
+        for plan in campaign.plans:
+            for threat in plan.threats:
+                for each in _certified(source, plan, threat, campaign.profile, out, shown.status):
+                    found.append(each)
+                    if not as_json:
+                        say(each.line)
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
     return deciding([each.code for each in found] or [ExitCode.UNKNOWN])
 
 
-def _certified(source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path) -> Iterator[Certified]:
+@contextmanager
+def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
+    """Say how many certificates were written when the work in the block is interrupted.
+
+    Raises:
+        InterruptedRunError: it was.
+    """
+    from carnet_command.errors import InterruptedRunError
+    from carnet_command.text import counted
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        said = f"{counted(len(found), 'certificate')} written into '{out}' and judged; what else is there is incomplete"
+        raise InterruptedRunError(f"interrupted: {said}") from None
+
+
+def _certified(
+    source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path, status: Callable[[str], None]
+) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
     from carnet_check.loading.scope import scope_of
 
@@ -115,7 +140,8 @@ def _certified(source: Source, plan: Plan, threat: Threat, profile: Profile, out
     scope = scope_of(source, plan.protocol, threat.id, profile, claims)
     for number, (instance, some) in enumerate(scope.instances, 1):
         folder = out / plan.protocol.variant / threat.id / f"{number}"
-        yield _one(source, plan, threat, profile, instance, some or claims, folder)
+        status(f"{plan.protocol.variant} · {threat.id}, instance {number} of {len(scope.instances)}")
+        yield _one(source, plan, threat, profile, instance, some or claims, folder, number)
 
 
 def _one(
@@ -126,6 +152,7 @@ def _one(
     instance: Instance,
     claims: tuple[str, ...],
     folder: Path,
+    number: int,
 ) -> Certified:
     from carnet_check.coq.exhaustion import judged, program, write
     from carnet_check.engines.interface import Remembers
@@ -139,7 +166,7 @@ def _one(
     size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
     executable = program()
-    accepted = judged(executable, folder).accepted if executable else None
+    accepted = judged(executable, folder).accepts(visited.states.rows, standing) if executable else None
     return Certified(
         variant=plan.protocol.variant,
         threat=threat.id,
@@ -150,6 +177,7 @@ def _one(
         accepted=accepted,
         checked_in=round(time.monotonic() - written, 2),
         folder=f"{folder}",
+        instance=number,
         fallen=fallen,
         unexpected=tuple(name for name in fallen if not plan.falls(name, threat.id)),
     )

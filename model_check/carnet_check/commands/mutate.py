@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,22 +67,24 @@ def mutate(
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
+    if out:
+        context.with_resource(claimed(out))
     source = load(protocol)
     for name in variants:
         source.require_variant(name)
     chosen = source.family.with_layers(source.family.main) if not variants else tuple(dict.fromkeys(variants))
     request = Request(source, chosen, _threats(source, chosen, threats), attacks, pairs, only)
     every = listed(request)
+    _require_known(request, every)
     arguments = arguments_of(source)
     digests = {name: source.protocol(name).digest for name in chosen}
     require_valid(arguments, listed(Request(source, chosen)) if only else every, digests)
     for line in _intention(request, every):
         (log if as_json else say)(line)
     began = time.monotonic()
-    with claimed(out) if out else nullcontext():
-        record = Record(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
-        with progress() as shown, covering(shown) as covered:
-            outcome = run(request, every, record, jobs or cores(), covered.status)
+    record = Record(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
+    with progress() as shown, covering(shown) as covered:
+        outcome = run(request, every, record, jobs or cores(), covered.status)
     argued = {each.key: each for each in arguments}
     code = _code([each for _, each in _every(outcome)], argued)
     closing = _closing(context, outcome, digests, argued, out, time.monotonic() - began)
@@ -103,6 +105,21 @@ def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]
         if name not in known:
             raise UsageError(unknown("threat model", name, source.family.id, known))
     return tuple(dict.fromkeys(threats))
+
+
+def _require_known(request: Request, every: Sequence[Mutant]) -> None:
+    """Insist that every beginning of a name that was given is one.
+
+    Raises:
+        UsageError: no mutant's name begins so.
+    """
+    from carnet_check.loading.families import unknown
+    from carnet_check.mutation.campaign import listed
+
+    for text in request.only:
+        if not any(each.name.startswith(text) for each in every):
+            known = dict.fromkeys(each.name.partition("/")[0] for each in listed(replace(request, only=())))
+            raise UsageError(unknown("mutant that begins", text, request.source.family.id, known))
 
 
 def _intention(request: Request, every: tuple[Mutant, ...]) -> Iterator[str]:

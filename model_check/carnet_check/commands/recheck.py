@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from carnet_check.commands.common import cores, json_option, say
-from carnet_command.errors import LostWorkerError
 from carnet_command.exit_codes import ExitCode, deciding
-from carnet_command.workers import Lost, WorkerPool
+from carnet_command.workers import Lost, WorkerPool, only
 
 if TYPE_CHECKING:
     from carnet_check.certificates.folder import Compared, Judged, Outcome
@@ -28,6 +26,8 @@ SHOWN = 10
 """How many obligations without a proof are named."""
 SHARES = 4
 """In how many parts the certificates are judged, so that no core is idle while another one judges them all."""
+PATIENCE = 1800.0
+"""Seconds without an answer after which a process counts as stuck; the longest of an honest folder takes a few."""
 SPEC_DIGITS = 16
 """How many digits of a specification's digest are shown, as `carnet verify` shows them."""
 
@@ -50,12 +50,17 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     every, seconds = list(joined(compared.answer.rows, kernel.answer)), kernel.seconds
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
-    code = _code(every, accepted)
+    code = _code(every, verdicts or ())
     if as_json:
         unproved = [
             {"variant": each.variant, "obligation": each.obligation, "why": each.why} for each in every if each.why
         ]
-        value = {"obligations": len(every), "unproved": unproved, "verified": accepted, "seconds": seconds}
+        value = {
+            "obligations": sum(each.required for each in every),
+            "unproved": unproved,
+            "verified": accepted,
+            "seconds": seconds,
+        }
         value["specifications"] = compared.answer.specifications
         value["verified_seconds"] = verified_seconds
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
@@ -75,21 +80,51 @@ class Timed(Generic[Answer]):
 
 
 def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Timed[list[Verdict] | None]]:
-    """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores."""
-    from carnet_check.certificates.folder import compared, judged
+    """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores.
+
+    The index is read here, once. What a lost process should have said is not established, and all else is reported.
+
+    Raises:
+        UsageError: the folder is none that ``carnet certify --out`` writes, or it changes meanwhile.
+    """
+    from carnet_check.certificates.folder import compared, judged, uncompared, unjudged
+    from carnet_check.certificates.index_file import digests, read_index, rows_of
+    from carnet_check.coq.folder import undecided
     from carnet_check.coq.program import program
 
-    shares: list[Part] = [(judged, (folder, part, SHARES)) for part in range(SHARES)]
-    longest: list[Part] = [(compared, (folder,)), (by_verified, (folder, program()))]
+    index = read_index(folder)
+    rows = rows_of(index, folder)
+    texts = digests(rows)
+    longest: list[Part] = [(by_verified, (folder, program())), (compared, (folder, index))]
+    shares: list[Part] = [(judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
     said: dict[Question, list[Timed[Any]]] = {compared: [], by_verified: [], judged: []}
-    with WorkerPool(cores(), patience=math.inf, keep=False) as pool:
-        for (question, _), answer in pool.results(_timed, longest + shares):
-            if isinstance(answer, Lost):
-                raise LostWorkerError(f"nothing was heard of a checker: {answer.reason}")
-            said[question].append(answer)
-    (rows,), (verdicts,) = said[compared], said[by_verified]
+    with WorkerPool(cores(), patience=PATIENCE, keep=False) as pool:
+        for (question, about), answer in pool.results(_timed, longest + shares, only):
+            if not isinstance(answer, Lost):
+                said[question].append(answer)
+            elif question is judged:
+                said[judged].append(Timed(dict.fromkeys(about[1], unjudged(answer.reason)), 0.0))
+            elif question is compared:
+                said[compared].append(Timed(uncompared(rows, answer.reason), 0.0))
+            else:
+                said[by_verified].append(Timed([undecided("every variant", answer.reason)], 0.0))
+    (found,), (verdicts,) = said[compared], said[by_verified]
+    _require_same(folder, found.answer.specifications, verdicts.answer)
     outcomes = {digest: outcome for share in said[judged] for digest, outcome in share.answer.items()}
-    return rows, Timed(outcomes, sum(share.seconds for share in said[judged])), verdicts
+    return found, Timed(outcomes, sum(share.seconds for share in said[judged])), verdicts
+
+
+def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[Verdict] | None) -> None:
+    """Insist that all processes were about the same variants.
+
+    Raises:
+        UsageError: they changed while they were read.
+    """
+    from carnet_check.errors import UsageError
+
+    told = {each.variant: each.digest for each in verdicts or () if each.digest}
+    if told and specifications and told != specifications:
+        raise UsageError(f"the variants in '{folder}' changed while they were read: check them again")
 
 
 Question = Callable[..., Any]
@@ -128,16 +163,17 @@ def by_verified(folder: Path, program: Path | None) -> list[Verdict] | None:
     return None if program is None else list(judged(folder, program))
 
 
-def _code(every: Sequence[Judged], verified: bool | None) -> ExitCode:
+def _code(every: Sequence[Judged], verdicts: Sequence[Verdict]) -> ExitCode:
     """Return 1 if anything is refused, 3 if anything is missing or there is nothing, and 5 if only Coq refuses.
 
     That only Coq accepts is no disagreement: it makes the obligations anew and reads no text, so a spoilt text is
-    nothing to it.
+    nothing to it. A program that came to no end refuses nothing.
     """
     codes = [ExitCode.UNKNOWN if each.missing else ExitCode.VIOLATED for each in every if each.why]
-    if verified is False and not codes:
+    refused = [each for each in verdicts if not each.accepted]
+    if not codes and any(each.decided for each in refused):
         return ExitCode.INTERNAL
-    return deciding(codes if every else [ExitCode.UNKNOWN])
+    return deciding([*codes, *(ExitCode.UNKNOWN for _ in refused)] if every else [ExitCode.UNKNOWN])
 
 
 def _specified(specifications: Mapping[str, str]) -> Iterator[str]:
@@ -152,10 +188,9 @@ def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
 
     unproved = [each for each in every if each.why]
     texts = counted(len({each.digest for each in every}), "text")
-    accepted = counted(len(every) - len(unproved), "obligation")
-    yield from wrapped(
-        "checker", f"accepts the certificates of {accepted} of {len(every):,} ({texts}), {seconds:.1f} s"
-    )
+    accepted = counted(sum(each.required and not each.why for each in every), "obligation")
+    of = sum(each.required for each in every)
+    yield from wrapped("checker", f"accepts the certificates of {accepted} of {of:,} ({texts}), {seconds:.1f} s")
     for each in unproved[:SHOWN]:
         yield from wrapped("unproved", f"{each.variant} {each.obligation}: {each.why}")
     if len(unproved) > SHOWN:
@@ -171,7 +206,9 @@ def _in_coq(verified: Timed[list[Verdict] | None]) -> Iterator[str]:
         yield from wrapped("in Coq", f"not asked: {builds}")
         return
     refused = [each for each in verified.answer if not each.accepted]
-    said = "refuses some" if refused else "accepts them all"
+    said = "accepts them all"
+    if refused:
+        said = "refuses some" if any(each.decided for each in refused) else "has no answer about some"
     yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s")
     for each in refused:
         yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

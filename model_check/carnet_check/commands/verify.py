@@ -103,7 +103,6 @@ class Kept(NamedTuple):
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
 @click.option(
     "--cti",
-    default="",
     metavar="LEMMA",
     help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
 )
@@ -128,7 +127,7 @@ def verify(
     sarif_file: Path | None,
     markdown_file: Path | None,
     html: Path | None,
-    cti: str,
+    cti: str | None,
     max_memory: int | None,
     as_json: bool,
 ) -> int:
@@ -145,13 +144,15 @@ def verify(
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
+    if cti == "":
+        raise click.UsageError("--cti expects the name of a lemma or claim, and it is empty")
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
     runner = _runner(jobs, shard, cache, ray, kept)
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti, depth)
+    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti or "", depth)
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
@@ -277,10 +278,12 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
 
 
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
-    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.report.closing import Closing, rerun_command, tool_versions
     from carnet_check.results import by_verdict
 
     campaign = outcome.campaign
+    tools = [name for engine in campaign.engines for tool in engine.needs for name in tool.distributions]
+    solver = not all(engine.believes_no_solver for engine in campaign.engines)
     pairs = zip(campaign.engines, outcome.answers, strict=True)
     strength = [part for engine, answer in pairs for part in engine.strength(campaign.task, answer)]
     return Closing(
@@ -294,6 +297,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         rerun=rerun_command(context),
         seconds=outcome.seconds,
         kept_by="--out DIR",
+        versions=tool_versions(*tools, solver=solver),
     )
 
 

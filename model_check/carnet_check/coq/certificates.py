@@ -7,7 +7,8 @@ kernel knows that when it gets there; Coq's terms have it written out.
 
 from __future__ import annotations
 
-import itertools
+import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Refused, Step
 from carnet_check.kernel.reader import read_refutation
 from carnet_check.obligations import GOAL
+
+MOST_UNKNOWN = 1000
+"""In how many cases of a certificate the number of branches may be left open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +132,8 @@ class Converter:
         where it ends.
         """
         known = [self._count(step, constants) for step in steps]
-        left = len(steps) - 1 - sum(count for count in known if count is not None)
-        unknown = [place for place, count in enumerate(known) if count is None]
         sizes = sorted({len(members) for members in self.system.enumerations.values()})
-        for chosen in itertools.product(sizes, repeat=len(unknown)):
-            if sum(chosen) == left:
-                found = dict(zip(unknown, chosen, strict=True))
-                counts = [found.get(place, count or 0) for place, count in enumerate(known)]
-                if _ends(counts):
-                    return counts
-        raise CarnetError("a certificate's steps do not end where their branches do")
+        return _completed(known, sizes)
 
     def _count(self, step: Step, constants: Sequence[str]) -> int | None:
         rule, _, terms, _ = step
@@ -174,10 +170,38 @@ class Converter:
         return Obligation(functions, enumerations, members, (), ())
 
 
-def _ends(branches: Sequence[int]) -> bool:
-    """Whether steps with so many branches, each before its branches, end with the last step and not before."""
-    still_open = list(itertools.accumulate(branches, lambda open_, count: open_ + count - 1, initial=1))
-    return still_open[-1] == 0 and 0 not in still_open[:-1]
+def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
+    """Return how many branches each step has, so that steps, each before its branches, end with the last one.
+
+    Where it is not known, it is the least of ``sizes`` with which the rest can still end. Numbers of open branches with
+    which it can are the bits of an integer: with ``count`` branches, ``open + count - 1`` are open at the next step.
+
+    Raises:
+        CarnetError: they cannot end there, or there are more unknown ones than anybody has to try.
+    """
+    if known.count(None) > MOST_UNKNOWN:
+        raise CarnetError(f"a certificate has more than {MOST_UNKNOWN:,} cases of elements that it names itself")
+    after: dict[int, int] = {}
+    ending = 1
+    for place in reversed(range(len(known))):
+        count = known[place]
+        if count is None:
+            after[place] = ending
+        before = (_with_branches(ending, each) for each in (sizes if count is None else (count,)))
+        ending = functools.reduce(operator.or_, before, 0) & ~1
+    if not ending & 2:
+        raise CarnetError("a certificate's steps do not end where their branches do")
+    found, still_open = [], 1
+    for place, count in enumerate(known):
+        tried = sizes if count is None else (count,)
+        found.append(next(each for each in tried if count is not None or after[place] >> (still_open + each - 1) & 1))
+        still_open += found[-1] - 1
+    return found
+
+
+def _with_branches(after: int, count: int) -> int:
+    """Return the numbers of branches that may be open before a step with ``count`` of them, from those after it."""
+    return after >> (count - 1) if count else after << 1
 
 
 def _renumbered(step: Step, core: Sequence[int]) -> Step:

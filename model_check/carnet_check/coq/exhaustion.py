@@ -15,7 +15,7 @@ from pathlib import Path
 from carnet_check.coq.program import MALFORMED, REFUSED
 from carnet_check.coq.program import program as found
 from carnet_check.errors import CarnetError, UsageError
-from carnet_check.exports.coq_data import program_text
+from carnet_check.exports.coq_data import program_text, word
 from carnet_check.exports.exhaustion import States, instance_text
 from carnet_check.exports.systems import system
 from carnet_command.files import reason
@@ -32,6 +32,12 @@ class Judgement:
 
     accepted: bool
     said: tuple[str, ...]
+
+    def accepts(self, states: int, claims: Sequence[str]) -> bool:
+        """Whether the program accepts, and says so of so many states and these claims; an exit code is not enough."""
+        named = [line.removeprefix("claim ") for line in self.said if line.startswith("claim ")]
+        of_all = any(line.endswith(f"  accepted: in each of {states} states") for line in self.said)
+        return self.accepted and of_all and named == [word(claim) for claim in claims]
 
 
 def program() -> Path | None:

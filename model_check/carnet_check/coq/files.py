@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from carnet_check.coq.certificates import Converted, coq_term, largest, line
@@ -23,7 +23,7 @@ WIDTH = 120
 IMPORTS = "From Coq Require Import String List PArith.\nImport ListNotations."
 MAKEFILE = """# Compiles the theorems; COQ is the folder with Carnet's Coq files, compiled.
 COQC = coqc -q -R $(COQ) Carnet -R . Certified
-THEOREMS = $(wildcard theorems_*.v)
+THEOREMS = {theorems}
 
 all: $(THEOREMS:.v=.assumptions)
 spec_%.vo: spec_%.v $(COQ)/Induction.vo
@@ -63,17 +63,13 @@ class CoqFiles:
         return self._text.protocol
 
     def written(self, folder: Path, certificates: Certificates) -> None:
-        """Write the files, and the Makefile that they share with others, into ``folder``.
-
-        What is there already is left alone, so that nothing is compiled twice.
-        """
+        """Write the files into ``folder``, which has none of them yet."""
         for what, lines in (
             ("spec", self.specification()),
             ("certificates", self.certificates(certificates)),
             ("theorems", self.theorems()),
         ):
             _write(folder / f"{what}_{self.name}.v", "".join(f"{each}\n" for each in lines))
-        _write(folder / "Makefile", MAKEFILE)
 
     def specification(self) -> Iterator[str]:
         """Yield the lines of the specification."""
@@ -149,9 +145,15 @@ class CoqFiles:
         yield f"Proof. exact ({lemma} {first} {parts} {place} {text.invariant(invariant)} eq_refl). Qed."
 
 
+def write_makefile(folder: Path, names: Iterable[str]) -> None:
+    """Write the Makefile that compiles the theorems of systems of these names, and no others, into ``folder``."""
+    _write(folder / "Makefile", MAKEFILE.replace("{theorems}", " ".join(f"theorems_{name}.v" for name in names)))
+
+
 def _write(file: Path, text: str) -> None:
-    if not file.is_file() or file.read_text("utf-8") != text:
-        file.write_text(text, "utf-8")
+    """Write a file that is not there yet: what is, a link included, might lead elsewhere."""
+    with file.open("x", encoding="utf-8") as opened:
+        opened.write(text)
 
 
 def _broken(line: str) -> str:

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import carnet_check
 from carnet_check.errors import CarnetError, UsageError
+from carnet_command.files import reason
 
 VARIABLE = "CARNET_CHECKER"
 """Names the program, where it is not where ``make -C model_check/coq program`` leaves it."""
 NAME = "carnet-checker"
+SECONDS = 600
+"""How long the program may compute; a variant of GPU Travelling takes it a second."""
+KIBIBYTES = 2 << 20
+"""How much address space it may take."""
+LIMITED = ("/bin/sh", "-c", f'ulimit -t {SECONDS}; ulimit -v {KIBIBYTES} 2>/dev/null; exec "$0" "$@"')
+"""Runs what follows within these limits: what a hostile certificate makes of a term has no other bound there."""
 REFUSED, MALFORMED = 1, 2
 """How the program ends if it refuses something, and if it cannot read its input."""
 
@@ -35,12 +42,21 @@ def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
 
 
 def asked(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:
-    """Run the program; return whether it accepts everything, and the lines that it prints.
+    """Run the program within limits; return whether it ends as if it accepts everything, and the lines that it prints.
 
     Raises:
-        CarnetError: it cannot read what it is given.
+        CarnetError: it cannot read what it is given, or needs more time or memory than it may have.
     """
-    ran = subprocess.run([executable, *words], capture_output=True, text=True, check=False)
+    try:
+        ran = subprocess.run(
+            [*LIMITED, executable, *words], capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise CarnetError(f"{executable.name} cannot be run: {reason(error)}") from None
+    if ran.returncode < 0:
+        raise CarnetError(
+            f"{executable.name} was ended by signal {-ran.returncode}: it may take {SECONDS} s of a processor"
+        )
     if ran.returncode not in {0, REFUSED}:
         raise CarnetError(f"{executable.name} ended with {ran.returncode}: {ran.stderr.strip()}")
     return ran.returncode == 0, ran.stdout.splitlines()

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from carnet_check.cache import code
 from carnet_check.errors import UsageError
-from carnet_command.workers import MEMORY, PATIENCE, STARTING, Answer, Lost, Part, Pool, WorkerPool
+from carnet_command.workers import MEMORY, PATIENCE, STARTING, Answer, IsLast, Lost, Part, Pool, Work, WorkerPool
 
 LOCAL: Final = "local"
 """Stands for a cluster that is started on this machine and ends with this process."""
@@ -88,31 +88,35 @@ class RayPool(Pool):
         """Do nothing: the cluster goes on."""
 
     def results(
-        self, function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
+        self,
+        function: Callable[[Part], Iterable[Answer]],
+        parts: Iterable[Part],
+        last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of tasks of the cluster; see :meth:`Pool.results`."""
         remote = self._ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_answers)
         waiting = iter(parts)
-        busy: dict[Any, tuple[Part, float]] = {}
+        busy: dict[Any, tuple[Work[Part], float]] = {}
         try:
             while True:
                 for part in islice(waiting, self.jobs - len(busy)):
-                    busy[remote.remote(function, part, *self._asked)] = (part, self._deadline())
+                    busy[remote.remote(function, part, *self._asked)] = (Work(part), self._deadline())
                 if not busy:
                     return
                 for task in self._heard(busy):
-                    part, deadline = busy.pop(task)
+                    work, deadline = busy.pop(task)
                     if deadline <= time.monotonic():
                         self._ray.cancel(task, force=True)
-                        yield part, Lost(f"the cluster said nothing for {self._silence:g} s")
-                        continue
-                    try:
-                        said = self._said(next(task))
-                    except StopIteration:
-                        continue
-                    if not isinstance(said, Lost):
-                        busy[task] = (part, self._deadline())
-                    yield part, said
+                        said: Any = Lost(f"the cluster said nothing for {self._silence:g} s")
+                    else:
+                        try:
+                            said = self._said(next(task))
+                        except StopIteration:
+                            continue
+                        if not isinstance(said, Lost):
+                            busy[task] = (work, self._deadline())
+                    if work.awaits(said, last):
+                        yield work.part, said
         finally:
             for task in busy:
                 self._ray.cancel(task, force=True)

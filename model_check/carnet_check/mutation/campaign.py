@@ -30,7 +30,7 @@ from carnet_check.mutation.written import (
     weaknesses_as_json,
     weaknesses_from_json,
 )
-from carnet_command.workers import Lost, WorkerPool
+from carnet_command.workers import Lost, WorkerPool, only
 from carnet_spec.language import Action
 
 PATIENCE = 900.0
@@ -108,7 +108,7 @@ class _Campaign:
         request = self.request
         parts = [_Original(request.source.reference, name, request.threats) for name in variants]
         waiting = [part for part in parts if ("original", part.key) not in self.record]
-        for part, answer in self.pool.results(_unproved, waiting):
+        for part, answer in self.pool.results(_unproved, waiting, only):
             if isinstance(answer, Lost):
                 raise EngineError(f"{part.key}: nobody could ask whether all is proved of it ({answer.reason})")
             if answer:
@@ -145,7 +145,7 @@ class _Campaign:
             if (kind, part.key) in self.record
         }
         waiting = [part for part in parts if part.key not in found]
-        for part, answer in self.pool.results(_judge, waiting):
+        for part, answer in self.pool.results(_judge, waiting, only):
             if isinstance(answer, Lost):
                 found[part.key] = Judgement(part.key, Fate.UNKNOWN, evidence=answer.reason)
                 continue
@@ -179,7 +179,7 @@ class _Campaign:
         """Look, and return what was found, and where nobody could look."""
         waiting = [part for part in parts if (kind, part.key) not in self.record]
         done, missing = len(parts) - len(waiting), list[str]()
-        for part, answer in self.pool.results(_look, waiting):
+        for part, answer in self.pool.results(_look, waiting, only):
             if isinstance(answer, Lost):
                 missing.append(f"{part.key} ({answer.reason})")
             else:

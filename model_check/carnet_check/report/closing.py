@@ -17,13 +17,11 @@ from carnet_command.text import LABEL_WIDTH, RULE_WIDTH, wrapped
 DIGEST_SHOWN = 16
 
 
-def tool_versions() -> dict[str, str]:
-    """Return the versions that decide verdicts."""
-    return {
-        "carnet": _version("carnet"),
-        "z3": _version("z3-solver"),
-        "python": platform.python_version(),
-    }
+def tool_versions(*others: str, solver: bool = True) -> dict[str, str]:
+    """Return the versions that decide verdicts: those of other distributions too, and of Z3 unless none was asked."""
+    z3 = {"z3": _version("z3-solver")} if solver else {}
+    rest = {name: _version(name) for name in others if name != "z3-solver"}
+    return {"carnet": _version("carnet"), **z3, **rest, "python": platform.python_version()}
 
 
 def _version(distribution: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from carnet_command.errors import LostWorkerError
 from carnet_command.text import counted
-from carnet_command.workers import Lost, WorkerPool
+from carnet_command.workers import Lost, WorkerPool, only
 from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES
 from carnet_ref.datapath.maxplus import makespan
@@ -140,7 +140,7 @@ def _in_processes(count: int, seed: int, workers: int) -> Iterator[Outcome]:
     waiting: dict[int, tuple[Outcome, ...]] = {}
     place = 0
     with WorkerPool(workers, keep=False) as pool:
-        for (number, _), said in pool.results(_evaluated, parts):
+        for (number, _), said in pool.results(_evaluated, parts, only):
             if isinstance(said, Lost):
                 raise LostWorkerError(f"{counted(len(parts[number][1]), 'configuration')} lost: {said.reason}")
             waiting[number] = said

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 
 from carnet_command import workers
 from carnet_command.interrupts import stoppable
-from carnet_command.workers import OUT_OF_MEMORY, Lost, WorkerPool
+from carnet_command.workers import OUT_OF_MEMORY, Lost, WorkerPool, only
 
 MEBIBYTE = 1024**2
 
@@ -96,8 +99,11 @@ def test_a_worker_without_work_is_used_again_and_replaced_if_it_is_gone() -> Non
 
 
 def _alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    """Whether a process has a thread that has not ended; its first one may end before the others."""
+    stats = list(Path(f"/proc/{pid}/task").glob("*/stat"))
+    with contextlib.suppress(OSError):
+        return any(stat.read_text().rpartition(")")[2].split()[0] not in "ZX" for stat in stats)
+    return _alive(pid)
 
 
 def test_few_workers_are_kept() -> None:
@@ -122,3 +128,53 @@ def test_a_signal_that_comes_while_a_worker_starts_leaves_no_worker(
     with pytest.raises(KeyboardInterrupt), stoppable(), WorkerPool(1, keep=False) as pool:  # as above
         list(pool.results(behaving, ["for ever"]))
     assert set(multiprocessing.active_children()) <= before
+
+
+def killed_after_its_answer(part: str) -> Iterator[str]:
+    """Answer, and be killed before anybody hears that this was all."""
+    yield part.upper()
+    if part.startswith("killed"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_nothing_is_lost_with_a_worker_that_has_given_the_last_answer(jobs: int) -> None:
+    parts = ["one", "killed", "killed too", "two"]
+    with WorkerPool(jobs, keep=False) as pool:
+        found = list(pool.results(killed_after_its_answer, parts, only))
+        assert sorted(found) == sorted((part, part.upper()) for part in parts)
+        unsure = [said for _, said in pool.results(killed_after_its_answer, parts)]
+    assert unsure.count(Lost("the worker was killed by signal 9")) == 2
+
+
+def _is_done(_: str, said: tuple[str, int] | Lost) -> bool:
+    return not isinstance(said, Lost) and said[0] == "done"
+
+
+def test_what_comes_before_the_last_answer_can_be_lost() -> None:
+    with WorkerPool(1, keep=False) as pool:
+        found = list(pool.results(behaving, ["gone"], _is_done))
+    assert [type(said) for _, said in found] == [tuple, Lost]
+
+
+PARENT = """
+from carnet_command.workers import WorkerPool
+from tests.unit.carnet_command.test_workers import behaving
+
+with WorkerPool(1) as pool:
+    for _, said in pool.results(behaving, ["for ever"]):
+        print(said[1], flush=True)
+"""
+
+
+def test_a_worker_ends_with_the_process_that_started_it() -> None:
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, env=here) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        assert _alive(worker)
+        parent.kill()
+    until = time.monotonic() + 30
+    while _alive(worker) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not _alive(worker)

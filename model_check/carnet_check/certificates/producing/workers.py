@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from carnet_check.certificates.producing.work import Answer, Question, answers
-from carnet_command.workers import PATIENCE, Lost, WorkerPool
+from carnet_command.workers import PATIENCE, Lost, WorkerPool, only
 
 MEMORY = 4 << 30
 """Bytes of address space that a worker may take."""
@@ -34,5 +34,5 @@ class Workers:
 
     def answers(self, questions: Sequence[Question]) -> Iterator[Answer]:
         """Yield the answers to ``questions``, as they come."""
-        for question, said in self._pool.results(self._search, questions):
+        for question, said in self._pool.results(self._search, questions, only):
             yield Answer(question, reason=said.reason) if isinstance(said, Lost) else said

@@ -82,6 +82,11 @@ def answers(asked: Asked) -> Iterator[Answer]:
                 return
 
 
+def is_last(asked: Asked, answer: Answer) -> bool:
+    """Whether no answer follows this one."""
+    return not answer.is_proved or answer.steps == len(asked.denied) - 1
+
+
 def _answer(asked: Asked, steps: int) -> Answer:
     import z3
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from carnet_check.engines.bounded.asking import Answer, Asked, answers
+from carnet_check.engines.bounded.asking import Answer, Asked, answers, is_last
 from carnet_check.engines.bounded.structures import Wanted
 from carnet_check.engines.bounded.symbols import copied
 from carnet_check.engines.bounded.unrolling import Unrolling
@@ -65,7 +65,7 @@ class Questions:
         unrolled = {threat: Unrolling(self._reading, threat) for threat in dict.fromkeys(each for _, each, _ in wanted)}
         asked = [self._question(unrolled[threat], claim, threat, first) for claim, threat, first in wanted]
         found = {each.id: Standing(each.first) for each in asked}
-        for part, said in pool.results(answers, asked):
+        for part, said in pool.results(answers, asked, is_last):
             least = found[part.id].least
             answer = Answer.unknown(least, said.reason) if isinstance(said, Lost) else said
             found[part.id] = Standing(answer.steps + 1) if answer.is_proved else Standing(least, answer)

@@ -42,7 +42,7 @@ def run_all(
     visits = Remembering(explorer, before) if before is not None else explorer
     parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
     with WorkerPool(min(jobs, len(tasks)), patience=PATIENCE, memory=None, keep=False) as pool:
-        for (_, task, slot), said in pool.results(_run, parts):
+        for (_, task, slot), said in pool.results(_run, parts, _is_covered):
             if isinstance(said, Used):
                 if before is not None:
                     before.used.add(said)
@@ -52,6 +52,11 @@ def run_all(
                 running.pop(slot, None)
                 yield task, Coverage(task, failure=said.reason) if isinstance(said, Lost) else said
             on_progress([running[slot] for slot in sorted(running)])
+
+
+def _is_covered(_part: object, said: object) -> bool:
+    """Whether a search has ended: what it covered is the last that it says."""
+    return isinstance(said, Coverage)
 
 
 def failed(task: Search, error: Exception) -> Coverage:

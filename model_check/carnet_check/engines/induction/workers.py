@@ -17,7 +17,7 @@ from carnet_check.engines.induction.solving import Answer, Batch, Question, ask,
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.remembering import keep, known
 from carnet_check.exports.smtlib import problem
-from carnet_command.workers import Lost, Pool, WorkerPool
+from carnet_command.workers import Lost, Pool, WorkerPool, only
 
 BATCH = 40
 """The most questions in one task."""
@@ -87,7 +87,7 @@ class Workers:
 def ask_apart(text: str) -> Answer:
     """Ask Z3 in a worker process; see :func:`~carnet_check.engines.induction.solving.ask`."""
     with WorkerPool(1) as pool:
-        ((_, answer),) = pool.results(_asked, [text])
+        ((_, answer),) = pool.results(_asked, [text], only)
     return (SolverOutcome.UNKNOWN, (), answer.reason) if isinstance(answer, Lost) else answer
 
 

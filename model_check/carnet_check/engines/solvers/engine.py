@@ -16,7 +16,7 @@ from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.exports.tptp import tptp
 from carnet_check.obligations import Obligation
-from carnet_command.workers import Lost
+from carnet_command.workers import Lost, only
 from carnet_spec.language.terms import And, Not, Term
 
 
@@ -37,7 +37,7 @@ class Cvc5(Prover):
         """Ask cvc5 every text."""
         asked = [(each.digest, each.text, self.allowed(each)) for each in questions]
         with runner.pool(cvc5.version) as pool:
-            for (digest, _, _), said in pool.results(cvc5.answer, asked):
+            for (digest, _, _), said in pool.results(cvc5.answer, asked, only):
                 yield _told(digest, said)
 
     def read(self, question: Question) -> str:
@@ -99,7 +99,7 @@ class EProver(Prover):
             for each, goals in wanted
         ]
         with runner.pool(eprover.version, patience=eprover.PATIENCE) as pool:
-            for each, said in pool.results(eprover.answer, asked):
+            for each, said in pool.results(eprover.answer, asked, only):
                 yield _told(each.digest, said)
 
     def version(self) -> str:

@@ -45,7 +45,7 @@ class Falls(Pool):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def results(self, function: Any, parts: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(self, function: Any, parts: Iterable[Any], last: object = None) -> Iterator[tuple[Any, Any]]:
         for part in parts:
             self.asked.append(len(part))
             for (key, why), each in zip(function(part), part, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,9 @@ def test_a_folder_that_cannot_be_written_to_is_2(tmp_path: Path) -> None:
     assert carnet("exhaust", TOY, "--out", str(tmp_path / "out")).code == 2
 
 
-@pytest.mark.parametrize(("program", "code"), [("true", 1), ("false", 5)])
+@pytest.mark.parametrize(("program", "code"), [("", 1), ("true", 5), ("false", 5)])
 def test_a_claim_that_falls_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int) -> None:
-    monkeypatch.setenv(VARIABLE, program)
+    monkeypatch.setenv(VARIABLE, program or str(exhaust()))
     ran = carnet("exhaust", control("wrong_claim"), "--out", str(tmp_path), "--json")
     (only,) = ran.json
     assert (ran.code, only["claims"], only["fallen"], only["unexpected"]) == (code, 1, ["stays-home"], ["stays-home"])
@@ -72,3 +73,45 @@ def test_instances_of_gpu_travelling_are_certified(tmp_path: Path, monkeypatch: 
     assert {each["accepted"] for each in ran.json} == {True}
     assert len({each["variant"] for each in ran.json}) == 4
     assert min(each["states"] for each in ran.json) > 5_000
+
+
+def test_instances_are_told_apart_and_times_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_program(monkeypatch)
+    ran = carnet("exhaust", TOY, "--out", str(tmp_path))
+    lines = [line for line in ran.out.splitlines() if " · " in line]
+    assert len({line.partition(":")[0] for line in lines}) == len(lines) > 0
+    assert all(", instance " in line and "visited in " in line for line in lines)
+
+
+def test_an_interrupt_says_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_program(monkeypatch)
+    written: Callable[..., int] = exhaustion.write
+
+    def interrupted(*asked: object) -> int:
+        if written(*asked) and len(list(tmp_path.rglob(STATES))) == 2:
+            raise KeyboardInterrupt
+        return 1
+
+    monkeypatch.setattr(exhaustion, "write", interrupted)
+    ran = carnet("exhaust", TOY, "--out", str(tmp_path))
+    assert ran.code == 130
+    assert f"interrupted: 1 certificate written into '{tmp_path}'" in ran.err
+
+
+SAID = ("   0.0 s  accepted: in each of 12 states", "claim one", "claim a%20b")
+
+
+@pytest.mark.parametrize(
+    ("said", "accepts"),
+    [
+        (SAID, True),
+        ((), False),
+        (SAID[1:], False),
+        (SAID[:2], False),
+        ((*SAID, "claim more"), False),
+        (("   0.0 s  accepted: in each of 2 states", *SAID[1:]), False),
+    ],
+)
+def test_the_program_has_to_say_of_how_many_states_and_claims_it_accepts(said: tuple[str, ...], accepts: bool) -> None:
+    assert exhaustion.Judgement(True, said).accepts(12, ["one", "a b"]) is accepts
+    assert not exhaustion.Judgement(False, said).accepts(12, ["one", "a b"])

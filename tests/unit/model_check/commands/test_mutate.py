@@ -128,8 +128,8 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
     results: Results = WorkerPool.results
     asked: list[str] = []
 
-    def stopped(self: WorkerPool, function: object, parts: object) -> Iterator[tuple[Any, Any]]:
-        for number, (part, answer) in enumerate(results(self, function, parts)):
+    def stopped(self: WorkerPool, function: object, *asked_for: object) -> Iterator[tuple[Any, Any]]:
+        for number, (part, answer) in enumerate(results(self, function, *asked_for)):
             asked.append(part.key)
             if function is campaign._judge and number == 3:
                 raise KeyboardInterrupt
@@ -143,8 +143,8 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
     assert len(before) == 3
     monkeypatch.undo()
 
-    def counting(self: WorkerPool, function: object, parts: object) -> Iterator[tuple[Any, Any]]:
-        for part, answer in results(self, function, parts):
+    def counting(self: WorkerPool, *asked_for: object) -> Iterator[tuple[Any, Any]]:
+        for part, answer in results(self, *asked_for):
             asked.append(part.key)
             yield part, answer
 
@@ -162,8 +162,8 @@ def test_a_lost_worker_takes_one_mutant_along(tmp_path: Path, monkeypatch: pytes
     words = (DOOR, "--only", "give_key/guard", "--out", str(tmp_path), "--json")
     results: Results = WorkerPool.results
 
-    def losing(self: WorkerPool, function: object, parts: object) -> Iterator[tuple[Any, Any]]:
-        for part, answer in results(self, function, parts):
+    def losing(self: WorkerPool, function: object, *asked_for: object) -> Iterator[tuple[Any, Any]]:
+        for part, answer in results(self, function, *asked_for):
             gone = function is campaign._judge and part.key.endswith("/drop")
             yield part, Lost("the worker was killed by signal 9") if gone else answer
 

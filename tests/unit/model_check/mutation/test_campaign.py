@@ -34,7 +34,9 @@ class Here:
     def __exit__(self, *_: object) -> None:
         """Nothing is left running."""
 
-    def results(self, function: Callable[[Any], Iterable[Any]], parts: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(
+        self, function: Callable[[Any], Iterable[Any]], parts: Sequence[Any], last: object
+    ) -> Iterator[tuple[Any, Any]]:
         for part in parts:
             if self.loses(part):
                 yield part, Lost("the worker was killed")

@@ -27,7 +27,7 @@ ENDLESS = {
     "sweep": (("sweep", "--configurations", "200000", "--jobs", "2", "--out", "outcomes.csv"), 3),
 }
 """Commands that would go on for long, and how many processes they are, once all of them work."""
-LEFT = {"run": "the run is not over, and nothing of it is kept", "sweep": "nothing was written"}
+LEFT = {"run": "the run is not over, and nothing of it is kept", "sweep": "the work is not finished"}
 
 
 def in_session(session: int) -> list[int]:

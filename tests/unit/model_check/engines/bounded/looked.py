@@ -21,7 +21,9 @@ class Here(Pool):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def results(self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(
+        self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any], last: object = None
+    ) -> Iterator[tuple[Any, Any]]:
         yield from ((part, said) for part in parts for said in function(part))
 
 

@@ -30,7 +30,7 @@ from carnet_check.verification.planning import Request, planned
 from carnet_command.workers import Lost
 from carnet_spec.language import SpecificationError
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
-from tests.unit.model_check.engines.bounded.looked import Here
+from tests.unit.model_check.engines.bounded.looked import Here, standings
 
 MENDED = FIXTURES / "mended.py"
 DOOR = str(FIXTURES / "door.py")
@@ -124,7 +124,9 @@ class Fails(Here):
     def __init__(self, first: int, lost: bool) -> None:
         self.first, self.lost = first, lost
 
-    def results(self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(
+        self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any], last: object = None
+    ) -> Iterator[tuple[Any, Any]]:
         for part in parts:
             for said in function(replace(part, rlimit=part.rlimit)):
                 if said.steps < self.first:
@@ -273,3 +275,26 @@ def test_an_attack_is_kept_and_shown(tmp_path: Any) -> None:
     assert "carnet verify" in ran.out.split("lender    key0")[1]
     (kept,) = {json.loads(file.read_text("utf-8"))["rerun"] for file in tmp_path.glob("attacks/*none*y.json")}
     assert kept.endswith("--variant forgetful --threat none --claim secrecy --engine bmc")
+
+
+class Noting(Here):
+    """Notes of each part which of its answers are known to be the last."""
+
+    def __init__(self) -> None:
+        self.noted: list[list[bool]] = []
+
+    def results(
+        self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any], last: Any = None
+    ) -> Iterator[tuple[Any, Any]]:
+        for part in parts:
+            found = list(function(part))
+            self.noted.append([last(part, said) for said in found])
+            yield from ((part, said) for said in found)
+
+
+@pytest.mark.parametrize("name", ["sound", "wrong_claim"])
+def test_the_last_answer_and_no_other_is_known_to_be_the_last(name: str) -> None:
+    pool = Noting()
+    standings(load(control(name)).protocol("main"), pool=pool)
+    assert pool.noted
+    assert all(noted == [False] * (len(noted) - 1) + [True] for noted in pool.noted)

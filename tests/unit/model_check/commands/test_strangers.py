@@ -1,0 +1,69 @@
+"""Small things that a stranger meets: what is wrong is said, with what to do, and nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from carnet_check.certificates.file import BadCertificateFile, read
+from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
+
+CERTIFICATES = FIXTURES / "toy.certificates.json.xz"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii", "utf-8"])
+def test_every_encoding_is_written(encoding: str, tmp_path: Path) -> None:
+    script = f"from carnet_check.cli import main; main(['verify', {control('sound')!r}])"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (ran.returncode, b"internal error" in ran.stderr) == (0, False)
+    assert b"verdicts" in ran.stdout
+
+
+def test_beginnings_that_no_mutant_has_are_2_and_those_that_exist_are_named(tmp_path: Path) -> None:
+    ran = carnet("mutate", TOY, "--only", "len/", "--out", str(tmp_path / "out"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "no mutant that begins 'len/'" in ran.err
+    assert "lend" in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused_before_anything_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    ran = carnet("mutate", TOY, "--out", str(tmp_path / "file"))
+    assert (ran.code, ran.out) == (2, "")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_an_empty_name_is_no_name() -> None:
+    ran = carnet("verify", TOY, "--cti", "")
+    assert (ran.code, "--cti expects the name of a lemma or claim" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(("engine", "named"), [("kernel", False), ("explicit", True)])
+def test_no_solver_is_named_where_none_was_asked(engine: str, named: bool) -> None:
+    versions = carnet("verify", TOY, "--engine", engine, "--json").json["run"]["versions"]
+    assert ("z3" in versions) is named
+    assert {"carnet", "python"} <= set(versions)
+
+
+def test_what_an_engine_needs_is_named() -> None:
+    pytest.importorskip("cvc5", reason="the extra 'cvc5' is not installed")
+    assert "cvc5" in carnet("verify", TOY, "--engine", "cvc5", "--json").json["run"]["versions"]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [(lambda data: data[: len(data) // 2], "it is cut off"), (lambda data: data + b"x", "something follows after")],
+    ids=["cut off", "longer"],
+)
+def test_what_is_wrong_with_a_file_of_certificates_is_said_with_what_to_do(spoilt: object, said: str) -> None:
+    assert callable(spoilt)
+    with pytest.raises(BadCertificateFile, match=f"{said}.*delete it, and `carnet certify` makes it again"):
+        read(spoilt(CERTIFICATES.read_bytes()))
