@@ -32,7 +32,7 @@ def look(step: Step, by: Party) -> None:
 
 def lending() -> Draft:
     """Return a draft with two threat models, under one of which more is claimed."""
-    draft = drafted(lend, end, look)
+    draft = drafted(costly=(lend, end, look))
     draft.axiom("alice honest", ~corrupt(alice))
     draft.threat("one", "only alice is honest", others=forall(lambda x: implies(x != alice, corrupt(x)), Party))
     draft.threat("any", "anyone may be corrupt")
