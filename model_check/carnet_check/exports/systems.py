@@ -336,12 +336,23 @@ class _Document:
         lemmas = [each for each in self._json["lemmas"] if not each["under"] or threats <= set(each["under"])]
         return tuple(self.invariant(each) for each in (*(claim["states"] for claim in claims), *lemmas))
 
+    def _require_threats(self, known: set[str]) -> None:
+        """Refuse what is claimed under a threat model that nobody declares: no layer would have it."""
+        if "" in known:
+            raise SpecificationError("a threat model has no id, and '' stands for all of them")
+        for each in (*self._json["claims"], *self._json["lemmas"]):
+            strange = {*each["under"], *each.get("fails_under", ())} - known
+            if known and strange:
+                raise SpecificationError(f"{each['name']} is claimed under {min(strange)}, which is no threat model")
+
     def system(self, digest: str) -> System:
         json = self._json
         claims = [claim for claim in json["claims"] if claim["states"]]
         _require_one_each("claim", [claim["name"] for claim in claims])
         _require_one_each("invariant", [each["name"] for each in (*(c["states"] for c in claims), *json["lemmas"])])
         ids = [threat["id"] for threat in json["threats"]]
+        _require_one_each("threat model", ids)
+        self._require_threats(set(ids))
         return System(
             protocol=json["protocol"],
             variant=json["variant"],
