@@ -46,24 +46,6 @@ def nobody_seen() -> Formula:
     return ~seen(alice)
 
 
-def test_the_axioms_of_the_only_threat_model_may_be_used_for_everything() -> None:
-    draft = drafted()
-    draft.threat("closed", "nobody but alice", others=forall(lambda x: x == alice, Party))
-    protocol = claimed(draft, it=lambda: seen(alice))
-    general, closed = layers(protocol)
-    assert (general.threat, general.claims, closed.known) == (None, (), ())
-    assert [each.name for each in closed.claims] == ["it"]
-    assert [each.name for each in closed.assumed if each.name.startswith("threat:")] == ["threat:closed: others"]
-    read = system(protocol.encoded).layers
-    assert [(each.threat, [claim.name for claim in each.claims]) for each in read] == [("", []), ("closed", ["it"])]
-
-
-def test_the_only_threat_model_without_axioms_is_the_general_layer() -> None:
-    draft = drafted()
-    draft.threat("open", "anybody")
-    assert [each.threat for each in layers(claimed(draft, it=lambda: seen(alice)))] == [None]
-
-
 def test_without_threat_models_everything_is_in_one_layer() -> None:
     protocol = claimed(drafted(), it=lambda: seen(alice))
     assert [each.name for each in only_layer(protocol).claims] == ["it"]
