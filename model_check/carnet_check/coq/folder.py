@@ -66,12 +66,13 @@ def judged(folder: Path, program: Path) -> Iterator[Verdict]:
             yield Verdict(whole.variant, accepted, tuple(lines))
 
 
-def write_theorems(folder: Path, out: Path) -> Iterator[str]:
-    """Write the files that Coq compiles into theorems; yield the names of the variants.
+def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
+    """Write the files that Coq compiles into theorems; yield the names of the variants, and how many each has.
 
     Raises:
         CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, or two variants would
             have the same files.
+        SpecificationError: a claim is made that no layer has.
     """
     written: dict[str, str] = {}
     for whole in variants(folder):
@@ -79,6 +80,5 @@ def write_theorems(folder: Path, out: Path) -> Iterator[str]:
         if files.name in written:
             raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
         out.mkdir(parents=True, exist_ok=True)
-        files.written(out, given)
         written[files.name] = whole.variant
-        yield whole.variant
+        yield whole.variant, files.written(out, given)
