@@ -110,11 +110,12 @@ def exhaust(
 def _certified(source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
     from carnet_check.loading.scope import scope_of
+    from carnet_check.wording.file_names import as_file_name
 
     claims = plan.claims(threat)
     scope = scope_of(source, plan.protocol, threat.id, profile, claims)
     for number, (instance, some) in enumerate(scope.instances, 1):
-        folder = out / plan.protocol.variant / threat.id / f"{number}"
+        folder = out / as_file_name(plan.protocol.variant) / as_file_name(threat.id) / f"{number}"
         yield _one(source, plan, threat, profile, instance, some or claims, folder)
 
 
