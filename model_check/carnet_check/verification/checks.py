@@ -14,9 +14,17 @@ from dataclasses import dataclass, replace
 from carnet_check.cache import Answers, Used
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Basis, DecidesLiveness, Plan, Possibilities, ProvesLiveness, Unsure
+from carnet_check.engines.interface import (
+    Basis,
+    DecidesLiveness,
+    DecidesPossibility,
+    Plan,
+    Possibilities,
+    ProvesLiveness,
+    Unsure,
+)
 from carnet_check.engines.premises import premises_of, trigger_of
-from carnet_check.engines.registry import registered
+from carnet_check.engines.registry import able, registered
 from carnet_check.loading.models import has_model
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
@@ -30,7 +38,7 @@ from carnet_spec.language.terms import TRUE, Term
 ANY_THREAT = "any"
 NO_MODEL = (
     "no small structure was found in which what is assumed under {threat} holds, so the proof may be about nothing: "
-    "ask a solver, as `--engine induction` does"
+    "ask a solver, as `--engine {able}` does"
 )
 """Why a proof without a solver is no verdict."""
 NOTHING_WAITS = "what it waits after never happens"
@@ -100,6 +108,10 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
     return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
+def _no_model(threat: str) -> str:
+    return NO_MODEL.format(threat=threat, able=able(DecidesPossibility).name)
+
+
 def _called(number: int, several: bool) -> str:
     """Name a premise: by its number, if the claim has several."""
     return f"premise {number}" if several else "the premise"
@@ -155,7 +167,7 @@ class _Check:
             if mine and not spoken and why:
                 yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
             elif mine and row.verdict is Verdict.PROVED and row.threat in unmet:
-                yield replace(row, verdict=Verdict.UNKNOWN, detail=NO_MODEL.format(threat=row.threat))
+                yield replace(row, verdict=Verdict.UNKNOWN, detail=_no_model(row.threat))
             else:
                 yield row
 
