@@ -277,8 +277,8 @@ class _Check:
         """Yield a row for each liveness property and each engine that proves such; say so where nobody judges them."""
         names = ", ".join(live.name for live in self.plan.liveness)
         if names and not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in self.campaign.engines):
-            able = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
-            self.note(f"liveness is judged by {' or '.join(able)} alone, so nobody looked at {names}")
+            judging = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
+            self.note(f"liveness is judged by {' or '.join(judging)} alone, so nobody looked at {names}")
         for live in self.plan.liveness:
             provers = (engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)

@@ -20,7 +20,7 @@ from carnet_spec.language.decoding import decoded
 from tests.fixtures import toy
 from tests.unit.model_check.command import TOY, carnet, control
 
-LENDING = "tests.unit.model_check.obligations.lending:lending"
+LENDING = "tests.unit.model_check.obligations.lending:sound_lending"
 PAIRS = 32
 """Of the toy: four invariants, in the first state and with each of seven actions."""
 
@@ -89,6 +89,13 @@ def test_one_threat_model_needs_its_own_and_what_holds_under_all(tmp_path: Path)
     for threat, needed in {"one": {"", "one"}, "any": {""}}.items():
         assert carnet("export", LENDING, "--to", "smtlib", "--threat", threat, "--out", str(tmp_path)).code == 0
         assert {row["threat"] for row in _index(tmp_path)} == needed
+
+
+def test_nothing_is_written_of_a_protocol_that_no_verdict_would_mean_anything_of(tmp_path: Path) -> None:
+    unsound = LENDING.replace("sound_lending", "lending")
+    ran = carnet("export", unsound, "--to", "smtlib", "--out", str(tmp_path / "out"))
+    assert (ran.code, "no verdict would mean anything" in ran.err) == (2, True)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_defence_can_be_removed(tmp_path: Path) -> None:

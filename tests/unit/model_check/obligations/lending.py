@@ -20,6 +20,15 @@ def lend(step: Step, to: Party, key: Key) -> None:
     step.set(phase, Phase.LATE)
 
 
+def lend_to_alice(step: Step, to: Party, key: Key) -> None:
+    """Hand out a key of its own, and look at nothing that a holder cannot know."""
+    step.require("early", phase == Phase.EARLY)
+    step.fresh(key)
+    step.set(owner(key), to)
+    step.insert(held(to, key), when=to == alice)
+    step.set(phase, Phase.LATE)
+
+
 def end(step: Step, by: Party) -> None:
     """Take everything back that one party holds."""
     step.remove(held(by, step.each(Key)))
@@ -31,8 +40,16 @@ def look(step: Step, by: Party) -> None:
 
 
 def lending() -> Draft:
-    """Return a draft with two threat models, under one of which more is claimed."""
-    draft = drafted(costly=(lend, end, look))
+    """Return a draft with two threat models, under one of which more is claimed; a holder sees who is corrupt."""
+    return _with_claims(drafted(lend, end, look))
+
+
+def sound_lending() -> Draft:
+    """Return the same without what makes verdicts mean nothing."""
+    return _with_claims(drafted(lend_to_alice, end, look))
+
+
+def _with_claims(draft: Draft) -> Draft:
     draft.axiom("alice honest", ~corrupt(alice))
     draft.threat("one", "only alice is honest", others=forall(lambda x: implies(x != alice, corrupt(x)), Party))
     draft.threat("any", "anyone may be corrupt")
