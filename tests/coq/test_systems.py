@@ -193,7 +193,7 @@ def test_names_are_told_apart_and_stay_readable() -> None:
         "axiom_a_b",
         "axiom_a_b_2",
         "axiom_a_b",
-        "axiom__",
+        "axiom_e",
     ]
 
 

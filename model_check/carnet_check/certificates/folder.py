@@ -23,6 +23,7 @@ from pathlib import Path
 from carnet_check.certificates.file import DIGITS, Certificates, Entry
 from carnet_check.certificates.following import follow
 from carnet_check.certificates.index_file import Row, rows_of
+from carnet_check.certificates.pairs import Stated, stated
 from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Writer
@@ -31,6 +32,7 @@ from carnet_check.obligations import Obligation, layers, obligations
 from carnet_command.files import read_plain, reason
 from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.language.decoding import decoded
+from carnet_spec.language.lints import unsound
 
 OBLIGATIONS = "obligations"
 SYSTEMS = "systems"
@@ -71,10 +73,11 @@ ACCEPTED = Outcome()
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The digest of each variant of a folder, and what is wrong with the rows of its index, certificates apart."""
+    """The digest of each variant of a folder, what is wrong with the rows of its index, and what is claimed."""
 
     specifications: dict[str, str]
     rows: tuple[Judged, ...]
+    stated: tuple[Stated, ...] = ()
 
 
 def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
@@ -112,10 +115,10 @@ def compared(folder: Path, index: bytes) -> Compared:
     """Compare the index of a folder with the obligations of its variants, which are made anew.
 
     Raises:
-        UsageError: the folder is none that ``carnet certify --out`` writes.
+        UsageError: the folder is none that ``carnet certify --out`` writes, or no verdict on a variant means anything.
         SpecificationError: a variant says something that has no obligations.
     """
-    protocols = [protocol for protocol, _ in specifications(folder)]
+    protocols = [_sound(protocol) for protocol, _ in specifications(folder)]
     required = {
         (protocol.variant, layer.threat.id if layer.threat else "", obligation.id): (obligation, writer)
         for protocol, writer in ((each, Writer()) for each in protocols)
@@ -129,7 +132,15 @@ def compared(folder: Path, index: bytes) -> Compared:
         listed.add(_key(row))
     for variant, _, id in (key for key in required if key not in listed):
         found.append(Judged(variant, id, "", "the index leaves it out", missing=True))
-    return Compared({each.variant: each.digest for each in protocols}, tuple(found))
+    claims = tuple(each for protocol in protocols for each in stated(protocol))
+    return Compared({each.variant: each.digest for each in protocols}, tuple(found), claims)
+
+
+def _sound(protocol: Protocol) -> Protocol:
+    """Return the protocol, of which two things of one name would be one obligation."""
+    for complaint in unsound(protocol):
+        raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
+    return protocol
 
 
 def _key(row: Row) -> Named:

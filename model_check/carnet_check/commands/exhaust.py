@@ -135,11 +135,12 @@ def _certified(
 ) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
     from carnet_check.loading.scope import scope_of
+    from carnet_check.wording.file_names import as_file_name
 
     claims = plan.claims(threat)
     scope = scope_of(source, plan.protocol, threat.id, profile, claims)
     for number, (instance, some) in enumerate(scope.instances, 1):
-        folder = out / plan.protocol.variant / threat.id / f"{number}"
+        folder = out / as_file_name(plan.protocol.variant) / as_file_name(threat.id) / f"{number}"
         status(f"{plan.protocol.variant} · {threat.id}, instance {number} of {len(scope.instances)}")
         yield _one(source, plan, threat, profile, instance, some or claims, folder, number)
 

@@ -7,7 +7,7 @@ import gc
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from carnet_command.workers import Lost, WorkerPool, only
 
 if TYPE_CHECKING:
     from carnet_check.certificates.folder import Compared, Judged, Outcome
+    from carnet_check.certificates.pairs import Pair, Stated
     from carnet_check.coq.folder import Verdict
 
 Answer = TypeVar("Answer")
@@ -28,6 +29,7 @@ SHARES = 4
 """In how many parts the certificates are judged, so that no core is idle while another one judges them all."""
 PATIENCE = 1800.0
 """Seconds without an answer after which a process counts as stuck; the longest of an honest folder takes a few."""
+NOBODY_LOOKED = "nobody looked whether they contradict each other: `carnet verify` does, and `carnet exhaust`"
 SPEC_DIGITS = 16
 """How many digits of a specification's digest are shown, as `carnet verify` shows them."""
 
@@ -50,7 +52,9 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     every, seconds = list(joined(compared.answer.rows, kernel.answer)), kernel.seconds
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
-    code = _code(every, verdicts or ())
+    claims = _judged(compared.answer.stated, every)
+    code = deciding([_code(every, verdicts or ()), *(ExitCode.UNKNOWN for each in claims if each.why)])
+    declared = [each.pair for each in compared.answer.stated if each.declared]
     if as_json:
         unproved = [
             {"variant": each.variant, "obligation": each.obligation, "why": each.why} for each in every if each.why
@@ -63,9 +67,12 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         }
         value["specifications"] = compared.answer.specifications
         value["verified_seconds"] = verified_seconds
+        value["claims"] = [asdict(each) for each in claims]
+        value["declared"] = [{"variant": each.variant, "claim": each.claim} for each in declared]
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
         return code
-    for line in (*_specified(compared.answer.specifications), *_lines(every, seconds), *_in_coq(verified)):
+    specified = _specified(compared.answer.specifications)
+    for line in (*specified, *_lines(every, seconds), *_in_coq(verified), *_claimed(claims, declared)):
         say(line)
     say(rerun_line(context))
     return code
@@ -174,6 +181,35 @@ def _code(every: Sequence[Judged], verdicts: Sequence[Verdict]) -> ExitCode:
     if not codes and any(each.decided for each in refused):
         return ExitCode.INTERNAL
     return deciding([*codes, *(ExitCode.UNKNOWN for _ in refused)] if every else [ExitCode.UNKNOWN])
+
+
+def _judged(stated: Sequence[Stated], every: Sequence[Judged]) -> list[Pair]:
+    """Return each claim under each of its threat models, with why it is not proved."""
+    unproved: dict[str, list[str]] = {}
+    for row in every:
+        if row.why:
+            unproved.setdefault(row.variant, []).append(row.obligation)
+    return [each.judged(unproved.get(each.pair.variant, ())) for each in stated if not each.declared]
+
+
+def _claimed(claims: Sequence[Pair], declared: Sequence[Pair]) -> Iterator[str]:
+    """Say how many claims are proved under how many threat models, and which are not."""
+    from carnet_command.text import counted, wrapped
+
+    for variant in dict.fromkeys(each.variant for each in (*claims, *declared)):
+        mine = [each for each in claims if each.variant == variant]
+        names = dict.fromkeys(each.claim for each in mine)
+        proved = sum(not each.why for each in mine)
+        pairs = counted(len(mine), "pair") + " of a claim and a threat model"
+        said = f"{variant}: {counted(len(names), 'claim')}, {proved:,} of {pairs} proved"
+        yield from wrapped("claims", said)
+        for each in [each for each in mine if each.why][:SHOWN]:
+            under = f" under {each.threat}" if each.threat else ""
+            yield from wrapped("unproved", f"{variant}, claim {each.claim}{under}: {each.why}")
+        later = ", ".join(each.claim for each in declared if each.variant == variant)
+        if later:
+            yield from wrapped("declared", f"{variant}: {later}; to be stated later, and proved by nothing")
+    yield from wrapped("axioms", NOBODY_LOOKED)
 
 
 def _specified(specifications: Mapping[str, str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import click
 
 from carnet_check.coq.folder import write_theorems
 from carnet_command.errors import CarnetError
+from carnet_command.text import counted
 from carnet_spec.language import SpecificationError
 
 
@@ -21,8 +22,9 @@ def main(folder: Path, out: Path | None) -> None:
     """Write the specifications, certificates and theorems of DIR for Coq."""
     where = out or folder / "coq"
     try:
-        for variant in write_theorems(folder, where):
-            click.echo(f"{variant}: written to {where}")
+        for variant, theorems in write_theorems(folder, where):
+            said = counted(theorems, "theorem") if theorems else "no theorem, for nothing is claimed to hold"
+            click.echo(f"{variant}: {said}; written to {where}")
     except (CarnetError, SpecificationError) as error:
         raise click.ClickException(str(error)) from None
 

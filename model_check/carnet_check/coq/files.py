@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from carnet_check.coq.certificates import Converted, coq_term, largest, line
 from carnet_check.exports.coq_data import CoqText, numbers, program_text, word
 from carnet_check.exports.systems import Layer, System
+from carnet_spec.language import SpecificationError
 
 Certificates = Mapping[str, Sequence[Converted]]
 """For each layer, by its threat model, a certificate for each of its obligations, in Coq's order."""
@@ -49,6 +52,16 @@ def program_files(system: System, certificates: Certificates) -> tuple[str, str]
     return program_text(system), "".join(f"{each}\n" for each in lines)
 
 
+class Proved(NamedTuple):
+    """A claim under a threat model, and where the layer that proves it has its invariant."""
+
+    claim: str
+    threat: str
+    invariant: str
+    layer: Layer
+    place: int
+
+
 class CoqFiles:
     """The Coq files of one system."""
 
@@ -62,14 +75,18 @@ class CoqFiles:
         """What the names of the files end in."""
         return self._text.protocol
 
-    def written(self, folder: Path, certificates: Certificates) -> None:
-        """Write the files into ``folder``, which has none of them yet."""
-        for what, lines in (
-            ("spec", self.specification()),
-            ("certificates", self.certificates(certificates)),
-            ("theorems", self.theorems()),
-        ):
+    def written(self, folder: Path, certificates: Certificates) -> int:
+        """Write the files into ``folder``, which has none of them yet; where nothing is stated, none of theorems.
+
+        Returns:
+            How many theorems there are.
+        """
+        parts = {"spec": self.specification(), "certificates": self.certificates(certificates)}
+        if self._proved:
+            parts["theorems"] = self.theorems()
+        for what, lines in parts.items():
             _write(folder / f"{what}_{self.name}.v", "".join(f"{each}\n" for each in lines))
+        return len(self._proved)
 
     def specification(self) -> Iterator[str]:
         """Yield the lines of the specification."""
@@ -77,7 +94,7 @@ class CoqFiles:
         yield f"(** {_plain(system.protocol)}, variant {_plain(system.variant)}{_without(system)}."
         yield f"    SHA-256 of its canonical JSON: {system.digest} *)"
         yield from self._head("Logic Protocol")
-        yield f'Definition digest_of_{self.name} : string := "{system.digest}".'
+        yield f'Definition {self._of("digest")} : string := "{system.digest}".'
         yield from map(_broken, self._definitions)
 
     def certificates(self, certificates: Certificates) -> Iterator[str]:
@@ -93,8 +110,8 @@ class CoqFiles:
             yield f"Definition {called} : refutation := {coq_term(certificate, self._text.value)}."
         for layer in self._system.layers:
             listed = "; ".join(distinct[each] for each in certificates[layer.threat])
-            yield f"Definition certificates_{_under(layer)} : list refutation := [{listed}]."
-            yield f"Theorem accepted_{_under(layer)} : certified {self._layer(layer)} = true."
+            yield f"Definition {self._text.of_layer('certificates', layer)} : list refutation := [{listed}]."
+            yield f"Theorem {self._text.of_layer('accepted', layer)} : certified {self._layer(layer)} = true."
             yield "Proof. vm_cast_no_check (eq_refl true). Qed."
 
     def theorems(self) -> Iterator[str]:
@@ -104,14 +121,30 @@ class CoqFiles:
         """
         yield from self._head("Logic Protocol Obligations Induction", "spec", "certificates")
         names = []
-        for claim, (invariant, threats) in self._system.stated.items():
-            for threat in threats or ("",):
-                found = self._proved(invariant, threat)
-                if found is not None:
-                    names.append(self._text.ids.whole("always", f"{claim}_under_{threat}" if threat else claim))
-                    yield from self._theorem(names[-1], invariant, threat, *found)
-        yield f"Definition theorems_of_{self.name} := ({', '.join(names)})."
-        yield f"Print Assumptions theorems_of_{self.name}."
+        for claim, threat, invariant, layer, place in self._proved:
+            said = f"{claim}_under_{threat}" if threat else claim
+            names.append(self._text.ids.whole("always", said, claim, threat))
+            yield from self._theorem(names[-1], invariant, threat, layer, place)
+        yield f"Definition {self._of('theorems')} := ({', '.join(names)})."
+        yield f"Print Assumptions {self._of('theorems')}."
+
+    @cached_property
+    def _proved(self) -> tuple[Proved, ...]:
+        """What there is a theorem of.
+
+        Raises:
+            SpecificationError: a claim is made under a threat model, and no layer has it.
+        """
+        system = self._system
+        everybody = () if system.threats else ("",)
+        return tuple(
+            Proved(claim, threat, invariant, *self._layer_of(invariant, threat))
+            for claim, (invariant, threats) in system.stated.items()
+            for threat in threats or everybody
+        )
+
+    def _of(self, what: str) -> str:
+        return self._text.ids.written((what, "of", self.name), f"{what}_of_{self.name}")
 
     def _head(self, carnet: str, *own: str) -> Iterator[str]:
         yield IMPORTS
@@ -122,23 +155,24 @@ class CoqFiles:
     def _layer(self, layer: Layer) -> str:
         text = self._text
         parts = (text.protocol, text.threat(layer.threat), text.known(layer), text.claims(layer))
-        return " ".join((*parts, f"certificates_{_under(layer)}"))
+        return " ".join((*parts, text.of_layer("certificates", layer)))
 
-    def _proved(self, invariant: str, threat: str) -> tuple[Layer, int] | None:
+    def _layer_of(self, invariant: str, threat: str) -> tuple[Layer, int]:
         """Return the layer that proves an invariant under a threat model, and its place there."""
         for layer in self._system.layers:
             names = [claim.name for claim in layer.claims]
             if layer.threat in {"", threat} and invariant in names:
                 return layer, names.index(invariant)
-        return None
+        raise SpecificationError(f"no layer proves '{invariant}' under '{threat}'")
 
     def _theorem(self, name: str, invariant: str, threat: str, layer: Layer, place: int) -> Iterator[str]:
         text, general = self._text, self._system.layers[0]
         statement = f"{text.protocol} {text.threat(threat)} {text.invariant(invariant)}"
-        first = f"{text.protocol} {text.claims(general)} certificates_{_under(general)} accepted_{_under(general)}"
+        parts_of = [text.of_layer(what, general) for what in ("claimed", "certificates", "accepted")]
+        first = " ".join((text.protocol, *parts_of))
         lemma, parts = "certified_in_general", text.threat(threat)
         if layer.threat:
-            more = f"certificates_{_under(layer)} accepted_{_under(layer)} (fun k known => known)"
+            more = f"{text.of_layer('certificates', layer)} {text.of_layer('accepted', layer)} (fun k known => known)"
             lemma = "certified_under_threat"
             parts += f" {text.known(layer)} {text.claims(layer)} {more}"
         yield f"Theorem {name} : always {statement}."
@@ -159,10 +193,6 @@ def _write(file: Path, text: str) -> None:
 def _broken(line: str) -> str:
     """Break a definition into lines that people can read."""
     return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-def _under(layer: Layer) -> str:
-    return f"under_{re.sub(r'[^0-9A-Za-z_]', '_', layer.threat)}" if layer.threat else "under_every_threat"
 
 
 def _without(system: System) -> str:

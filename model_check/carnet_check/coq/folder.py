@@ -99,14 +99,19 @@ def expected(whole: System, given: Certificates) -> tuple[str, ...]:
     return tuple(f"layer {name}: {count} of {count} accepted" for name, count in counts.items())
 
 
-def write_theorems(folder: Path, out: Path) -> Iterator[str]:
-    """Write the files that Coq compiles into theorems, and nothing else is left there; yield the names of the variants.
+def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
+    """Write the files that Coq compiles into theorems, and nothing else is left there.
+
+    Yields:
+        The names of the variants, and how many theorems each has.
 
     Raises:
         CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, two variants would
             have the same files, or ``out`` has what this does not write.
+        SpecificationError: a claim is made that no layer has.
     """
     written: dict[str, str] = {}
+    stated: list[str] = []
     for whole in variants(folder):
         given, files = certificates_of(whole, folder), CoqFiles(whole)
         if files.name in written:
@@ -114,12 +119,14 @@ def write_theorems(folder: Path, out: Path) -> Iterator[str]:
         try:
             if not written:
                 _clear(out)
-            files.written(out, given)
+            theorems = files.written(out, given)
         except OSError as error:
             raise UsageError(f"cannot write into '{out}': {reason(error)}") from None
         written[files.name] = whole.variant
-        yield whole.variant
-    write_makefile(out, written)
+        if theorems:
+            stated.append(files.name)
+        yield whole.variant, theorems
+    write_makefile(out, stated)
 
 
 WRITTEN = re.compile(

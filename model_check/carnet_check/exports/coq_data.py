@@ -7,6 +7,7 @@ program is told, and a definition gives the number its name.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
@@ -91,26 +92,55 @@ def _values(named: Iterable[Named]) -> tuple[Part, ...]:
 # -- Coq --------------------------------------------------------------------------------------------------------------
 
 
+RESERVED = frozenset(
+    {
+        *("Build_action", "Build_declaration", "Build_protocol", "Build_update"),
+        *("certified_in_general", "certified_under_threat", "eq_refl", "vm_cast_no_check"),
+    }
+)
+"""Names of Coq that the files use, as far as a name of a specification could take their place."""
+
+
 class Identifiers:
-    """Names of Coq for names of a specification, each for one thing only."""
+    """Names of Coq for names of a specification, each for one thing only in all files of a system."""
 
     def __init__(self) -> None:
-        self._given: dict[tuple[str, str], str] = {}
+        self._given: dict[tuple[str, ...], str] = {}
+        self._taken = set(RESERVED)
 
-    def of(self, kind: str, name: str) -> str:
+    def of(self, kind: str, *name: str) -> str:
         """Return the identifier of a thing: its kind and its name, with a number if another is written the same."""
-        if (kind, name) not in self._given:
-            plain = re.sub(r"\W", "_", f"{kind}_{name}", flags=re.ASCII)
-            taken, number, found = set(self._given.values()), 2, plain
-            while found in taken:
-                found, number = f"{plain}_{number}", number + 1
-            self._given[kind, name] = found
-        return self._given[kind, name]
+        return self.written((kind, *name), "_".join((kind, *name)))
 
-    def whole(self, kind: str, name: str) -> str:
-        """Return an identifier without the kind, where the name has two words, so that Coq has no other use for it."""
-        first, _, rest = re.sub(r"\W", "_", name, flags=re.ASCII).partition("_")
-        return self.of(first, rest) if rest and first.isalpha() else self.of(kind, name)
+    def whole(self, kind: str, text: str, *name: str) -> str:
+        """Return an identifier without the kind, where the text has two words, so that Coq has no other use for it.
+
+        Args:
+            kind: what the thing is.
+            text: how it is written.
+            name: what tells it from others that are written the same; by default the text does.
+        """
+        plain = _plain(text)
+        first, _, rest = plain.partition("_")
+        said = plain if rest and first.isalpha() else f"{kind}_{plain}"
+        return self.written((kind, *(name or (text,))), said)
+
+    def written(self, thing: tuple[str, ...], text: str) -> str:
+        """Return the identifier of a thing that is written like ``text``."""
+        if thing not in self._given:
+            plain, number = _plain(text), 2
+            found = plain
+            while found in self._taken:
+                found, number = f"{plain}_{number}", number + 1
+            self._given[thing] = found
+            self._taken.add(found)
+        return self._given[thing]
+
+
+def _plain(text: str) -> str:
+    """Return a text in letters, digits and underscores, without the marks of letters."""
+    bare = (each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    return re.sub(r"\W", "_", "".join(bare), flags=re.ASCII)
 
 
 SHORT = {"symbol": "sym"}
@@ -148,7 +178,8 @@ class CoqText:
     @property
     def protocol(self) -> str:
         """The identifier of the protocol: its variant, and the defences that it lacks."""
-        return self.ids.whole("variant", "_without_".join((self.system.variant, *self.system.without)))
+        name = (self.system.variant, *self.system.without)
+        return self.ids.whole("variant", "_without_".join(name), *name)
 
     def threat(self, id: str) -> str:
         """Return the identifier of the axioms of a threat model; those of every threat model are none."""
@@ -156,7 +187,11 @@ class CoqText:
 
     def claims(self, layer: Layer) -> str:
         """Return the identifier of what a layer proves."""
-        return self.ids.of("claimed_under", layer.threat) if layer.threat else "claimed_under_every_threat"
+        return self.of_layer("claimed", layer)
+
+    def of_layer(self, what: str, layer: Layer) -> str:
+        """Return the identifier of something that a layer has."""
+        return self.ids.written((what, "under", layer.threat), f"{what}_under_{layer.threat or 'every_threat'}")
 
     def known(self, layer: Layer) -> str:
         """Return the identifier of what holds already in a layer."""

@@ -4,9 +4,8 @@ What is read is the canonical JSON of :mod:`carnet_spec.language.encoding` and n
 trust this file, those that write its values and statements down (:mod:`.coq_data`, :mod:`carnet_check.coq.files`), and
 the language of the specification; or to read what they wrote. Every value is a constructor of ``Logic.v`` or
 ``Protocol.v`` applied to its arguments. Variables lose their names here and become what ``Bound`` counts: the number of
-those that are bound further in, or, in an action, the place of a parameter.
-
-What the Coq files have no word for is refused, with its place: no specification is translated in part.
+those that are bound further in, or, in an action, the place of a parameter. What the Coq files have no word for is
+refused, with its place: no specification is translated in part.
 """
 
 from __future__ import annotations
@@ -321,10 +320,12 @@ class _Document:
     # -- layers ---------------------------------------------------------------------------------------------------
 
     def layers(self) -> tuple[Layer, ...]:
-        """Return the layer of every threat model at once, and one for each that has claims or lemmas of its own."""
-        general = self._invariants({threat["id"] for threat in self._json["threats"]})
+        """Return the layer of all threat models, and one for each that has more; a single one with axioms has all."""
+        threats = self._json["threats"]
+        alone = len(threats) == 1 and threats[0]["axioms"]
+        general = () if alone else self._invariants({each["id"] for each in threats})
         found = [Layer("", (), (), general)]
-        for threat in self._json["threats"]:
+        for threat in threats:
             further = tuple(each for each in self._invariants({threat["id"]}) if each not in general)
             if further:
                 found.append(Layer(threat["id"], self.axioms(threat["axioms"]), general, further))
@@ -342,6 +343,8 @@ class _Document:
         _require_one_each("claim", [claim["name"] for claim in claims])
         _require_one_each("invariant", [each["name"] for each in (*(c["states"] for c in claims), *json["lemmas"])])
         ids = [threat["id"] for threat in json["threats"]]
+        _require_one_each("threat model", ids)
+        _require_declared((*json["claims"], *json["lemmas"]), ids)
         return System(
             protocol=json["protocol"],
             variant=json["variant"],
@@ -370,9 +373,17 @@ class _Document:
         )
 
 
+def _require_declared(stated: Iterable[Json], ids: Sequence[str]) -> None:
+    for each in stated:
+        if ids and (strange := {*each["under"], *each.get("fails_under", ())}.difference(ids)):
+            raise SpecificationError(f"'{each['name']}' is claimed under '{min(strange)}', which is no threat model")
+
+
 def _require_one_each(what: str, names: Sequence[str]) -> None:
-    """Refuse two things of one name: a theorem that names one of them would not say which."""
+    """Refuse two things of one name, of which a theorem would not say which it means, and one that has none."""
     for place, name in enumerate(names):
+        if not name:
+            raise SpecificationError(f"a {what} has no name, so a theorem about it would be unclear")
         if name in names[:place]:
             raise SpecificationError(f"two {what}s are called '{name}', so a theorem about it would be unclear")
 

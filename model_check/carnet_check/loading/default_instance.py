@@ -121,7 +121,8 @@ class _Assignment:
             sizes = ", ".join(f"{len(names)} {sort}" for sort, names in self._elements.items())
             raise UsageError(
                 f"no instance of '{self._protocol.id}' with {sizes} satisfies the axioms; "
-                "try other sizes with --set SORT=N"
+                "try other sizes with --set SORT=N; if they contradict each other, an engine of `carnet verify` that "
+                "proves can say so"
             )
         decided = {choice: self._decide(solver, choice) for choice in self._in_order()}
         return _tables(self._rigid, decided)

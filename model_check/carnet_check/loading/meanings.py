@@ -48,6 +48,17 @@ def every_meaning(
     return _Search(protocol, axioms, elements, free).instances()
 
 
+def some_meaning(
+    protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], most: int
+) -> Instance | None:
+    """Return an instance that the axioms allow, or nothing if there is none with these elements.
+
+    Raises:
+        TooMany: some symbol has too many tables, or ``most`` were looked at.
+    """
+    return next(_Search(protocol, axioms, elements, (), most).any(), None)
+
+
 def first_values(protocol: Protocol, instance: Instance, free: Sequence[Symbol]) -> Iterator[Instance]:
     """Yield ``instance`` with every choice of first values for the symbols in ``free``, none of them renamed.
 
@@ -91,8 +102,14 @@ def _written(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str]
 
 class _Search:
     def __init__(
-        self, protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], free: Sequence[Symbol]
+        self,
+        protocol: Protocol,
+        axioms: Sequence[Axiom],
+        elements: Mapping[str, Row],
+        free: Sequence[Symbol],
+        most: float = math.inf,
     ) -> None:
+        self.left = most
         rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
         self.symbols = sorted(rigid, key=lambda symbol: (symbol.is_relation, len(symbol.domain))) + list(free)
         self.sizes = _Sizes(protocol, elements)
@@ -102,6 +119,10 @@ class _Search:
 
     def instances(self) -> Iterator[Instance]:
         return self._decide(0, (), list(itertools.islice(self._renamings(), MOST_RENAMINGS)))
+
+    def any(self) -> Iterator[Instance]:
+        """Yield instances of all kinds, none of them left out for another that differs in names alone."""
+        return self._decide(0, (), list(itertools.islice(self._renamings(), 1)))
 
     def _renamings(self) -> Iterator[Renaming]:
         """Yield every way to rename elements, the identity first; members of enumerations keep their names."""
@@ -116,10 +137,17 @@ class _Search:
         symbol = self.symbols[place]
         rows = self.sizes.rows(symbol)
         for table in _tables(symbol, self.sizes):
+            self._look()
             images = [self._renamed(symbol, rows, table, renaming) for renaming in renamings]
             if min(images) == table and self._allowed(place, (*decided, table)):
                 keeping = [renaming for renaming, image in zip(renamings, images, strict=True) if image == table]
                 yield from self._decide(place + 1, (*decided, table), keeping)
+
+    def _look(self) -> None:
+        """Count a table that is looked at."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooMany("no more tables may be looked at")
 
     def _renamed(self, symbol: Symbol, rows: list[Table], table: Table, renaming: Renaming) -> Table:
         new = dict.fromkeys(rows, 0)

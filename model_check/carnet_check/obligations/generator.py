@@ -107,17 +107,28 @@ class Obligation:
 def layers(protocol: Protocol) -> tuple[Layer, ...]:
     """Return the layers of ``protocol``: the general one first, then one for each threat model that adds claims.
 
+    What holds under every threat model is proved without the axioms of any. Where there is one threat model only, its
+    axioms may be used for everything, and the general layer is empty.
+
     Raises:
         SpecificationError: the protocol says something that the certified language cannot say.
     """
     reading = read(protocol)
-    general = tuple(_claimed_under(protocol, {threat.id for threat in protocol.threats}))
+    general = () if _is_one_with_axioms(protocol) else tuple(_claimed_under(protocol, _ids(protocol)))
     found = [Layer(protocol, None, (), general, reading)]
     for threat in protocol.threats:
         further = tuple(each for each in _claimed_under(protocol, {threat.id}) if each not in general)
         if further:
             found.append(Layer(protocol, threat, general, further, reading))
     return tuple(found)
+
+
+def _is_one_with_axioms(protocol: Protocol) -> bool:
+    return len(protocol.threats) == 1 and bool(protocol.threats[0].axioms)
+
+
+def _ids(protocol: Protocol) -> set[str]:
+    return {threat.id for threat in protocol.threats}
 
 
 def _claimed_under(protocol: Protocol, wanted: set[str]) -> Iterator[Invariant]:

@@ -14,9 +14,18 @@ from dataclasses import dataclass, replace
 from carnet_check.cache import Answers, Used
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Basis, DecidesLiveness, Plan, Possibilities, ProvesLiveness, Unsure
+from carnet_check.engines.interface import (
+    Basis,
+    DecidesLiveness,
+    DecidesPossibility,
+    Plan,
+    Possibilities,
+    ProvesLiveness,
+    Unsure,
+)
 from carnet_check.engines.premises import premises_of, trigger_of
-from carnet_check.engines.registry import registered
+from carnet_check.engines.registry import able, registered
+from carnet_check.loading.models import has_model
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.evidence import Evidence
@@ -27,6 +36,11 @@ from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
+NO_MODEL = (
+    "no small structure was found in which what is assumed under {threat} holds, so the proof may be about nothing: "
+    "ask a solver, as `--engine {able}` does"
+)
+"""Why a proof without a solver is no verdict."""
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
 NO_BASES: Mapping[RowKey, Basis] = {}
@@ -94,6 +108,10 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
     return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
+def _no_model(threat: str) -> str:
+    return NO_MODEL.format(threat=threat, able=able(DecidesPossibility).name)
+
+
 def _called(number: int, several: bool) -> str:
     """Name a premise: by its number, if the claim has several."""
     return f"premise {number}" if several else "the premise"
@@ -139,6 +157,7 @@ class _Check:
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
         vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
         impossible = {threat.id for threat in self.plan.threats if self._contradictory(threat)}
+        unmet = {threat.id for threat in self.plan.threats if self._has_no_known_model(threat)}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
@@ -147,15 +166,27 @@ class _Check:
                 why = f"what is assumed under {row.threat} contradicts itself, so anything follows"
             if mine and not spoken and why:
                 yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
+            elif mine and row.verdict is Verdict.PROVED and row.threat in unmet:
+                yield replace(row, verdict=Verdict.UNKNOWN, detail=_no_model(row.threat))
             else:
                 yield row
 
     def _contradictory(self, threat: Threat) -> bool:
         """Whether the axioms, with those of the threat model, hold in no world; what was explored is a world."""
-        if any(found.states for found in self.evidence.broad if found.search.threat == threat.id):
+        if self._was_explored(threat):
             return False
         anything = Goal("anything", (), TRUE, "")
         return not self._possibilities_under(None if threat == NO_THREAT else threat).may(anything, None)
+
+    def _has_no_known_model(self, threat: Threat) -> bool:
+        """Whether nobody knows that the axioms allow anything: no solver was asked, and no model was found."""
+        if not self.is_unsure or self._was_explored(threat):
+            return False
+        source = self.campaign.request.source
+        return not has_model(source, self.protocol, threat, self.campaign.profile)
+
+    def _was_explored(self, threat: Threat) -> bool:
+        return any(found.states for found in self.evidence.broad if found.search.threat == threat.id)
 
     def _vacuous_claim(self, claim: Claim) -> str:
         """Say why ``claim``, or a part of it, can never apply, if it cannot."""
@@ -246,8 +277,8 @@ class _Check:
         """Yield a row for each liveness property and each engine that proves such; say so where nobody judges them."""
         names = ", ".join(live.name for live in self.plan.liveness)
         if names and not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in self.campaign.engines):
-            able = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
-            self.note(f"liveness is judged by {' or '.join(able)} alone, so nobody looked at {names}")
+            judging = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
+            self.note(f"liveness is judged by {' or '.join(judging)} alone, so nobody looked at {names}")
         for live in self.plan.liveness:
             provers = (engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)

@@ -28,20 +28,6 @@ from tests.unit.model_check.command import TOY, Ran, carnet
 recheck = importlib.import_module("carnet_check.commands.recheck")
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that was written for `carnet recheck`."""
-    folder = tmp_path_factory.mktemp("certified") / "out"
-    assert certify(TOY, "--out", str(folder)).code == 0
-    return folder
-
-
-@pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
-    """Return a copy of that folder, to be spoilt."""
-    return Path(shutil.copytree(whole, tmp_path / "out"))
-
-
 def certify(*words: str) -> Ran:
     return carnet("certify", *words, "--jobs", "1")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,6 +71,31 @@ def test_from_a_contradiction_nothing_is_proved() -> None:
     (row,) = ran.json["results"]
     assert (ran.code, row["verdict"]) == (4, "VACUOUS")
     assert row["detail"] == "what is assumed under somebody contradicts itself, so anything follows"
+
+
+@pytest.fixture
+def contradiction(tmp_path: Path) -> str:
+    """Return a protocol whose axioms contradict each other, with the certificates of its claim beside it."""
+    shutil.copy(FIXTURES / "unsound.py", tmp_path)
+    reference = f"{tmp_path / 'unsound.py'}:axioms_that_cannot_be"
+    made = carnet("certify", reference, "--jobs", "1", "--json")
+    assert (made.code, made.json["variants"][0]["missing"]) == (0, {})
+    return reference
+
+
+def test_certificates_from_a_contradiction_prove_nothing(contradiction: str) -> None:
+    (row,) = carnet("verify", contradiction, "--engine", "kernel", "--json").json["results"]
+    assert (row["verdict"], row["claim"]) == ("UNKNOWN", "none-seen")
+    assert "no small structure was found in which what is assumed under anybody holds" in row["detail"]
+    assert "ask a solver, as `--engine induction` does" in row["detail"]
+    (row,) = carnet("verify", contradiction, "--engine", "induction", "--jobs", "1", "--json").json["results"]
+    assert row["verdict"] == "VACUOUS"
+
+
+def test_an_exploration_that_axioms_leave_nothing_to_says_whom_to_ask(contradiction: str) -> None:
+    ran = carnet("verify", contradiction)
+    assert ran.code == 2
+    assert "if they contradict each other, an engine of `carnet verify` that proves can say so" in ran.err
 
 
 @pytest.mark.mends("R10")

@@ -1,0 +1,57 @@
+"""`carnet recheck`, claim by claim: what is proved under which threat model, and which variants are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.certificates.pairs import OF_NO_LAYER, Pair
+from carnet_check.loading.families import load
+from tests.unit.model_check.command import TOY, carnet
+
+
+def test_what_is_accepted_is_told_claim_by_claim(whole: Path) -> None:
+    protocol = load(TOY).protocol()
+    asked = {(claim.name, threat) for claim in protocol.claims if claim.invariant for threat in claim.under}
+    ran = carnet("recheck", str(whole), "--json")
+    assert {(each["claim"], each["threat"]) for each in ran.json["claims"]} == asked
+    assert {each["why"] for each in ran.json["claims"]} == {""}
+    assert ran.json["declared"] == [
+        {"variant": "main", "claim": claim.name} for claim in protocol.claims if claim.declared
+    ]
+    said = " ".join(carnet("recheck", str(whole)).out.split())
+    assert f"{len(asked)} of {len(asked)} pairs of a claim and a threat model proved" in said
+    assert "nobody looked whether they contradict each other" in said
+
+
+def test_a_claim_that_no_layer_proves_is_3(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = Pair("main", "peace", "war", OF_NO_LAYER)
+    monkeypatch.setattr("carnet_check.commands.recheck._judged", lambda *_: [strange])
+    ran = carnet("recheck", str(whole), "--json")
+    assert (ran.code, ran.json["unproved"]) == (3, [])
+    assert ran.json["claims"] == [{"variant": "main", "claim": "peace", "threat": "war", "why": OF_NO_LAYER}]
+    assert "main, claim peace under war: no layer has it" in " ".join(carnet("recheck", str(whole)).out.split())
+
+
+HOSTILE: dict[str, Callable[[Any], None]] = {
+    "two claims of a name": lambda it: it["claims"].append(it["claims"][0]),
+    "two threat models of an id": lambda it: it["threats"].append(it["threats"][0]),
+    "a blank threat model": lambda it: it["threats"][0].update(id=""),
+    "a claim under nothing": lambda it: it["claims"][0].update(under=[], fails_under=[]),
+    "a claim under nobody": lambda it: it["claims"][0].update(under=["nobody at all"]),
+    "a claim both ways": lambda it: it["claims"][0].update(fails_under=it["claims"][0]["under"]),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_variant_of_which_no_verdict_means_anything_is_refused(folder: Path, what: str) -> None:
+    file = folder / "systems" / "main.json"
+    content = json.loads(file.read_text())
+    HOSTILE[what](content)
+    file.write_text(json.dumps(content, sort_keys=True, separators=(",", ":")))
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, ran.out) == (2, "")
