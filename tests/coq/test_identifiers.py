@@ -87,7 +87,9 @@ def test_where_nothing_is_claimed_to_hold_there_is_no_file_of_theorems(tmp_path:
     assert CoqFiles(whole).written(tmp_path, {layer.threat: [] for layer in whole.layers}) == 0
     assert not list(tmp_path.glob("theorems_*.v"))
     assert (tmp_path / "spec_variant_main.v").is_file()
-    assert CoqFiles(flagging()).written(tmp_path, converted(flagging())) == 3
+    stated = tmp_path / "stated"
+    stated.mkdir()
+    assert CoqFiles(flagging()).written(stated, converted(flagging())) == 3
 
 
 def test_a_claim_that_no_layer_has_is_not_left_out(tmp_path: Path) -> None:

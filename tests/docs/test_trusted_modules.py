@@ -26,7 +26,6 @@ HARMLESS: dict[str, str] = {
     "carnet_check/report": "how a command is repeated",
     "carnet_check/results.py": "verdicts and their order",
     "carnet_check/commands/common.py": "options of commands",
-    "carnet_command/errors.py": "errors",
     "carnet_command/exit_codes.py": "exit codes",
     "carnet_command/files.py": "reads files, and says why it cannot",
     "carnet_command/interrupts.py": "ends what is interrupted",

@@ -71,6 +71,7 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
     },
     "To believe `carnet recheck`, without Coq": {
         "model_check/carnet_check/certificates/folder.py": "which obligations, texts and certificates belong together",
+        "model_check/carnet_check/certificates/index_file.py": "which obligations the folder says that it has",
         "model_check/carnet_check/certificates/pairs.py": "which claims are proved under which threat models",
         "model_check/carnet_check/exports/obligation_index.py": "what a row of the index has",
         "model_check/carnet_check/commands/recheck.py": "what is said of this, and the exit code",
