@@ -21,13 +21,14 @@ myst_heading_anchors = 3
 nitpicky = True
 # Without intersphinx nothing is known of other people's packages; and a name in a docstring is looked up by itself.
 nitpick_ignore_regex = [(r"py:.*", r"(?!carnet_).*"), (r"py:class", r"carnet_.*\._\w+")]
-# Type variables appear in signatures and have no documentation of their own.
+# Type variables appear in signatures and among the bases of classes, and have no documentation of their own.
 _VARIABLE = re.compile(r"^(\w+) = TypeVar\(", re.MULTILINE)
 nitpick_ignore = [
-    ("py:class", ".".join((*path.relative_to(folder).with_suffix("").parts, name)))
+    (role, ".".join((*path.relative_to(folder).with_suffix("").parts, name)))
     for folder in (Path(__file__).parents[1] / source for source in ("spec", "model_check", "reference_impl"))
     for path in folder.rglob("*.py")
     for name in _VARIABLE.findall(path.read_text("utf-8"))
+    for role in ("py:class", "py:obj")
 ]
 suppress_warnings = ["ref.python"]
 
