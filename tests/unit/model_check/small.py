@@ -12,6 +12,7 @@ from carnet_spec.language import (
     Kind,
     Protocol,
     Role,
+    Step,
     constant,
     flag,
     member,
@@ -78,3 +79,35 @@ def claimed(draft: Draft, **bodies: Callable[..., Formula]) -> Protocol:
 def reordered(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
     """Return the protocol with its actions in another order."""
     return replace(protocol, actions=tuple(protocol.action(name) for name in names))
+
+
+# -- steps that go round ---------------------------------------------------------------------------
+
+
+def swing(step: Step) -> None:
+    """Go from here to there."""
+    step.require("here", ~third)
+    step.insert(third)
+
+
+def back(step: Step) -> None:
+    """Come back."""
+    step.require("there", third)
+    step.remove(third)
+
+
+def ask(step: Step) -> None:
+    """Ask once."""
+    step.require("quiet", ~first)
+    step.insert(first)
+
+
+def see(step: Step, a: Party) -> None:
+    """See a party."""
+    step.insert(seen(a))
+
+
+def learn(step: Step, a: Party) -> None:
+    """Learn of a party that is seen."""
+    step.given("seen", seen(a))
+    step.insert(known(a))

@@ -25,7 +25,8 @@ def proved(protocol: Protocol, *unproved: str) -> list[tuple[str, str]]:
 
 def changed(name: str, **fields: object) -> Protocol:
     """Return the protocol with a claim changed in a way that the language does not let anybody write."""
-    claims = tuple(replace(each, **fields) if each.name == name else each for each in PROTOCOL.claims)  # type: ignore[arg-type]
+    changed = replace(PROTOCOL.claim(name), **fields)  # type: ignore[arg-type]  # any field
+    claims = tuple(changed if each.name == name else each for each in PROTOCOL.claims)
     return replace(PROTOCOL, claims=claims)
 
 

@@ -10,22 +10,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.semantics.lassos import going_round, objection
 from carnet_spec.language import Instance, Step
 from carnet_spec.trace import Trace, TraceStep
-from tests.unit.model_check.small import Party, drafted, first, known, second, seen, third
-
-
-def swing(step: Step) -> None:
-    step.require("here", ~third)
-    step.insert(third)
-
-
-def back(step: Step) -> None:
-    step.require("there", third)
-    step.remove(third)
-
-
-def ask(step: Step) -> None:
-    step.require("quiet", ~first)
-    step.insert(first)
+from tests.unit.model_check.small import ask, back, drafted, first, learn, second, see, swing, third
 
 
 def serve(step: Step) -> None:
@@ -36,15 +21,6 @@ def serve(step: Step) -> None:
 def stop(step: Step) -> None:
     step.require("served", second)
     step.remove(second)
-
-
-def see(step: Step, a: Party) -> None:
-    step.insert(seen(a))
-
-
-def learn(step: Step, a: Party) -> None:
-    step.given("seen", seen(a))
-    step.insert(known(a))
 
 
 def _judge(*fair: str) -> Interpreter:

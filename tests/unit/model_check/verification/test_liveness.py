@@ -183,7 +183,7 @@ def test_an_answer_about_a_property_that_nobody_states_ends_the_run() -> None:
 
 @dataclass(frozen=True)
 class Refuting(Here):
-    """Shows a run that waits, whoever is fair."""
+    """Shows a run that waits, whichever action is fair."""
 
     def lassos(
         self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **asked: Any
