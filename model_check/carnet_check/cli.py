@@ -99,9 +99,9 @@ class Commands(click.Group):
         _require_every_character(sys.stdout, sys.stderr)
         extra["standalone_mode"] = False
         try:
-            from carnet_command.interrupts import ENDING, stoppable
+            from carnet_command.interrupts import stoppable
 
-            with stoppable(ENDING):
+            with stoppable():
                 code = super().main(given, prog_name or "carnet", **extra)
                 sys.stdout.flush()
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -149,6 +150,21 @@ def test_an_unexpected_failure_is_one_line_and_an_internal_error(monkeypatch: py
     assert ran.code == 5
     assert ran.json["error"]["kind"] == "internal"
     assert len(ran.err.splitlines()) == 1
+
+
+def test_a_swallowed_interrupt_still_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    from carnet_check.engines.explicit import bounds
+
+    def swallowing(*_: object) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(bounds.Watch, "report", swallowing)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert carnet("explore", WIDE, "--max-states", "100000", "--json").code == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 INTERRUPTIBLE = """
