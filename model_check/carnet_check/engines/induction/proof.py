@@ -99,6 +99,10 @@ class ProofResult:
         """Return the obligations that the proof of ``invariant`` lacks: its own, and those of all that it rests on."""
         return tuple(id for part in self._rest_on(invariant) for id in part.unproved)
 
+    def axioms(self, invariant: str) -> frozenset[str]:
+        """Return the axioms that the proof of ``invariant``, and of all that it rests on, use."""
+        return frozenset[str]().union(*(part.axioms for part in self._rest_on(invariant)))
+
     def _rest_on(self, invariant: str) -> list[_Part]:
         return [self._parts[member] for member in self.uses(invariant)]
 
@@ -109,14 +113,14 @@ class ProofResult:
             where = f"threat model {self.threat.id}" if self.threat else "every threat model"
             reason = f"not claimed under {where}"
             return ClaimProof(name, SolverOutcome.UNKNOWN, reason=reason)
-        rest_on, missing = self._rest_on(invariant), self.missing(invariant)
-        axioms = frozenset[str]().union(*(part.axioms for part in rest_on))
+        missing, axioms = self.missing(invariant), self.axioms(invariant)
+        defences = frozenset[str]().union(*(part.defences for part in self._rest_on(invariant)))
         return ClaimProof(
             claim=name,
             outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
             lemmas=tuple(member for member in self.uses(invariant) if member != invariant),
             assumptions=self._assumptions(axioms),
-            defences=tuple(sorted(frozenset[str]().union(*(part.defences for part in rest_on)))),
+            defences=tuple(sorted(defences)),
             axioms=tuple(sorted(axioms)),
             missing=missing,
             layer=self.threat.id if self.threat else "",
