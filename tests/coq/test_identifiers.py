@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.coq.certificates import Converted
-from carnet_check.coq.files import CoqFiles
+from carnet_check.coq.files import CoqFiles, write_makefile
 from carnet_check.exports.coq_data import RESERVED
 from carnet_check.exports.systems import System, system
 from carnet_spec.language import Protocol, SpecificationError
@@ -105,6 +105,8 @@ def test_a_claim_that_no_layer_has_is_not_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_coq_compiles_them(name: str, tmp_path: Path) -> None:
     whole = hostile(name)
-    CoqFiles(whole).written(tmp_path, certified(whole))
+    files = CoqFiles(whole)
+    files.written(tmp_path, certified(whole))
+    write_makefile(tmp_path, [files.name])
     ran = compiled(tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
