@@ -320,7 +320,8 @@ class _Module:
         pool = self._pool(action, var)
         if var not in action.fresh or var.sort in self._told_apart:
             return self._terms.pool(var.sort, pool)
-        earlier = [each for each in action.fresh[: action.fresh.index(var)] if each.sort == var.sort]
+        before = action.params[: action.params.index(var)]
+        earlier = [each for each in before if each in action.fresh and each.sort == var.sort]
         used = self._terms.symbol(used_symbol(var.sort))
         drawn = f"{used} \\union {{{', '.join(scope[each.name] for each in earlier)}}}" if earlier else used
         return f"FirstUnused(<<{', '.join(map(self._terms.element, pool))}>>, {drawn})"

@@ -88,9 +88,9 @@ class Reaching:
                         yield place, value, both
 
     def drawn(self, action: Action, env: Env) -> Iterator[Condition]:
-        """Yield what must hold so that fresh parameters are drawn as they are: unused, distinct and the first such."""
+        """Yield what must hold so that fresh parameters are drawn, in their order: unused, distinct, the first such."""
         earlier: dict[Sort, list[str]] = {}
-        for var in action.fresh:
+        for var in (each for each in action.params if each in action.fresh):
             element, drawn = env[var.name], earlier.setdefault(var.sort, [])
             pool = self.pool(action, var)
             yield element in pool and element not in drawn
