@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from carnet_check.engines.exploring.searches import moves
 from carnet_check.exports.ground.system import ground
 from carnet_check.exports.promela import Told, promela
 from carnet_check.loading.families import load
+from tests.fixtures.reversed_draws import INSTANCE, PROTOCOL
 from tests.fixtures.spin import COMPILER, FAST, SMALL, Verified, needs_spin, verified
-from tests.unit.model_check.command import TOY, carnet
+from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 GPU = "gpu-travelling"
 COLLUSION = "collusion"
@@ -38,11 +40,12 @@ def spin_agrees(folder: Path, protocol: str, *options: str, optimise: str = SMAL
     return counted
 
 
-def shortest(protocol: str, variant: str, without: tuple[str, ...] = ()) -> dict[str, int]:
+def shortest(protocol: str, variant: str, without: tuple[str, ...] = (), **sizes: int) -> dict[str, int]:
     """Return, for each claim that falls under collusion, how many steps the shortest run takes to break it."""
     source = load(protocol)
     design = source.protocol(variant or source.family.main[0], without)
-    instance = source.instance(design, COLLUSION, source.profile("tiny"))
+    tiny = source.profile("tiny")
+    instance = source.instance(design, COLLUSION, replace(tiny, scale={**tiny.scale, **sizes}))
     claims = [claim.checked for claim in design.claims if COLLUSION in (*claim.under, *claim.fails_under)]
     found = EXPLICIT.explore(design, instance, invariants=claims)
     return {name: moves(design, trace) for name, trace in found.violations.items()}
@@ -64,18 +67,37 @@ def test_spin_counts_the_states_of_a_small_protocol(options: tuple[str, ...], tm
 
 @needs_spin
 def test_spin_finds_a_shortest_run_to_a_broken_claim(tmp_path: Path) -> None:
-    spin_finds_the_shortest(tmp_path / "1", TOY, ("--variant", "forgetful"), shortest(TOY, "forgetful"))
-    spin_finds_the_shortest(tmp_path / "2", TOY, ("--without", "fresh-key"), shortest(TOY, "", ("fresh-key",)))
+    small = ("--set", "borrowers=1")
+    forgetful, without = ("--variant", "forgetful", *small), ("--without", "fresh-key", *small)
+    spin_finds_the_shortest(tmp_path / "1", TOY, forgetful, shortest(TOY, "forgetful", borrowers=1))
+    spin_finds_the_shortest(tmp_path / "2", TOY, without, shortest(TOY, "", ("fresh-key",), borrowers=1))
 
 
 @needs_spin
 def test_spin_counts_the_states_of_a_broken_design(tmp_path: Path) -> None:
-    assert spin_agrees(tmp_path, TOY, "--variant", "forgetful").errors
+    assert spin_agrees(tmp_path / "1", TOY, "--variant", "forgetful", "--set", "borrowers=1").errors
+    assert spin_agrees(tmp_path / "2", str(FIXTURES / "hall.py")).errors
 
 
 @needs_spin
 def test_spin_counts_the_states_of_gpu_travelling(tmp_path: Path) -> None:
-    spin_agrees(tmp_path, GPU, "--threat", "outsider")
+    assert not spin_agrees(tmp_path, GPU, "--threat", "outsider").errors
+
+
+@needs_spin
+@pytest.mark.parametrize(
+    "options", [("outsider", "--variant", "rotate-out-only"), ("collusion", "--variant", "sealed-under-master")]
+)
+def test_spin_counts_the_states_of_broken_designs_of_gpu_travelling(options: tuple[str, ...], tmp_path: Path) -> None:
+    assert spin_agrees(tmp_path, GPU, "--moves", "1", "--threat", *options).errors
+
+
+@needs_spin
+def test_fresh_elements_are_drawn_in_the_order_of_the_parameters(tmp_path: Path) -> None:
+    """It does not matter in which order an action says of them that they are fresh."""
+    file = tmp_path / "draws.pml"
+    file.write_text(promela(PROTOCOL, INSTANCE, ground(PROTOCOL, INSTANCE, ()), Told(file.name, "none")))
+    assert verified(file, optimise=SMALL).states == 2
 
 
 @needs_spin
@@ -190,6 +212,6 @@ def test_where_carnet_did_not_look_spin_counts_the_same(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_to_visit_is_written_all_the_same(tmp_path: Path) -> None:
-    text = exported(tmp_path, GPU, "--threat", "outsider", "--max-states", "5").read_text()
+    text = exported(tmp_path, TOY, "--max-states", "5").read_text()
     assert "Carnet did not visit its states." in text
     assert "stray" not in text.partition("active proctype")[2]
