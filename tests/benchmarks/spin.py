@@ -4,6 +4,9 @@
 ``carnet explore`` and the verifier in turn, each ``--repeat`` times. Neither runs beside the other. A time is user and
 system time of the whole process with its children; compiling the verifier is reported apart, and Carnet compiles within
 its own time. ``--instance`` names an instance as words of ``carnet explore``; without it the usual ones are run.
+
+The bytes of a state are, for Spin, those that it says it stored, with overhead and a share of its hash table. For
+Carnet they are what the process held beyond one that stopped early, so its frontier is among them.
 """
 
 from __future__ import annotations
@@ -30,9 +33,13 @@ USUAL = (
     "gpu-travelling --threat collusion",
     "gpu-travelling --threat holder",
 )
-CARNET = (sys.executable, "-m", "carnet_check.cli")
+CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")
 LARGEST_TABLE = 30
 """The binary logarithm of the most slots that Spin's hash table gets: at four times the states, it is never full."""
+BEGUN = 25_000
+"""After so many states Carnet has loaded all that it needs."""
+ENOUGH = 1_000_000
+"""How many states it takes until what they take shows in what a process holds."""
 DEPTH = 10_000_000
 """How deep Spin may go; what is not used takes no memory."""
 
@@ -74,7 +81,7 @@ class Row:
     spin_bytes_per_state: float
 
 
-def measured(command: Sequence[str], folder: Path, counted: Callable[[str], int]) -> Run:
+def measured(command: Sequence[str], counted: Callable[[str], int], folder: Path | None = None) -> Run:
     """Run a command and return what it took.
 
     Raises:
@@ -99,32 +106,30 @@ def compare(instance: str, repeats: int, folder: Path, carnet: Sequence[str] = C
         RuntimeError: one fails, or they count different states.
     """
     options = shlex.split(instance)
-    subprocess.run(
-        [*carnet, "export", *options, "--to", "promela", "--out", str(folder)], check=True, capture_output=True
-    )
+    measured([*carnet, "export", *options, "--to", "promela", "--out", str(folder)], len)
     (model,) = folder.glob("*.pml")
     explore = [*carnet, "explore", *options, "--no-reduction", "--json"]
-    states = measured(explore, folder, _states_of_carnet).states
+    begun = measured([*explore, "--max-states", str(BEGUN)], len)
+    states = measured(explore, _states_of_carnet).states
     compiled = _compiled(model)
     verifier = ["./pan", f"-m{DEPTH}", f"-w{min(LARGEST_TABLE, (4 * states).bit_length())}", "-c0"]
     pairs = [
-        (measured(explore, folder, _states_of_carnet), measured(verifier, folder, _states_of_spin))
-        for _ in range(repeats)
+        (measured(explore, _states_of_carnet), measured(verifier, _states_of_spin, folder)) for _ in range(repeats)
     ]
     if {run.states for pair in pairs for run in pair} != {states}:
         raise RuntimeError(f"{instance}: Carnet counts {states} states, and Spin {pairs[0][1].states}")
-    return _row(instance, pairs, compiled)
+    return _row(instance, pairs, compiled, begun)
 
 
 def _compiled(model: Path) -> float:
     """Make the verifier, and return the processor time that takes."""
     vector = re.search(r"-DVECTORSZ=\d+", model.read_text("utf-8"))
     options = ["-O2", "-DSAFETY", "-DNOREDUCE", *([vector[0]] if vector else [])]
-    made = measured(["spin", "-a", "-o2", model.name], model.parent, len)
-    return made.cpu + measured([str(COMPILER), *options, "-w", "-o", "pan", "pan.c"], model.parent, len).cpu
+    made = measured(["spin", "-a", "-o2", model.name], len, model.parent)
+    return made.cpu + measured([str(COMPILER), *options, "-w", "-o", "pan", "pan.c"], len, model.parent).cpu
 
 
-def _row(instance: str, pairs: Sequence[tuple[Run, Run]], compiled: float) -> Row:
+def _row(instance: str, pairs: Sequence[tuple[Run, Run]], compiled: float, begun: Run) -> Row:
     carnet, spin = [one for one, _ in pairs], [other for _, other in pairs]
     ratios = [one.cpu / other.cpu for one, other in pairs]
     states = carnet[0].states
@@ -141,7 +146,7 @@ def _row(instance: str, pairs: Sequence[tuple[Run, Run]], compiled: float) -> Ro
         spin_compile_cpu=round(compiled, 3),
         carnet_memory=int(statistics.median(run.memory for run in carnet)),
         spin_memory=int(statistics.median(run.memory for run in spin)),
-        carnet_bytes_per_state=_carnet_bytes(carnet[0].said),
+        carnet_bytes_per_state=_carnet_bytes(carnet[0], begun),
         spin_bytes_per_state=_spin_bytes(spin[0].said),
     )
 
@@ -154,10 +159,9 @@ def _states_of_spin(said: str) -> int:
     return 0 if "max search depth too small" in said else _number(r"(\d+) states, stored", said)
 
 
-def _carnet_bytes(said: str) -> float:
-    """Return the bytes that the visited set takes for a state; 0 where the engine does not say."""
-    found = re.search(r'"visited_bytes_per_state": ([\d.]+)', said)
-    return float(found[1]) if found else 0.0
+def _carnet_bytes(run: Run, begun: Run) -> float:
+    """Return what a state took beyond what the process holds anyway; 0 where there are too few states to tell."""
+    return round((run.memory - begun.memory) / run.states, 1) if run.states >= ENOUGH else 0.0
 
 
 def _spin_bytes(said: str) -> float:
