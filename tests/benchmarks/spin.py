@@ -36,12 +36,12 @@ USUAL = (
 CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")
 LARGEST_TABLE = 30
 """The binary logarithm of the most slots that Spin's hash table gets: at four times the states, it is never full."""
+SPARE = 10
+"""How many steps deeper than it goes Spin may go: its stack takes memory whether it is used or not."""
 BEGUN = 25_000
 """After so many states Carnet has loaded all that it needs."""
 ENOUGH = 1_000_000
 """How many states it takes until what they take shows in what a process holds."""
-DEPTH = 10_000_000
-"""How deep Spin may go; what is not used takes no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,9 @@ def compare(instance: str, repeats: int, folder: Path, carnet: Sequence[str] = C
     begun = measured([*explore, "--max-states", str(BEGUN)], len)
     states = measured(explore, _states_of_carnet).states
     compiled = _compiled(model)
-    verifier = ["./pan", f"-m{DEPTH}", f"-w{min(LARGEST_TABLE, (4 * states).bit_length())}", "-c0"]
+    table = f"-w{min(LARGEST_TABLE, (4 * states).bit_length())}"
+    deepest = _number(r"depth reached (\d+)", measured(["./pan", f"-m{states}", table, "-c0"], len, folder).said)
+    verifier = ["./pan", f"-m{deepest + SPARE}", table, "-c0"]
     pairs = [
         (measured(explore, _states_of_carnet), measured(verifier, _states_of_spin, folder)) for _ in range(repeats)
     ]

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
     from carnet_check.engines.interface import Observed
     from carnet_check.loading.families import Source
-    from carnet_spec.language import Instance, Profile
+    from carnet_check.loading.scope import Scope
+    from carnet_spec.language import Instance
 
 PROMELA, TLA = "promela", "tla"
 MODELS = (TLA, PROMELA)
@@ -69,12 +70,14 @@ class Model:
 
     Attributes:
         states: how many states Carnet counts; nothing where it did not visit all.
+        left_out: claims that Carnet judges from more than the one first state that a model has.
     """
 
     target: AttackTarget
     describes: str
     files: tuple[str, ...]
     states: int | None
+    left_out: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -86,6 +89,7 @@ class Model:
             "digest": protocol.digest,
             "instance": self.describes,
             "states": self.states,
+            "left_out": list(self.left_out),
         }
 
     def lines(self) -> Iterator[str]:
@@ -98,6 +102,9 @@ class Model:
         design = f"{protocol.variant}{without}, under {self.target.threat.id}; spec digest {protocol.digest[:16]}"
         yield from wrapped("variant", design)
         yield from wrapped("instance", f"{self.describes or 'no sort, so there is one'}{counted}")
+        if self.left_out:
+            why = "each may read what nobody wrote, so carnet explore judges it from other first values, too"
+            yield from wrapped("left out", f"{', '.join(self.left_out)}: {why}")
 
 
 def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
@@ -130,18 +137,31 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
     from carnet_check.attacks.hunt import attack_target
 
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
-    instance = _instance(target, asked)
-    return _write_promela(target, instance, asked, out) if form == PROMELA else _write_tla(target, instance, out)
+    scope = _scope(target, asked)
+    elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
+    target = replace(target, claims=tuple(name for name in target.claims if name not in elsewhere))
+    instance = replace(_instance(target, scope, asked), describes=scope.describes)
+    write = _write_promela if form == PROMELA else _write_tla
+    return replace(write(target, instance, asked, out), left_out=elsewhere)
 
 
-def _instance(target: AttackTarget, asked: Asked) -> Instance:
-    from carnet_check.loading.extent import available_memory, refuse_instance
+def _scope(target: AttackTarget, asked: Asked) -> Scope:
+    from carnet_check.loading.extent import refuse_sizes
     from carnet_check.loading.scope import scope_of
+
+    profile = target.source.profile(asked.profile or "tiny")
+    scale = {**profile.scale, **asked.sizes}
+    refuse_sizes(scale)
+    profile = replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
+    return scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
+
+
+def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
+    """Return the instance that all claims share."""
+    from carnet_check.loading.extent import available_memory, refuse_instance
     from carnet_check.loading.threats import violated_axioms
     from carnet_check.semantics import Interpreter
 
-    profile = _profile(target.source, asked)
-    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     instances = [instance for instance, claims in scope.instances if claims is None]
     if len(instances) > 1:
         raise UsageError(
@@ -153,15 +173,6 @@ def _instance(target: AttackTarget, asked: Asked) -> Instance:
     if wrong:
         raise EngineError("; ".join(wrong))
     return instances[0]
-
-
-def _profile(source: Source, asked: Asked) -> Profile:
-    from carnet_check.loading.extent import refuse_sizes
-
-    profile = source.profile(asked.profile or "tiny")
-    scale = {**profile.scale, **asked.sizes}
-    refuse_sizes(scale)
-    return replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
 
 
 def _expected(target: AttackTarget) -> frozenset[str]:
@@ -204,7 +215,7 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
         return able(Observes).observed(target.protocol, instance, caps, watch)
 
 
-def _write_tla(target: AttackTarget, instance: Instance, out: Path) -> Model:
+def _write_tla(target: AttackTarget, instance: Instance, _: Asked, out: Path) -> Model:
     from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
     from carnet_check.report.obligation_folder import write_export
 

@@ -77,14 +77,16 @@ class _Model:
             f"Specification: SHA-256 {protocol.digest}.",
             WRITTEN,
             "",
-            "Run it:",
-            f"  spin -a -o2 {file}               -o2 keeps variables that no step reads, which Carnet counts, too",
+            "Visit every state:",
+            f"  spin -a -o2 {file}",
             f"  gcc -O2 -DSAFETY -DNOREDUCE{vector} -o pan pan.c",
-            "  ./pan -m1000000 -w24 -c0      every state; -c0 counts broken claims instead of stopping at one",
-            f"  gcc -O2 -DSAFETY -DNOREDUCE -DBFS{vector} -o pan pan.c && ./pan -w24 && spin -t {file}",
-            "                                 a shortest run to a broken claim, step by step",
+            "  ./pan -m1000000 -w24 -c0",
+            "-o2 keeps variables that no step reads; -c0 counts broken claims instead of stopping at one.",
             "The states that are stored are those that carnet explore --no-reduction counts, with the same options.",
             self._told.counts,
+            "",
+            "Find a shortest run to a broken claim, and go through it:",
+            f"  gcc -O2 -DSAFETY -DNOREDUCE -DBFS{vector} -o pan pan.c && ./pan -w24 && spin -t {file}",
         )
         yield ""
 

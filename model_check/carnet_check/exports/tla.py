@@ -182,7 +182,7 @@ class _Module:
         terms = self._terms
         sets = [terms.sort(sort) for sort in symbol.domain]
         if symbol.is_relation:
-            return f"\\subseteq ({terms.product(sets)})" if sets else "\\in BOOLEAN"
+            return f"\\subseteq {terms.all_rows(sets)}" if sets else "\\in BOOLEAN"
         result = terms.sort(symbol.result)
         return f"\\in [{terms.product(sets)} -> {result}]" if sets else f"\\in {result}"
 

@@ -96,6 +96,10 @@ class Terms:
         """Return the set of tuples over some sets; of one set, its elements."""
         return " \\X ".join(sets)
 
+    def all_rows(self, sets: Sequence[str]) -> str:
+        """Return the same as an operand."""
+        return sets[0] if len(sets) == 1 else f"({self.product(sets)})"
+
     def tuple(self, parts: Sequence[str]) -> str:
         """Return a row; of one element, the element itself."""
         return parts[0] if len(parts) == 1 else f"<<{', '.join(parts)}>>"
