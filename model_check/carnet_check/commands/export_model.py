@@ -70,14 +70,14 @@ class Model:
 
     Attributes:
         states: how many states Carnet counts; nothing where it did not visit all.
-        left_out: claims that Carnet judges from more than the one first state that a model has.
+        remark: which claims Carnet judges from more than the one first state that a model has.
     """
 
     target: AttackTarget
     describes: str
     files: tuple[str, ...]
     states: int | None
-    left_out: tuple[str, ...] = ()
+    remark: str
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -89,7 +89,7 @@ class Model:
             "digest": protocol.digest,
             "instance": self.describes,
             "states": self.states,
-            "left_out": list(self.left_out),
+            "remark": self.remark or None,
         }
 
     def lines(self) -> Iterator[str]:
@@ -102,9 +102,8 @@ class Model:
         design = f"{protocol.variant}{without}, under {self.target.threat.id}; spec digest {protocol.digest[:16]}"
         yield from wrapped("variant", design)
         yield from wrapped("instance", f"{self.describes or 'no sort, so there is one'}{counted}")
-        if self.left_out:
-            why = "each may read what nobody wrote, so carnet explore judges it from other first values, too"
-            yield from wrapped("left out", f"{', '.join(self.left_out)}: {why}")
+        if self.remark:
+            yield from wrapped("claims", self.remark)
 
 
 def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
@@ -139,10 +138,11 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
     scope = _scope(target, asked)
     elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
-    target = replace(target, claims=tuple(name for name in target.claims if name not in elsewhere))
+    remark = f"Carnet judges {', '.join(elsewhere)} from other first values, too." if elsewhere else ""
     instance = replace(_instance(target, scope, asked), describes=scope.describes)
-    write = _write_promela if form == PROMELA else _write_tla
-    return replace(write(target, instance, asked, out), left_out=elsewhere)
+    if form == PROMELA:
+        return _write_promela(target, instance, asked, remark, out)
+    return _write_tla(target, instance, remark, out)
 
 
 def _scope(target: AttackTarget, asked: Asked) -> Scope:
@@ -181,7 +181,7 @@ def _expected(target: AttackTarget) -> frozenset[str]:
     return frozenset(claim.name for claim in named if target.threat.id in claim.fails_under)
 
 
-def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, out: Path) -> Model:
+def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
     from carnet_check.exports.ground.system import ground
     from carnet_check.exports.promela import WRITTEN, Told, promela
     from carnet_check.report.obligation_folder import write_export
@@ -193,9 +193,14 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, out: 
     written = ground(protocol, instance, [protocol.claim(name).checked for name in target.claims], changing)
     note = "Carnet did not visit its states." if observed is None else f"Carnet counts {observed.states:,} states."
     file = f"{as_file_name(protocol.id)}.pml"
-    told = Told(file=file, threat=target.threat.id, expected=_expected(target), counts=note)
+    told = Told(
+        file=file,
+        threat=target.threat.id,
+        expected=_expected(target),
+        remarks=[each for each in (note, remark) if each],
+    )
     write_export(out / file, promela(protocol, instance, written, told), WRITTEN)
-    return Model(target, instance.describes, (file,), None if observed is None else observed.states)
+    return Model(target, instance.describes, (file,), None if observed is None else observed.states, remark)
 
 
 def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
@@ -215,13 +220,13 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
         return able(Observes).observed(target.protocol, instance, caps, watch)
 
 
-def _write_tla(target: AttackTarget, instance: Instance, _: Asked, out: Path) -> Model:
+def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path) -> Model:
     from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
     from carnet_check.report.obligation_folder import write_export
 
     protocol = target.protocol
     claims = [protocol.claim(name).checked for name in target.claims]
     name, expected = module_name(protocol), _expected(target)
-    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected), WRITTEN)
+    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
     write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
-    return Model(target, instance.describes, (f"{name}.tla", f"{name}.cfg"), None)
+    return Model(target, instance.describes, (f"{name}.tla", f"{name}.cfg"), None, remark)

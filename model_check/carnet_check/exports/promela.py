@@ -32,13 +32,13 @@ class Told:
         file: what the model is called.
         threat: the threat model.
         expected: the claims that are expected to be broken under it.
-        counts: how many states Carnet counts.
+        remarks: what Carnet found.
     """
 
     file: str
     threat: str
     expected: frozenset[str] = frozenset()
-    counts: str = ""
+    remarks: Sequence[str] = ()
 
 
 def promela(protocol: Protocol, instance: Instance, ground: Ground, told: Told) -> str:
@@ -83,7 +83,7 @@ class _Model:
             "  ./pan -m1000000 -w24 -c0",
             "-o2 keeps variables that no step reads; -c0 counts broken claims instead of stopping at one.",
             "The states that are stored are those that carnet explore --no-reduction counts, with the same options.",
-            self._told.counts,
+            *self._told.remarks,
             "",
             "Find a shortest run to a broken claim, and go through it:",
             f"  gcc -O2 -DSAFETY -DNOREDUCE -DBFS{vector} -o pan pan.c && ./pan -w24 && spin -t {file}",

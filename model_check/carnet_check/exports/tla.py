@@ -29,15 +29,20 @@ def module_name(protocol: Protocol) -> str:
 
 
 def tla(
-    protocol: Protocol, instance: Instance, claims: Iterable[Invariant], threat: str, expected: Collection[str] = ()
+    protocol: Protocol,
+    instance: Instance,
+    claims: Iterable[Invariant],
+    threat: str,
+    expected: Collection[str] = (),
+    remark: str = "",
 ) -> str:
-    """Return the module.
+    """Return the module, with a remark at its head.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
     """
     Interpreter(protocol, instance)
-    module = _Module(protocol, instance, tuple(claims), threat, expected)
+    module = _Module(protocol, instance, tuple(claims), threat, expected, remark)
     return "".join(f"{line}\n" for line in module.lines())
 
 
@@ -70,12 +75,14 @@ class _Module:
         claims: Sequence[Invariant],
         threat: str,
         expected: Collection[str],
+        remark: str,
     ) -> None:
         self._protocol = protocol
         self._instance = instance
         self._claims = claims
         self._threat = threat
         self._expected = expected
+        self._remark = remark
         self._terms = Terms(protocol, instance)
         _operators(protocol, self._terms)
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
@@ -112,6 +119,7 @@ class _Module:
             f"Run it: java -cp tla2tools.jar tlc2.TLC -config {name}.cfg {name}.tla",
             "The distinct states that TLC finds are those that carnet explore --no-reduction counts, with the same "
             "options.",
+            self._remark,
         )
 
     def _constants(self) -> Iterator[str]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.exports.ground.system import ground
 from carnet_check.exports.promela import Told, promela
 from carnet_check.loading.families import load
-from tests.fixtures.reversed_draws import INSTANCE, PROTOCOL
+from tests.fixtures import reversed_draws, shells, stove
 from tests.fixtures.spin import COMPILER, FAST, SMALL, Verified, needs_spin, verified
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
@@ -93,11 +95,15 @@ def test_spin_counts_the_states_of_broken_designs_of_gpu_travelling(options: tup
 
 
 @needs_spin
-def test_fresh_elements_are_drawn_in_the_order_of_the_parameters(tmp_path: Path) -> None:
-    """It does not matter in which order an action says of them that they are fresh."""
-    file = tmp_path / "draws.pml"
-    file.write_text(promela(PROTOCOL, INSTANCE, ground(PROTOCOL, INSTANCE, ()), Told(file.name, "none")))
-    assert verified(file, optimise=SMALL).states == 2
+@pytest.mark.parametrize("given", [reversed_draws, shells, stove], ids=["draws", "shells", "stove"])
+def test_spin_counts_what_the_interpreter_counts_of(given: ModuleType, tmp_path: Path) -> None:
+    """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
+    design, instance = given.PROTOCOL, given.INSTANCE
+    file = tmp_path / "given.pml"
+    file.write_text(promela(design, instance, ground(design, instance, ()), Told(file.name, "none")))
+    counted = verified(file, optimise=SMALL)
+    explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
+    assert (counted.states, counted.transitions) == (explored.states, explored.transitions + 1)
 
 
 @needs_spin

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,7 +11,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.exports.tla import configuration, tla
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
-from tests.fixtures.reversed_draws import INSTANCE, PROTOCOL
+from tests.fixtures import reversed_draws, shells, stove
 from tests.fixtures.tla_states import Visited, visited
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
@@ -57,11 +58,13 @@ def test_the_modules_of_broken_designs_are_broken(tmp_path: Path) -> None:
     assert agrees(tmp_path / "2", *FORGETFUL).broken["secrecy"]
 
 
-def test_fresh_elements_are_drawn_in_the_order_of_the_parameters() -> None:
-    """It does not matter in which order an action says of them that they are fresh."""
-    counted = visited(tla(PROTOCOL, INSTANCE, (), "none"), configuration(PROTOCOL, INSTANCE, ()))
-    explored = explore(PROTOCOL, INSTANCE, invariants=(), reduction=False)
-    assert (counted.states, counted.steps) == (explored.states, explored.transitions) == (2, 2)
+@pytest.mark.parametrize("given", [reversed_draws, shells, stove], ids=["draws", "shells", "stove"])
+def test_a_module_has_what_the_interpreter_counts_of(given: ModuleType) -> None:
+    """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
+    design, instance = given.PROTOCOL, given.INSTANCE
+    counted = visited(tla(design, instance, (), "none"), configuration(design, instance, ()))
+    explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
+    assert (counted.states, counted.steps) == (explored.states, explored.transitions)
 
 
 @pytest.mark.slow
