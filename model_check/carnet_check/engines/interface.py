@@ -23,7 +23,6 @@ from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.exhaustion import Visited
-from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
 from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Threat
@@ -271,24 +270,6 @@ class Remembers(Explores):
         self, protocol: Specification, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """How many states an instance has, nothing left out, and the places that do not hold the same in all of them."""
-
-    states: int
-    changing: frozenset[Place]
-
-
-class Observes(Explores):
-    """Says what ever changes in an instance."""
-
-    @abstractmethod
-    def observed(
-        self, protocol: Specification, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
-    ) -> Observed | None:
-        """Visit every state; return nothing if the search stopped before it had seen all of them."""
 
 
 @dataclass(frozen=True, slots=True)

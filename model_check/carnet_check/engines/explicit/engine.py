@@ -10,7 +10,8 @@ from carnet_check.engines.explicit.changing import observe
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.interface import Observed, Observes, Remembers
+from carnet_check.engines.interface import Remembers
+from carnet_check.engines.observing import Observed, Observes
 from carnet_check.exports.exhaustion import Visited
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
