@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.interface import Explores, Specification
+from carnet_check.engines.interface import Explores
 from carnet_check.exports.ground.conditions import Place
-from carnet_spec.language import Instance
+from carnet_spec.language import Instance, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,6 @@ class Observes(Explores):
 
     @abstractmethod
     def observed(
-        self, protocol: Specification, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
+        self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
     ) -> Observed | None:
         """Visit every state; return nothing if the search stopped before it had seen all of them."""
