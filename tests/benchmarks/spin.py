@@ -3,7 +3,8 @@
 ``python -m tests.benchmarks.spin --out FILE.csv`` exports each instance, compiles Spin's verifier, and then runs
 ``carnet explore`` and the verifier in turn, each ``--repeat`` times. Neither runs beside the other. A time is user and
 system time of the whole process with its children; compiling the verifier is reported apart, and Carnet compiles within
-its own time. ``--instance`` names an instance as words of ``carnet explore``; without it the usual ones are run.
+its own time. ``--instance`` names an instance as words of ``carnet explore``; without it the usual ones are run,
+which takes the better part of an hour.
 
 The bytes of a state are, for Spin, those that it says it stored, with overhead and a share of its hash table. For
 Carnet they are what the process held beyond one that stopped early, so its frontier is among them.
@@ -28,11 +29,10 @@ from typing import Any
 from tests.fixtures.spin import COMPILER
 
 USUAL = (
-    "gpu-travelling --threat outsider",
-    "gpu-travelling --threat hypervisor",
-    "gpu-travelling --threat collusion",
-    "gpu-travelling --threat holder",
+    "gpu-travelling --threat holder --rounds 2 --moves 5",
+    "gpu-travelling --threat past-keys --rounds 2 --moves 3",
 )
+"""Instances of millions of states, each explored from one first state by both."""
 CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")
 LARGEST_TABLE = 30
 """The binary logarithm of the most slots that Spin's hash table gets: at four times the states, it is never full."""

@@ -22,7 +22,7 @@ from carnet_check.commands.common import (
     sizes_given,
 )
 from carnet_check.commands.completion import DEFENCE, PROFILE, THREAT, VARIANT
-from carnet_check.commands.export_model import MODELS, Asked, export_model
+from carnet_check.commands.export_model import MODELS, TLA, Asked, export_model
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 
@@ -72,7 +72,10 @@ class Written:
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves, in a model.")
 @click.option(
-    "--max-states", type=AtLeastOne(), metavar="M", help="Visit M states at most to learn what never changes."
+    "--max-states",
+    type=AtLeastOne(),
+    metavar="M",
+    help="Visit M states at most to learn what never changes, for promela.",
 )
 @memory_option
 @click.option(
@@ -132,6 +135,8 @@ def export(
     if form in MODELS:
         if full:
             raise UsageError(f"--to {form} writes no obligations: expected no --full")
+        if form == TLA and max_states:
+            raise UsageError("--to tla visits no states: expected no --max-states")
         return export_model(context, protocol, form, asked.of(variants, threats), out, as_json)
     if asked.options:
         raise UsageError(f"--to {form} writes no instance: expected no {' and no '.join(asked.options)}")

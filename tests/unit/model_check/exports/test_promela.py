@@ -182,6 +182,7 @@ def test_strays_stand_for_what_was_left_out(tmp_path: Path) -> None:
         (("--to", "promela", "--variant", "main", "--variant", "forgetful"), "expected --variant once"),
         (("--to", "promela", "--threat", "none", "--threat", COLLUSION), "expected --threat once"),
         (("--to", "promela", "--full"), "--to promela writes no obligations: expected no --full"),
+        (("--to", "tla", "--max-states", "5"), "--to tla visits no states: expected no --max-states"),
         (("--to", "promela", "--threat", "nobody"), "no threat model 'nobody'"),
         (("--to", "promela", "--set", "unknown=2"), "unknown"),
         (("--to", "promela", "--profile", "huge"), "huge"),
