@@ -326,3 +326,26 @@ def lively_samples(draw: st.DrawFn) -> Sample:
             fair = [name, *fair]
     lively = Eventually("in-the-end", trigger, response, "random", tuple(fair))
     return replace(sample, protocol=replace(sample.protocol, actions=actions, liveness=(lively,)))
+
+
+@st.composite
+def staged_samples(draw: st.DrawFn) -> Sample:
+    """Draw a sample in which one step prepares what another one brings about; either may be spoilt a little."""
+    sample = draw(samples())
+    response: Term = Apply(FLAG, ())
+    idle: Term = Equal(Apply(PHASE_NOW, ()), Member(PHASE, "IDLE"))
+    first, second = draw(st.sampled_from([(idle, Not(idle)), (idle, Not(idle)), (Not(idle), idle)]))
+    guards: Sequence[Term] = draw(st.sampled_from([(), (), (Not(response),), (draw(_likely(())),)]))
+    to = draw(st.sampled_from(("BUSY", "BUSY", "IDLE")))
+    prepare = _lively(
+        "prepare",
+        tuple(Guard(f"guard {n}", guard) for n, guard in enumerate((first, *guards))),
+        Update("prepare", PHASE_NOW, Effect.ASSIGN, (), Member(PHASE, to)),
+    )
+    finish = _lively("finish", (Guard("prepared", second),), Update("finish", FLAG, Effect.INSERT, ()))
+    others = sample.protocol.actions[: draw(st.sampled_from((0, 0, 1, 2)))]
+    trigger = draw(st.one_of(_likely(()), st.just(Not(response)), st.just(TRUE)))
+    orders = (("prepare", "finish"), ("prepare", "finish"), ("finish", "prepare"))
+    lively = Eventually("in-the-end", trigger, response, "random", draw(st.sampled_from(orders)))
+    protocol = replace(sample.protocol, actions=(prepare, finish, *others), liveness=(lively,))
+    return replace(sample, protocol=protocol)

@@ -32,7 +32,7 @@ from carnet_check.obligations import Obligation, layers, obligations
 from carnet_command.files import read_plain, reason
 from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.language.decoding import decoded
-from carnet_spec.language.lints import unsound
+from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 
 OBLIGATIONS = "obligations"
 SYSTEMS = "systems"
@@ -138,7 +138,7 @@ def compared(folder: Path, index: bytes) -> Compared:
 
 def _sound(protocol: Protocol) -> Protocol:
     """Return the protocol, of which two things of one name would be one obligation."""
-    for complaint in unsound(protocol):
+    for complaint in unsound(protocol, PROOF_SOUNDNESS):
         raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
     return protocol
 

@@ -170,6 +170,9 @@ class Converter:
         return Obligation(functions, enumerations, members, (), ())
 
 
+OTHER_END = "a certificate's steps do not end where their branches do"
+
+
 def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
     """Return how many branches each step has, so that steps, each before its branches, end with the last one.
 
@@ -179,6 +182,10 @@ def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
     Raises:
         CarnetError: they cannot end there, or there are more unknown ones than anybody has to try.
     """
+    told = [count for count in known if count is not None]
+    if len(told) == len(known):
+        _require_end(told)
+        return told
     if known.count(None) > MOST_UNKNOWN:
         raise CarnetError(f"a certificate has more than {MOST_UNKNOWN:,} cases of elements that it names itself")
     after: dict[int, int] = {}
@@ -190,13 +197,28 @@ def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
         before = (_with_branches(ending, each) for each in (sizes if count is None else (count,)))
         ending = functools.reduce(operator.or_, before, 0) & ~1
     if not ending & 2:
-        raise CarnetError("a certificate's steps do not end where their branches do")
+        raise CarnetError(OTHER_END)
     found, still_open = [], 1
     for place, count in enumerate(known):
         tried = sizes if count is None else (count,)
         found.append(next(each for each in tried if count is not None or after[place] >> (still_open + each - 1) & 1))
         still_open += found[-1] - 1
     return found
+
+
+def _require_end(counts: Iterable[int]) -> None:
+    """Require of steps with so many branches, each before its branches, that they end with the last one.
+
+    Raises:
+        CarnetError: they do not.
+    """
+    still_open = 1
+    for count in counts:
+        if not still_open:
+            raise CarnetError(OTHER_END)
+        still_open += count - 1
+    if still_open:
+        raise CarnetError(OTHER_END)
 
 
 def _with_branches(after: int, count: int) -> int:

@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Exploration
-from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
+from carnet_check.engines.obligation_answers import LivenessAnswer, ObligationAnswer, StepProofs
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.exhaustion import Visited
@@ -270,20 +270,6 @@ class Remembers(Explores):
         self, protocol: Specification, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class LivenessAnswer:
-    """Whether a liveness property is proved: by fairness of which action and from which axioms, or why it is not."""
-
-    fair: str = ""
-    axioms: frozenset[str] = frozenset()
-    open: tuple[str, ...] = ()
-
-    @property
-    def proved(self) -> bool:
-        """Whether it is proved."""
-        return bool(self.fair)
 
 
 class ProvesLiveness(Engine):

@@ -1,4 +1,4 @@
-"""What engines say of single obligations, and of single steps."""
+"""What engines that prove say: of single obligations, of single steps, and of what happens in the end."""
 
 from __future__ import annotations
 
@@ -61,3 +61,18 @@ class StepProofs(ABC):
     @abstractmethod
     def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
         """Answer whether ``goal`` holds wherever the axioms, the invariants and what is ``given`` hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessAnswer:
+    """Whether a liveness property is proved: by whose fairness, from which axioms and lemmas, or why it is not."""
+
+    fair: tuple[str, ...] = ()
+    axioms: frozenset[str] = frozenset()
+    lemmas: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is proved."""
+        return bool(self.fair)

@@ -32,6 +32,8 @@ from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.verification.vacuity import NOTHING_KNOWN, Known, possibilities, possible, taking
+from carnet_check.wording.sentences import listed
+from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.terms import TRUE, Term
 
@@ -309,7 +311,8 @@ class _Check:
         began = time.monotonic()
         answer = prover.liveness(self.protocol, live)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        detail = f"by weak fairness of {answer.fair}" if answer.proved else "; ".join(answer.open)
+        detail = f"by weak fairness of {listed(answer.fair)}" if answer.proved else "; ".join(answer.open)
+        detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
         axioms = (axiom for axiom in self.protocol.axioms if axiom.name in answer.axioms)
@@ -323,6 +326,7 @@ class _Check:
             expected=Verdict.PROVED,
             detail=f"{live.sentence} ({detail})",
             seconds=time.monotonic() - began,
+            lemmas=answer.lemmas,
             assumptions=self.protocol.resting_on(axiom.states for axiom in axioms),
             kind=Kind.LIVENESS,
         )

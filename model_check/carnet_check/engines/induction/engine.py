@@ -25,7 +25,6 @@ from carnet_check.engines.interface import (
     Check,
     DecidesPossibility,
     Diagnoses,
-    LivenessAnswer,
     Outcome,
     Plan,
     Possibilities,
@@ -38,7 +37,7 @@ from carnet_check.engines.interface import (
     Task,
     Unsure,
 )
-from carnet_check.engines.obligation_answers import FRAME, ObligationAnswer, StepProofs
+from carnet_check.engines.obligation_answers import FRAME, LivenessAnswer, ObligationAnswer, StepProofs
 from carnet_check.engines.proving.answers import SolverAnswer
 from carnet_check.engines.proving.answers import SolverOutcome as Solved
 from carnet_check.engines.proving.claims import ClaimProof

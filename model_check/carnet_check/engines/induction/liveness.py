@@ -1,72 +1,161 @@
-"""Liveness by one rule: somebody who can act, is treated fairly, and gets there in one step.
+"""Liveness by stages: there is always somebody who can act and is treated fairly, and no stage is gone through twice.
 
-If what is waited for can only come or be waited for on (no step leaves the waiting otherwise), and if one action is
-possible all the while and ends the waiting, then weak fairness of that action brings it about. This is the rule WF1 of
-the temporal logic of actions (L. Lamport, "The Temporal Logic of Actions", ACM TOPLAS 16(3), 1994, section 5.6). It
-asks for no instance and uses axioms alone, so it holds for any number of parties and under every threat model.
+The actions that are treated fairly are stages, in the order in which they are named. A state in which something is
+waited for is at the last stage whose action is possible. If there always is one, if no step leads back to an earlier
+stage or ends the waiting otherwise, and if the action of a stage leads beyond it, then a run that waits for ever is at
+one stage for ever: its action is possible all the while and never taken, which weak fairness rules out. With one stage
+this is the rule WF1 of the temporal logic of actions, with several its lattice rule (L. Lamport, "The Temporal Logic of
+Actions", ACM TOPLAS 16(3), 1994, sections 5.6 and 5.7). It asks for no instance, and uses no axiom of a threat model,
+so it holds for any number of parties and under every threat model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from carnet_check.engines.induction.induction import prove
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
+from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.engines.induction.workers import ask_apart
-from carnet_check.engines.interface import LivenessAnswer
+from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_check.engines.proving.answers import SolverOutcome
 from carnet_check.exports.smtlib import Declarations, problem, statement
+from carnet_check.wording.sentences import listed
 from carnet_spec.language import Action, Eventually, Protocol
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
 
 
 def by_fairness(protocol: Protocol, live: Eventually) -> LivenessAnswer:
-    """Try to prove ``live`` by fairness of one of the actions that it names."""
-    rule = _Rule(protocol, live)
-    leaving = [action.name for action in protocol.actions if not rule.keeps_waiting(action)]
+    """Try to prove ``live`` by fairness of one of the actions that it names, and then of all of them."""
+    asked = _Asked(protocol)
+    waiting = conjunction((live.trigger, negation(live.response)))
+    waited_on = disjunction((live.trigger, live.response))
+    leaving = [action.name for action in protocol.actions if not asked.leads(action, waiting, waited_on)]
     if leaving:
         return LivenessAnswer(open=tuple(f"{name} may end the waiting without what is waited for" for name in leaving))
-    lacking: list[str] = []
-    for name in live.fair:
-        missing = rule.missing(protocol.action(name))
+    lacking = [] if live.fair else ["no action is to be taken fairly"]
+    always = asked.used
+    for names in dict.fromkeys((*((name,) for name in live.fair), live.fair)) if live.fair else ():
+        asked.used = always
+        stages = _Stages(asked, live.response, waiting, [protocol.action(name) for name in names])
+        missing = [*stages.missing()] or [*asked.unproved()]
         if not missing:
-            return LivenessAnswer(fair=name, axioms=frozenset(rule.used))
+            return LivenessAnswer(fair=names, axioms=asked.axioms, lemmas=asked.lemmas)
         lacking += missing
-    return LivenessAnswer(open=tuple(lacking) or ("no action is to be taken fairly",))
+    return LivenessAnswer(open=tuple(dict.fromkeys(lacking)))
 
 
-class _Rule:
-    """The three conditions of WF1, asked of the solver; ``used`` are the axioms that its answers rest on."""
+class _Stages:
+    """The conditions of the rule for actions that are treated fairly, in the order in which they are due."""
 
-    def __init__(self, protocol: Protocol, live: Eventually) -> None:
-        self.axioms = system(protocol, None).axioms
-        self.waiting = conjunction((live.trigger, negation(live.response)))
-        self.live = live
-        self.used: set[str] = set()
+    def __init__(self, asked: _Asked, response: Term, waiting: Term, stages: Sequence[Action]) -> None:
+        self._asked = asked
+        self._response = response
+        self._waiting = waiting
+        self._stages = stages
+        self._possible = [_enabled(action) for action in stages]
 
-    def keeps_waiting(self, action: Action) -> bool:
-        """Whether after ``action`` it is still waited for, or there."""
-        return self._follows(action, disjunction((self.live.trigger, self.live.response)))
+    def missing(self) -> Iterator[str]:
+        """Yield what keeps fairness of the stages from bringing it about."""
+        names = [action.name for action in self._stages]
+        if not self._asked.valid((self._waiting,), disjunction(tuple(self._possible))):
+            yield (
+                f"{names[0]} is not always possible meanwhile"
+                if len(names) == 1
+                else (f"there are times at which none of {listed(names)} is possible")
+            )
+            return
+        for place in range(len(names)):
+            yield from self._of(place)
 
-    def missing(self, action: Action) -> list[str]:
-        """Return what fairness of ``action`` lacks to bring it about."""
-        guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
-        enabled = Exists(action.params, guards) if action.params else guards
-        brought, possible = self._follows(action, self.live.response), self._valid((self.waiting,), enabled)
-        return [
-            *([] if brought else [f"{action.name} does not always bring it about"]),
-            *([] if possible else [f"{action.name} is not always possible meanwhile"]),
-        ]
+    def _of(self, place: int) -> Iterator[str]:
+        """Yield what lets a run stay at a stage although its action is taken, or go back from it.
 
-    def _follows(self, action: Action, after: Term) -> bool:
-        """Whether ``after`` holds once ``action`` was taken while it was waited."""
+        There is no way back from the first stage: where something is waited for, some stage is possible.
+        """
+        own, later = self._stages[place], [action.name for action in self._stages[place + 1 :]]
+        if not self._asked.leads(own, self._at(place), self._beyond(place + 1)):
+            yield f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
+        for action in self._asked.protocol.actions if place else ():
+            if action != own and not self._asked.leads(action, self._at(place), self._beyond(place)):
+                yield f"{action.name} may lead back from where {own.name} is possible"
+
+    def _at(self, place: int) -> Term:
+        """Return that it is waited for, and which stage it is at: the last one whose action is possible."""
+        after = (negation(each) for each in self._possible[place + 1 :])
+        return conjunction((self._waiting, self._possible[place], *after))
+
+    def _beyond(self, place: int) -> Term:
+        """Return that it is there, or that this stage or a later one is possible."""
+        return disjunction((self._response, *self._possible[place:]))
+
+
+def _enabled(action: Action) -> Term:
+    """Return that ``action`` can be taken, whoever and whatever it is about."""
+    guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
+    return Exists(action.params, guards) if action.params else guards
+
+
+class _Asked:
+    """What the solver says of steps of one protocol; ``used`` are the hypotheses that its answers rest on.
+
+    Invariants may be used as they are stated, and are proved in the end.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.used: frozenset[str] = frozenset()
+        self._system = system(protocol, None)
+        self._proofs: list[ProofResult] = []
+
+    def leads(self, action: Action, before: Term, after: Term) -> bool:
+        """Whether ``action``, taken where ``before`` holds, leads to where ``after`` does."""
         ground = with_constants(action)
-        before = (self.waiting, *(guard.formula for guard in ground.guards), fresh_values_differ(action))
-        return self._valid(before, after_updates(ground.updates)(after))
+        given = (before, *(guard.formula for guard in ground.guards), fresh_values_differ(action))
+        return self.valid(given, after_updates(ground.updates)(after))
 
-    def _valid(self, given: tuple[Term, ...], goal: Term) -> bool:
-        """Whether the axioms and what is given make ``goal`` true in every world."""
+    def valid(self, given: Iterable[Term], goal: Term) -> bool:
+        """Whether axioms, or else axioms and invariants, make ``goal`` true wherever what is given holds."""
+        stated = {f"given:{number}": each for number, each in enumerate(given)}
+        known = (self._system.axioms, self._system.hypotheses)
+        return any(self._follows({**each, **stated}, goal) for each in known)
+
+    def _follows(self, formulas: Mapping[str, Term], goal: Term) -> bool:
         declarations = Declarations()
-        formulas = {**self.axioms, **{f"given:{number}": each for number, each in enumerate(given)}}
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
         outcome, core, _ = ask_apart(problem(declarations, [*said, statement("goal", negation(goal), declarations)]))
-        self.used.update(name.removeprefix("axiom:") for name in core if name.startswith("axiom:"))
+        if outcome is SolverOutcome.PROVED:
+            self.used |= frozenset(core)
         return outcome is SolverOutcome.PROVED
+
+    # -- what is used ------------------------------------------------------------------------------
+
+    def unproved(self) -> tuple[str, ...]:
+        """Prove the invariants that were used, and those that these rest on; return the obligations without a proof."""
+        wanted = self._named("inv:")
+        while True:
+            self._prove(wanted)
+            reached = wanted.union(*(self._proofs[-1].uses(name) for name in wanted))
+            if reached == wanted:
+                break
+            wanted = reached
+        return tuple(dict.fromkeys(id for name in sorted(wanted) for id in self._proofs[-1].missing(name)))
+
+    def _prove(self, wanted: frozenset[str]) -> None:
+        proof = prove(self.protocol, only=lambda each: each.invariant.name in wanted, baselines=self._proofs)
+        self._proofs.append(proof)
+
+    @property
+    def lemmas(self) -> tuple[str, ...]:
+        """The invariants that answers rest on, sorted."""
+        named = self._named("inv:")
+        return tuple(sorted(named.union(*(self._proofs[-1].uses(name) for name in named))))
+
+    @property
+    def axioms(self) -> frozenset[str]:
+        """The axioms that answers and the proofs of lemmas rest on."""
+        return self._named("axiom:").union(*(self._proofs[-1].axioms(name) for name in self.lemmas))
+
+    def _named(self, kind: str) -> frozenset[str]:
+        return frozenset(name.removeprefix(kind) for name in self.used if name.startswith(kind))

@@ -133,8 +133,11 @@ class System:
 
     def goal_after(self, ground: Action, invariant: Invariant) -> Term:
         """The invariant's weakest precondition under an action whose parameters are constants."""
-        after = after_updates(ground.updates, switches=True)
-        found: Term = self._once(f"after {ground.name}", invariant, lambda: after(self.instance(invariant)))
+
+        def after() -> Term:
+            return after_updates(ground.updates, switches=True)(self.instance(invariant))
+
+        found: Term = self._once(f"after {ground.name}", invariant, after)
         return found
 
     def _once(self, what: str, invariant: Invariant, compute: Callable[[], object]) -> Any:

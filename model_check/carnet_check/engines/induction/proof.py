@@ -18,6 +18,16 @@ from carnet_check.engines.proving.z3_solver import solver_version
 from carnet_spec.language import GuardKind, Protocol, Threat
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the obligations of one invariant use in their proofs, and which of them have none."""
+
+    invariants: frozenset[str]
+    axioms: frozenset[str]
+    defences: frozenset[str]
+    unproved: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class ProofResult:
     """Answers to all obligations of a protocol under a threat model, or, without one, under all of them."""
@@ -50,16 +60,35 @@ class ProofResult:
             found[obligation.invariant.name].append(obligation)
         return {name: tuple(listed) for name, listed in found.items()}
 
+    @cached_property
+    def _parts(self) -> Mapping[str, _Part]:
+        return {name: self._part(of_it) for name, of_it in self._of_invariant.items()}
+
+    def _part(self, obligations: Iterable[Obligation]) -> _Part:
+        """Return what the proofs of these obligations use, and which of them have none."""
+        invariants, axioms, defences = set[str](), set[str](), set[str]()
+        unproved: list[str] = []
+        for obligation in obligations:
+            answer = self.answers.get(obligation.id)
+            if answer is None or answer.outcome is not SolverOutcome.PROVED:
+                unproved.append(obligation.id)
+            for name in answer.core if answer else ():
+                kind, _, rest = name.partition(":")
+                if kind == "inv":
+                    invariants.add(rest)
+                elif kind in ("axiom", "threat"):
+                    axioms.add(rest)
+            defences |= self._defences(obligation)
+        return _Part(frozenset(invariants), frozenset(axioms), frozenset(defences), tuple(unproved))
+
     def uses(self, invariant: str) -> tuple[str, ...]:
         """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
         reached = {invariant}
         waiting = [invariant]
         while waiting:
-            for obligation in self._of_invariant[waiting.pop()]:
-                for used in self._core(obligation, "inv:"):
-                    if used not in reached:
-                        reached.add(used)
-                        waiting.append(used)
+            further = self._parts[waiting.pop()].invariants - reached
+            reached |= further
+            waiting += further
         return tuple(sorted(reached))
 
     def speaks_of(self, invariant: str) -> bool:
@@ -68,15 +97,14 @@ class ProofResult:
 
     def missing(self, invariant: str) -> tuple[str, ...]:
         """Return the obligations that the proof of ``invariant`` lacks: its own, and those of all that it rests on."""
-        return tuple(each.id for each in self._rest_on(invariant) if not self._is_proved(each))
+        return tuple(id for part in self._rest_on(invariant) for id in part.unproved)
 
-    def _rest_on(self, invariant: str) -> list[Obligation]:
-        return [each for member in self.uses(invariant) for each in self._of_invariant[member]]
+    def axioms(self, invariant: str) -> frozenset[str]:
+        """Return the axioms that the proof of ``invariant``, and of all that it rests on, use."""
+        return frozenset[str]().union(*(part.axioms for part in self._rest_on(invariant)))
 
-    def _core(self, obligation: Obligation, kind: str) -> list[str]:
-        answer = self.answers.get(obligation.id)
-        core = answer.core if answer else ()
-        return [name.removeprefix(kind) for name in core if name.startswith(kind)]
+    def _rest_on(self, invariant: str) -> list[_Part]:
+        return [self._parts[member] for member in self.uses(invariant)]
 
     def claim(self, name: str) -> ClaimProof:
         """Say whether the claim ``name`` is proved and what the proof rests on."""
@@ -85,24 +113,19 @@ class ProofResult:
             where = f"threat model {self.threat.id}" if self.threat else "every threat model"
             reason = f"not claimed under {where}"
             return ClaimProof(name, SolverOutcome.UNKNOWN, reason=reason)
-        members = self.uses(invariant)
-        rest_on, missing = self._rest_on(invariant), self.missing(invariant)
-        axioms = {axiom for each in rest_on for kind in ("axiom:", "threat:") for axiom in self._core(each, kind)}
+        missing, axioms = self.missing(invariant), self.axioms(invariant)
+        defences = frozenset[str]().union(*(part.defences for part in self._rest_on(invariant)))
         return ClaimProof(
             claim=name,
             outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
-            lemmas=tuple(member for member in members if member != invariant),
+            lemmas=tuple(member for member in self.uses(invariant) if member != invariant),
             assumptions=self._assumptions(axioms),
-            defences=tuple(sorted({id for each in rest_on for id in self._defences(each)})),
+            defences=tuple(sorted(defences)),
             axioms=tuple(sorted(axioms)),
             missing=missing,
             layer=self.threat.id if self.threat else "",
             satisfiable=tuple(each.id for each in self._of_invariant[invariant] if self._is_refuted(each)),
         )
-
-    def _is_proved(self, obligation: Obligation) -> bool:
-        answer = self.answers.get(obligation.id)
-        return answer is not None and answer.outcome is SolverOutcome.PROVED
 
     def _is_refuted(self, obligation: Obligation) -> bool:
         answer = self.answers.get(obligation.id)
@@ -115,7 +138,8 @@ class ProofResult:
 
     def _defences(self, obligation: Obligation) -> set[str]:
         of_defences = obligation.of_defences
-        used = set(self._core(obligation, ""))
+        answer = self.answers.get(obligation.id)
+        used = set(answer.core) if answer else set[str]()
         if FRESH_VALUES_DIFFER in used and obligation.action is not None:
             fresh = (guard.name for guard in obligation.action.guards if guard.kind is GuardKind.FRESH)
             used |= {f"guard:{name}" for name in fresh}

@@ -8,7 +8,7 @@ reviewer's eye and refuse nothing; those of :data:`SOUNDNESS` mean that no engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -152,9 +152,15 @@ def check(subject: Protocol | Draft | Family) -> None:
         raise SpecificationError("\n".join([f"{many}:", *errors]))
 
 
-def unsound(protocol: Protocol) -> tuple[Complaint, ...]:
-    """Return the complaints about ``protocol`` that forbid any verdict: see :data:`SOUNDNESS`."""
-    rules = {name: rule for name, rule in (RULES | _RESOLVED).items() if name in SOUNDNESS}
+def unsound(protocol: Protocol, asked: Collection[str] | None = None) -> tuple[Complaint, ...]:
+    """Return the complaints about ``protocol`` that forbid any verdict: see :data:`SOUNDNESS`.
+
+    Args:
+        protocol: what a verdict would be about.
+        asked: the rules that are asked, :data:`PROOF_SOUNDNESS` where verdicts come from certificates alone.
+    """
+    wanted = SOUNDNESS if asked is None else asked
+    rules = {name: rule for name, rule in (RULES | _RESOLVED).items() if name in wanted}
     return _complaints(protocol, rules)
 
 
@@ -254,6 +260,12 @@ SOUNDNESS = frozenset(
 
 Engines rely on most of them. The others say what a verdict would be about: a claim that somebody judges, fairness of
 actions that exist, and honest parties that decide by what they can see.
+"""
+PROOF_SOUNDNESS = SOUNDNESS - {"written-before-read"}
+"""The rules without which a proof for any number of parties may be wrong.
+
+A function without a first value may begin with any, and an obligation holds for every one of them; only an engine that
+explores has to choose, and needs to know that nobody reads what it chose.
 """
 RULES: dict[str, _Rule] = {
     "labels": labels,

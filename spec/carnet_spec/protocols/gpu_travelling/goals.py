@@ -1,4 +1,4 @@
-"""Goals: what must be reachable, or every claim would be empty; what should happen eventually, which nobody checks."""
+"""Goals: what must be reachable, or claims would be empty; and what happens eventually, if named actions are fair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 
 
 def state_goals(draft: Draft) -> None:
-    """Add what must be reachable to ``draft``, and what should happen eventually, which no engine checks."""
+    """Add what must be reachable to ``draft``, and what happens eventually, if the actions named are fair."""
 
     @draft.goal(sentence="An honest holder's data is resident.")
     def data_resident(g: Gpu, m: Data) -> Formula:

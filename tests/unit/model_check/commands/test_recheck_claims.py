@@ -11,6 +11,8 @@ import pytest
 
 from carnet_check.certificates.pairs import OF_NO_LAYER, Pair
 from carnet_check.loading.families import load
+from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
+from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote
 from tests.unit.model_check.command import TOY, carnet
 
 
@@ -55,3 +57,14 @@ def test_a_variant_of_which_no_verdict_means_anything_is_refused(folder: Path, w
     file.write_text(json.dumps(content, sort_keys=True, separators=(",", ":")))
     ran = carnet("recheck", str(folder))
     assert (ran.code, ran.out) == (2, "")
+
+
+def test_what_only_exploring_needs_refuses_no_certificate(folder: Path) -> None:
+    """An obligation holds for whatever a function may begin with."""
+    protocol = a_step_that_reads_what_nobody_wrote().protocol()
+    assert {complaint.rule for complaint in unsound(protocol)} == {"written-before-read"}
+    assert unsound(protocol, PROOF_SOUNDNESS) == ()
+    (folder / "systems" / "main.json").write_text(protocol.encoded)
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.json["specifications"] == {"main": protocol.digest}
+    assert "the index leaves it out" in {each["why"] for each in ran.json["unproved"]}

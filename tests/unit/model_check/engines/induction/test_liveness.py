@@ -1,10 +1,13 @@
-"""Liveness is proved by a step that is always possible, ends the waiting, and that nothing else forestalls."""
+"""Liveness is proved by steps of which one is always possible, each leads on, and which nothing else forestalls."""
 
 from __future__ import annotations
 
+import pytest
+
 from carnet_check.engines.induction.liveness import by_fairness
-from carnet_spec.language import Draft, Step
-from tests.unit.model_check.small import drafted, first, second, third
+from carnet_check.engines.obligation_answers import LivenessAnswer
+from carnet_spec.language import Draft, Formula, Step
+from tests.unit.model_check.small import Body, Phase, drafted, first, phase, second, third
 
 
 def serve(step: Step) -> None:
@@ -49,3 +52,90 @@ def test_a_step_that_does_something_else_does_not() -> None:
 
 def test_nothing_is_brought_about_for_those_who_left() -> None:
     assert _open(drafted(serve, leave), "serve") == ("leave may end the waiting without what is waited for",)
+
+
+# -- in several stages -------------------------------------------------------------------------------
+
+
+def prepare(step: Step) -> None:
+    step.require("waited for, and nothing is prepared", first & (phase == Phase.EARLY))
+    step.set(phase, Phase.LATE)
+
+
+def finish(step: Step) -> None:
+    step.require("prepared", first & (phase == Phase.LATE))
+    step.insert(second)
+
+
+def undo(step: Step) -> None:
+    step.require("prepared", phase == Phase.LATE)
+    step.set(phase, Phase.EARLY)
+
+
+def dawdle(step: Step) -> None:
+    step.require("waited for, and nothing is prepared", first & (phase == Phase.EARLY))
+    step.insert(third)
+
+
+def close(step: Step) -> None:
+    step.require("nobody waits", ~first)
+    step.set(phase, Phase.OVER)
+
+
+def begin(step: Step) -> None:
+    step.insert(first)
+
+
+def _staged(draft: Draft, *fair: str) -> LivenessAnswer:
+    draft.initially(phase, Phase.EARLY)
+    draft.eventually("served", first, second, sentence="Who waits is served.", fair=fair)
+    protocol = draft.protocol()
+    return by_fairness(protocol, protocol.liveness[0])
+
+
+def kept_open(draft: Draft) -> Draft:
+    """Return the draft with the lemma that it is never over."""
+
+    @draft.lemma
+    def never_over() -> Formula:
+        """It is never over."""
+        return phase != Phase.OVER
+
+    return draft
+
+
+def test_each_stage_leads_to_the_next_and_lemmas_say_that_there_always_is_one() -> None:
+    answer = _staged(kept_open(drafted(begin, prepare, finish)), "prepare", "finish")
+    assert (answer.fair, answer.lemmas, answer.open) == (("prepare", "finish"), ("never_over",), ())
+
+
+def test_a_lemma_that_does_not_hold_proves_nothing() -> None:
+    answer = _staged(kept_open(drafted(begin, prepare, finish, close)), "prepare", "finish")
+    assert not answer.proved
+    assert "step/close/never_over" in answer.open
+
+
+NOT_STAGES: dict[str, tuple[tuple[Body, ...], tuple[str, ...], str]] = {
+    "one step is not enough": ((begin, prepare, finish), ("finish",), "finish is not always possible meanwhile"),
+    "no stage at times": (
+        (begin, finish, undo), ("finish", "undo"), "there are times at which none of finish and undo is possible",
+    ),
+    "in the wrong order": (
+        (begin, prepare, finish), ("finish", "prepare"), "prepare does not always bring it about",
+    ),
+    "a stage that leads nowhere": (
+        (begin, dawdle, finish), ("dawdle", "finish"),
+        "dawdle does not always bring it about or make finish possible",
+    ),
+    "back again": (
+        (begin, prepare, finish, undo), ("prepare", "finish"), "undo may lead back from where finish is possible",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOT_STAGES)
+def test_what_is_no_stage_is_said(what: str) -> None:
+    steps, fair, why = NOT_STAGES[what]
+    answer = _staged(kept_open(drafted(*steps)), *fair)
+    assert not answer.proved
+    assert why in answer.open
