@@ -23,7 +23,7 @@ SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One edit of one file that makes Carnet wrong, and the tests that should notice."""
+    """One edit of one file that makes Carnet wrong, the tests that should notice, and the program that they need."""
 
     id: str
     says: str
@@ -32,6 +32,7 @@ class Fault:
     new: str
     noticed_by: tuple[str, ...]
     survived: bool = False
+    needs: str = ""
 
 
 SEEDED = Path(__file__).with_name("seeded.toml")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,8 @@ def test_without_a_fault_nothing_fails(tree: Tree) -> None:
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
 def test_a_fault_is_noticed(fault: Fault, tree: Tree, caught: dict[str, str]) -> None:
+    if fault.needs and shutil.which(fault.needs) is None:
+        pytest.skip(f"needs the program {fault.needs}")
     with tree.seeded(fault):
         failed, said = tree.failing(fault.noticed_by)
     assert failed, said

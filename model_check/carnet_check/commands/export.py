@@ -1,4 +1,4 @@
-"""``carnet export``: everything that has to be proved, or the protocol itself, as text for other tools."""
+"""``carnet export``: what has to be proved, the protocol itself, or one instance of it, as text for other tools."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet_check.commands.common import defences, json_option, protocol_argument, say
-from carnet_check.commands.completion import DEFENCE, THREAT, VARIANT
+from carnet_check.commands.common import (
+    AtLeastOne,
+    Sized,
+    defences,
+    json_option,
+    memory_option,
+    protocol_argument,
+    say,
+    size_option,
+    sizes_given,
+)
+from carnet_check.commands.completion import DEFENCE, PROFILE, THREAT, VARIANT
+from carnet_check.commands.export_model import MODELS, TLA, Asked, export_model
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 
@@ -52,9 +63,21 @@ class Written:
         return f"{self.protocol.variant}: {proved}; {said}"
 
 
-@click.command()
+@click.command(cls=Sized)
 @protocol_argument
-@click.option("--to", "form", type=click.Choice([SMTLIB, TPTP, JSON]), required=True, help="What to write.")
+@click.option("--to", "form", type=click.Choice([*MODELS, SMTLIB, TPTP, JSON]), required=True, help="What to write.")
+@size_option
+@click.option(
+    "--profile", "profile_name", type=PROFILE, default="", metavar="NAME", help="Sizes of a model. [default: tiny]"
+)
+@click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves, in a model.")
+@click.option(
+    "--max-states",
+    type=AtLeastOne(),
+    metavar="M",
+    help="Visit M states at most to learn what never changes, for promela.",
+)
+@memory_option
 @click.option(
     "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
 )
@@ -68,6 +91,7 @@ class Written:
 @click.pass_context
 def export(
     context: click.Context,
+    /,
     protocol: str,
     form: str,
     variants: tuple[str, ...],
@@ -76,11 +100,21 @@ def export(
     full: bool,
     out: Path,
     as_json: bool,
+    sizes: tuple[str, ...],
+    profile_name: str,
+    moves: int | None,
+    max_states: int | None,
+    max_memory: int | None,
+    **options: int | None,
 ) -> int:
-    """Write what has to be proved of PROTOCOL, one file to an obligation, or PROTOCOL itself as canonical JSON.
+    """Write PROTOCOL for other tools: one instance as a model, what has to be proved, or all of it as JSON.
 
-    Nothing is simplified; `unsat` (or `Unsatisfiable`) is a proof. Without --variant, all main variants and the layers
-    over them are written; with --without, the first main variant. A threat model needs what holds under all, too.
+    To tla and promela: the instance that `carnet explore` visits with the same options, for TLC and for Spin, which
+    then count the states that `carnet explore --no-reduction` counts.
+
+    To smtlib and tptp: one file to an obligation. Nothing is simplified; `unsat` (or `Unsatisfiable`) is a proof.
+    Without --variant, all main variants and the layers over them are written; with --without, the first main variant.
+    A threat model needs what holds under all, too.
     """
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
@@ -90,6 +124,22 @@ def export(
 
     if form == JSON and (threats or full):
         raise UsageError("--to json writes whole protocols: expected neither --threat nor --full")
+    asked = Asked(
+        without=defences(without),
+        profile=profile_name,
+        sizes=sizes_given(options, sizes),
+        moves=moves,
+        max_states=max_states,
+        max_memory=max_memory,
+    )
+    if form in MODELS:
+        if full:
+            raise UsageError(f"--to {form} writes no obligations: expected no --full")
+        if form == TLA and max_states:
+            raise UsageError("--to tla visits no states: expected no --max-states")
+        return export_model(context, protocol, form, asked.of(variants, threats), out, as_json)
+    if asked.options:
+        raise UsageError(f"--to {form} writes no instance: expected no {' and no '.join(asked.options)}")
     context.with_resource(claimed(out))
     source = load(protocol)
     protocols = _chosen(source, variants, defences(without))

@@ -4,6 +4,8 @@
 ``obligations/DIGEST.smt2``     one obligation, by the SHA-256 of its SMT-LIB text; as TPTP: ``DIGEST.p``
 ``index.csv``                   which obligation of which variant and threat model is in which file
 ``VARIANT.json``                a whole variant, in its canonical encoding
+``PROTOCOL.pml``                one instance as a model for Spin
+``PROTOCOL.tla``                one instance as a module for TLC, which ``PROTOCOL.cfg`` tells what to check
 =============================== ====================================================================================
 """
 
@@ -80,6 +82,18 @@ def write_protocol(file: Path, encoded: str) -> None:
     if file.exists() and not _is_protocol(file):
         raise UsageError(f"expected a protocol in JSON or nothing, and '{file}' is something else")
     write_text(file, encoded)
+
+
+def write_export(file: Path, text: str, mark: str) -> None:
+    """Write a model; only one that bears the ``mark`` of an earlier export is replaced.
+
+    Raises:
+        UsageError: there is another file of this name, or it cannot be written.
+    """
+    if file.exists() and mark not in _read(file):
+        raise UsageError(f"expected a model that an export wrote or nothing, and '{file}' is something else")
+    make_folder(file.parent)
+    write_text(file, text)
 
 
 def _is_protocol(file: Path) -> bool:

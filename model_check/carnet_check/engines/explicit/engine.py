@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from carnet_check.engines.explicit.changing import observe
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Remembers
+from carnet_check.engines.observing import Observed, Observes
 from carnet_check.exports.exhaustion import Visited
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 
 @dataclass(frozen=True)
-class Explicit(PackedExplorer, Remembers):
+class Explicit(PackedExplorer, Remembers, Observes):
     """Explores in Python, and hands out the states that it visited."""
 
     name: ClassVar = "explicit"
@@ -25,6 +28,12 @@ class Explicit(PackedExplorer, Remembers):
     ) -> Visited:
         """Run the compiled search to its end."""
         return visit(protocol, instance, invariants, goals)
+
+    def observed(
+        self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
+    ) -> Observed | None:
+        """Run the compiled search, and look at its layout."""
+        return observe(protocol, instance, caps, watch)
 
 
 EXPLICIT = Explicit()

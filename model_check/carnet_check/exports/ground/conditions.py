@@ -1,0 +1,164 @@
+"""Conditions on a state: what is left of a formula when an instance and what can never be have been worked in.
+
+A **place** is one mutable symbol at one row. A condition says what some places hold. It is kept in negation normal
+form, flat, and without what decides itself, so that a formula that nothing can make true is ``False``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from carnet_spec.language import Row
+
+Value = str | bool
+"""What a place holds: an element, or whether a relation holds there."""
+
+
+class Place(NamedTuple):
+    """One mutable symbol at one row; a variable has the empty row only."""
+
+    symbol: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """That a place holds a value, or, unless ``wanted``, that it does not; of a relation the value is always true."""
+
+    place: Place
+    value: Value
+    wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Conditions that all hold; two at least."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Conditions of which one holds; two at least."""
+
+    parts: tuple[Condition, ...]
+
+
+Condition = bool | Fact | Every | Some
+
+Known = Mapping[Place, Fact]
+"""What is known of places: for each, one fact."""
+
+
+def denied(condition: Condition) -> Condition:
+    """Return the negation of a condition."""
+    match condition:
+        case bool():
+            return not condition
+        case Fact(place, value, wanted):
+            return Fact(place, value, not wanted)
+        case Every(parts):
+            return Some(tuple(denied(part) for part in parts))
+        case Some(parts):
+            return Every(tuple(denied(part) for part in parts))
+
+
+def every(parts: Iterable[Condition]) -> Condition:
+    """Join conditions by and, without those that are true, twice there, or follow from another fact."""
+    listed = _merged(parts, Every)
+    if listed is None:
+        return False
+    return listed[0] if len(listed) == 1 else Every(tuple(listed)) if listed else True
+
+
+def some(parts: Iterable[Condition]) -> Condition:
+    """Join conditions by or, without those that are false, twice there, or imply another fact."""
+    listed = _merged((denied(part) for part in parts), Every)
+    if listed is None:
+        return True
+    return denied(listed[0] if len(listed) == 1 else Every(tuple(listed)) if listed else True)
+
+
+def _merged(parts: Iterable[Condition], kind: type[Every]) -> list[Condition] | None:
+    """Return the parts of a conjunction, flat; nothing if two of them exclude each other."""
+    known: dict[Place, list[Fact]] = {}
+    listed: dict[Condition, None] = {}
+    for part in parts:
+        for each in part.parts if isinstance(part, kind) else (part,):
+            if each is False:
+                return None
+            if each is True or each in listed:
+                continue
+            if isinstance(each, Fact):
+                before = known.setdefault(each.place, [])
+                if any(_decides(other, each) is False for other in before):
+                    return None
+                if any(_decides(other, each) for other in before):
+                    continue
+                for weaker in [other for other in before if _decides(each, other)]:
+                    before.remove(weaker)
+                    del listed[weaker]
+                before.append(each)
+            listed[each] = None
+    return list(listed)
+
+
+def _decides(known: Fact, asked: Fact) -> bool | None:
+    """Return what one fact says of another about the same place; nothing if it leaves it open."""
+    if known.value == asked.value:
+        return known.wanted == asked.wanted
+    return not asked.wanted if known.wanted else None
+
+
+def facts_in(condition: Condition) -> Iterator[Fact]:
+    """Yield every fact that a condition speaks of."""
+    match condition:
+        case Fact():
+            yield condition
+        case Every(parts) | Some(parts):
+            for part in parts:
+                yield from facts_in(part)
+
+
+def conjuncts(condition: Condition) -> tuple[Condition, ...]:
+    """Return the conditions that together are the given one."""
+    if condition is True:
+        return ()
+    return condition.parts if isinstance(condition, Every) else (condition,)
+
+
+def known_from(condition: Condition) -> dict[Place, Fact]:
+    """Return what is known of places where a condition holds."""
+    known: dict[Place, Fact] = {}
+    for part in conjuncts(condition):
+        if isinstance(part, Fact) and (part.wanted or part.place not in known):
+            known[part.place] = part
+    return known
+
+
+def assuming(condition: Condition, known: Known) -> Condition:
+    """Return what is left of a condition where something is known."""
+    match condition:
+        case Fact(place) if place in known:
+            decided = _decides(known[place], condition)
+            return condition if decided is None else decided
+        case Every(parts):
+            return every(assuming(part, known) for part in parts)
+        case Some(parts):
+            return some(assuming(part, known) for part in parts)
+        case _:
+            return condition
+
+
+def tightened(condition: Condition) -> Condition:
+    """Return a conjunction whose facts are worked into its other parts, as long as that says something new."""
+    while True:
+        facts = [part for part in conjuncts(condition) if isinstance(part, Fact)]
+        others = [part for part in conjuncts(condition) if not isinstance(part, Fact)]
+        known = known_from(every(facts))
+        after = every([*facts, *(assuming(part, known) for part in others)])
+        if after == condition:
+            return after
+        condition = after

@@ -1,0 +1,347 @@
+"""TLA+: an instance as a module for TLC, whose distinct states are those that ``carnet explore --no-reduction`` counts.
+
+A state of the module gives every variable a value, as a state of the interpreter gives one to every mutable symbol. An
+action takes one step and saturates: what it writes goes into a record of all variables, the deductions add to that
+record until nothing is new, and the variables become what the record holds. So there is one state of TLC for each
+saturated state, and none between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from carnet_check.exports.identifiers import Identifiers
+from carnet_check.exports.tla_layout import changed, comment, conjuncts, listed, named_conjuncts, title, wrapped
+from carnet_check.exports.tla_terms import RESERVED, Scope, Terms
+from carnet_check.exports.tla_updates import change, rows
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Action, Instance, Invariant, Protocol, Row, Symbol, Update
+from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.terms import Var
+
+WRITTEN = "Written by carnet export."
+
+
+def module_name(protocol: Protocol) -> str:
+    """Return the name of the module, which its file has, too."""
+    return Identifiers(RESERVED).of("module", protocol.id)
+
+
+def tla(
+    protocol: Protocol,
+    instance: Instance,
+    claims: Iterable[Invariant],
+    threat: str,
+    expected: Collection[str] = (),
+    remark: str = "",
+) -> str:
+    """Return the module, with a remark at its head.
+
+    Raises:
+        SpecificationError: the instance does not fit the protocol.
+    """
+    Interpreter(protocol, instance)
+    module = _Module(protocol, instance, tuple(claims), threat, expected, remark)
+    return "".join(f"{line}\n" for line in module.lines())
+
+
+def configuration(
+    protocol: Protocol, instance: Instance, claims: Iterable[Invariant], expected: Collection[str] = ()
+) -> str:
+    """Return what tells TLC what to check; claims that are expected to be broken are there as comments."""
+    terms = Terms(protocol, instance)
+    lines = [f"\\* {WRITTEN}", "SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", "INVARIANT TypeOK"]
+    _operators(protocol, terms)
+    for claim in claims:
+        named = f"INVARIANT {terms.operator('claim', claim.name)}"
+        lines.append(f"\\* {named}    expected to be broken" if claim.name in expected else named)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _operators(protocol: Protocol, terms: Terms) -> None:
+    """Give actions and claims their names, in one order."""
+    for action in protocol.actions:
+        terms.operator("action", action.name)
+        if action.deduction:
+            terms.operator("action", action.name, "given")
+
+
+class _Module:
+    def __init__(
+        self,
+        protocol: Protocol,
+        instance: Instance,
+        claims: Sequence[Invariant],
+        threat: str,
+        expected: Collection[str],
+        remark: str,
+    ) -> None:
+        self._protocol = protocol
+        self._instance = instance
+        self._claims = claims
+        self._threat = threat
+        self._expected = expected
+        self._remark = remark
+        self._terms = Terms(protocol, instance)
+        _operators(protocol, self._terms)
+        self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
+        self._rules = [action for action in protocol.actions if action.deduction]
+        self._steps = [action for action in protocol.actions if not action.deduction]
+        self._told_apart = told_apart(protocol, instance)
+        self._variables = [self._terms.symbol(symbol) for symbol in self._mutable]
+        self._variables += ["spent"] if instance.budget is not None else []
+
+    def lines(self) -> Iterator[str]:
+        name = module_name(self._protocol)
+        yield f"---- MODULE {name} ----"
+        yield from self._header(name)
+        yield "EXTENDS Naturals"
+        yield from self._constants()
+        yield from self._state()
+        yield from self._deductions()
+        for action in self._steps:
+            yield from self._action(action)
+        yield from self._next()
+        yield from self._invariants()
+        yield "===="
+
+    # -- the instance and the state ----------------------------------------------------------------
+
+    def _header(self, name: str) -> Iterator[str]:
+        protocol = self._protocol
+        without = f", without {', '.join(protocol.without)}" if protocol.without else ""
+        yield from comment(
+            f"{protocol.title}: {protocol.variant}{without}, under threat model {self._threat}.",
+            f"Instance: {self._instance.describes}." if self._instance.describes else "",
+            f"Specification: SHA-256 {protocol.digest}.",
+            WRITTEN,
+            f"Run it: java -cp tla2tools.jar tlc2.TLC -config {name}.cfg {name}.tla",
+            "The distinct states that TLC finds are those that carnet explore --no-reduction counts, with the same "
+            "options.",
+            self._remark,
+        )
+
+    def _constants(self) -> Iterator[str]:
+        terms = self._terms
+        yield from title("The instance: who and what there is, and what never changes.")
+        for sort in self._protocol.sorts:
+            yield f"{terms.sort(sort)} == {terms.elements(self._instance.of(sort))}"
+        for symbol in self._protocol.symbols:
+            if not symbol.mutable:
+                yield from comment(symbol.says)
+                yield f"{terms.symbol(symbol)} == {self._rigid(symbol)}"
+
+    def _rigid(self, symbol: Symbol) -> str:
+        terms = self._terms
+        if symbol.is_relation:
+            held = sorted(self._instance.relations.get(symbol.name, frozenset()))
+            if not symbol.domain:
+                return "TRUE" if held else "FALSE"
+            return f"{{{', '.join(terms.tuple([terms.element(each) for each in row]) for row in held)}}}"
+        table = self._instance.functions[symbol.name]
+        if not symbol.domain:
+            return terms.element(table[()])
+        return self._table(symbol, table)
+
+    def _table(self, symbol: Symbol, table: Mapping[Row, str]) -> str:
+        """Return a function by its values: the most frequent one everywhere, but for those that are named."""
+        terms = self._terms
+        values = list(table.values())
+        usual = max(dict.fromkeys(values), key=values.count)
+        names = terms.bound((Var(f"x_{place}", sort) for place, sort in enumerate(symbol.domain)), {})
+        over = ", ".join(
+            f"{name} \\in {terms.sort(sort)}" for name, sort in zip(names.values(), symbol.domain, strict=True)
+        )
+        written = f"[{over} |-> {terms.element(usual)}]"
+        others = [(row, value) for row, value in table.items() if value != usual]
+        if not others:
+            return written
+        named = (f"![{', '.join(map(terms.element, row))}] = {terms.element(value)}" for row, value in others)
+        return f"[{written} EXCEPT {', '.join(named)}]"
+
+    def _state(self) -> Iterator[str]:
+        terms = self._terms
+        yield from title("The state.")
+        for symbol in self._mutable:
+            yield from comment(f"{terms.symbol(symbol)}: {symbol.says}" if symbol.says else "")
+        yield f"VARIABLES {', '.join(self._variables)}"
+        yield ""
+        yield f"vars == <<{', '.join(self._variables)}>>"
+        yield ""
+        yield "TypeOK =="
+        for symbol in self._mutable:
+            yield f"  /\\ {terms.symbol(symbol)} {self._type(symbol)}"
+        if self._instance.budget is not None:
+            yield f"  /\\ spent \\in 0..{self._instance.budget}"
+        yield ""
+        yield from comment(
+            "The variables as one record, and back; the set of one element makes TLC work the record out once."
+        )
+        yield from listed("Now == [", [f"{name} |-> {name}" for name in self._variables], "]")
+        yield from conjuncts("Become(r) == \\E s \\in {r} :", [f"{name}' = s.{name}" for name in self._variables])
+        yield ""
+        yield from comment("The first state, before any deduction.")
+        first = [f"{terms.symbol(symbol)} |-> {self._first(symbol)}" for symbol in self._mutable]
+        first += ["spent |-> 0"] if self._instance.budget is not None else []
+        yield from listed("First == [", first, "]")
+
+    def _type(self, symbol: Symbol) -> str:
+        terms = self._terms
+        sets = [terms.sort(sort) for sort in symbol.domain]
+        if symbol.is_relation:
+            return f"\\subseteq {terms.all_rows(sets)}" if sets else "\\in BOOLEAN"
+        result = terms.sort(symbol.result)
+        return f"\\in [{terms.product(sets)} -> {result}]" if sets else f"\\in {result}"
+
+    def _first(self, symbol: Symbol) -> str:
+        """Return the first value of a symbol: as the protocol says, or as the instance does."""
+        terms = self._terms
+        given = next((each for each in self._protocol.initial if each.symbol == symbol), None)
+        if given is None:
+            if symbol.is_relation:
+                return "{}" if symbol.domain else "FALSE"
+            start = Interpreter(self._protocol, self._instance).start().functions[symbol.name]
+            return self._table(symbol, dict(start)) if symbol.domain else terms.element(start[()])
+        scope = terms.bound(given.params, {})
+        value = terms.term(given.value, scope)
+        if not symbol.domain:
+            return value
+        names, sets = list(scope.values()), [terms.sort(sort) for sort in symbol.domain]
+        if symbol.is_relation:
+            return f"{{{terms.tuple(names)} \\in {terms.product(sets)} : {value}}}"
+        over = ", ".join(f"{name} \\in {each}" for name, each in zip(names, sets, strict=True))
+        return f"[{over} |-> {value}]"
+
+    # -- deductions --------------------------------------------------------------------------------
+
+    def _deductions(self) -> Iterator[str]:
+        yield from title("Deductions: each adds what follows from a state; all are taken until nothing is added.")
+        if not self._rules:
+            yield "Saturated(s) == s"
+        for rule in self._rules:
+            yield from self._rule(rule)
+        if self._rules:
+            written = "s"
+            for rule in self._rules:
+                written = f"{self._terms.operator('action', rule.name)}({written})"
+            yield from wrapped("Deduced(s) ==", written)
+            yield "RECURSIVE Saturated(_)"
+            yield "Saturated(s) == LET t == Deduced(s) IN IF t = s THEN s ELSE Saturated(t)"
+        yield ""
+        named = [f"{name} = s.{name}" for name in self._variables]
+        yield from conjuncts("Init == \\E s \\in {Saturated(First)} :", named)
+
+    def _rule(self, rule: Action) -> Iterator[str]:
+        terms, name = self._terms, self._terms.operator("action", rule.name)
+        given = terms.operator("action", rule.name, "given")
+        scope = terms.bound(rule.params, {})
+        over = {scope[var.name]: terms.pool(var.sort, self._pool(rule, var)) for var in rule.params}
+        guards = [(terms.term(guard.formula, scope, "s"), guard.name) for guard in rule.guards] or [("TRUE", "")]
+        yield from comment(f"{name}: {rule.says} ({rule.source})")
+        if over:
+            yield f"{given}(s) =="
+            yield f"  {{{terms.tuple(list(over))} \\in {terms.product(list(over.values()))} :"
+            yield from named_conjuncts(guards, "     ", last="}")
+        else:
+            yield f"{given}(s) =="
+            yield from named_conjuncts(guards, "  ")
+        yield f"{name}(s) =="
+        changes = [(self._conclusion(update, given, scope, list(over)), update.name) for update in rule.updates]
+        yield from changed("  ", "s", changes)
+        yield ""
+
+    def _conclusion(self, update: Update, given: str, scope: Scope, params: Sequence[str]) -> str:
+        """Return what a deduction inserts, for all that its premises hold of at once."""
+        terms = self._terms
+        name = terms.symbol(update.symbol)
+        inner = terms.bound(update.each, scope)
+        each = {inner[var.name]: terms.sort(var.sort) for var in update.each}
+        when = terms.term(update.when, inner, "s")
+        if not update.args:
+            some = f"\\E {terms.tuple(params)} \\in {given}(s) : {when}" if params else f"{given}(s) /\\ ({when})"
+            return f"!.{name} = @ \\/ ({some})"
+        if not params:
+            return f"!.{name} = @ \\union (IF {given}(s) THEN {rows(update, terms, inner, each, 's')} ELSE {{}})"
+        if each:
+            found = rows(update, terms, inner, each, "s")
+            return f"!.{name} = @ \\union UNION {{{found} : {terms.tuple(params)} \\in {given}(s)}}"
+        row = terms.tuple([terms.term(arg, inner, "s") for arg in update.args])
+        pattern = terms.tuple(params)
+        chosen = f"{given}(s)" if when == "TRUE" else f"{{{pattern} \\in {given}(s) : {when}}}"
+        found = chosen if row == pattern else f"{{{row} : {pattern} \\in {chosen}}}"
+        return f"!.{name} = @ \\union {found}"
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def _action(self, action: Action) -> Iterator[str]:
+        terms, name = self._terms, self._terms.operator("action", action.name)
+        scope = terms.bound(action.params, {})
+        params = f"({', '.join(scope.values())})" if scope else ""
+        yield ""
+        yield from comment(f"{name}: {action.says} ({action.source})")
+        yield f"{name}{params} =="
+        guards = [(terms.term(guard.formula, scope), guard.name) for guard in action.guards]
+        guards += [
+            (f"{scope[one.name]} # {scope[other.name]}", "fresh values differ")
+            for place, one in enumerate(action.fresh)
+            for other in action.fresh[:place]
+            if one.sort == other.sort
+        ]
+        if self._instance.budget is not None and action.cost:
+            guards.append((f"spent + {action.cost} <= {self._instance.budget}", "adversary budget"))
+        yield from named_conjuncts(guards, "  ")
+        changes = [(change(update, terms, scope), update.name) for update in action.updates]
+        if self._instance.budget is not None and action.cost:
+            changes.append((f"!.spent = @ + {action.cost}", ""))
+        yield "  /\\ Become(Saturated("
+        yield from changed("       ", "Now", changes, after="))")
+
+    def _pool(self, action: Action, var: Var) -> Sequence[str]:
+        return self._instance.pools.get((action.name, var.name), self._instance.of(var.sort))
+
+    def _next(self) -> Iterator[str]:
+        yield ""
+        if any(var.sort not in self._told_apart for action in self._steps for var in action.fresh):
+            yield from comment("The first element of a sequence that was never used, as a set; empty if there is none.")
+            yield "FirstUnused(pool, used) =="
+            yield "  LET free == {i \\in DOMAIN pool : pool[i] \\notin used}"
+            yield "  IN  IF free = {} THEN {} ELSE {pool[CHOOSE i \\in free : \\A j \\in free : i <= j]}"
+            yield ""
+        yield "Next =="
+        for action in self._steps:
+            yield f"  \\/ {self._taken(action)}"
+        if not self._steps:
+            yield "  FALSE"
+        yield ""
+        yield "Spec == Init /\\ [][Next]_vars"
+
+    def _taken(self, action: Action) -> str:
+        terms, name = self._terms, self._terms.operator("action", action.name)
+        scope = terms.bound(action.params, {})
+        if not scope:
+            return name
+        chosen = "".join(f"\\E {scope[var.name]} \\in {self._choices(action, var, scope)} : " for var in action.params)
+        return f"{chosen}{name}({', '.join(scope.values())})"
+
+    def _choices(self, action: Action, var: Var, scope: Scope) -> str:
+        pool = self._pool(action, var)
+        if var not in action.fresh or var.sort in self._told_apart:
+            return self._terms.pool(var.sort, pool)
+        before = action.params[: action.params.index(var)]
+        earlier = [each for each in before if each in action.fresh and each.sort == var.sort]
+        used = self._terms.symbol(used_symbol(var.sort))
+        drawn = f"{used} \\union {{{', '.join(scope[each.name] for each in earlier)}}}" if earlier else used
+        return f"FirstUnused(<<{', '.join(map(self._terms.element, pool))}>>, {drawn})"
+
+    # -- claims ------------------------------------------------------------------------------------
+
+    def _invariants(self) -> Iterator[str]:
+        yield from title("What is claimed of every state.")
+        sentences = {claim.name: claim.sentence for claim in self._protocol.claims}
+        for claim in self._claims:
+            name = self._terms.operator("claim", claim.name)
+            broken = f" Expected to be broken under {self._threat}." if claim.name in self._expected else ""
+            yield from comment(f"{name}: {sentences.get(claim.name, '')}{broken}")
+            yield from wrapped(f"{name} ==", self._terms.term(claim.formula, {}))
+            yield ""
