@@ -48,8 +48,8 @@ def _of(family: Family, run: Recorded) -> Lines:
             yield from (freshness(each["digest"], now), "")
     yield from table(["variant", "digest", "mutants", *NOTICED, *OTHER], map(_variant, run["variants"]))
     total = sum(sum(each["fates"].values()) for each in run["variants"])
-    argued = len(run["argued"])
-    said = f"Of {total:,} mutants {argued} survive ({argued / total:.1%}); below is why each may. None is unknown."
+    alone = sum(each["fates"].get("survived", 0) for each in run["variants"])
+    said = f"Of {total:,} mutants {alone} survive ({alone / total:.1%}); below is why each may. None is unknown."
     yield from (said, "")
     yield from _pairs(run["pairs"])
     yield from (f"### Survivors of {prose(family.title)} that are argued for", "")
@@ -64,6 +64,9 @@ def _variant(each: Recorded) -> tuple[str, ...]:
 
 def _pairs(pairs: Recorded) -> Lines:
     said = f"Where one part alone can be dropped, {pairs['judged']:,} pairs of parts were dropped together"
+    if not pairs["killed"]:
+        yield from (f"{said}. None of them is noticed, so there is no minimal cut set of two parts.", "")
+        return
     yield from (f"{said}; {len(pairs['killed']):,} of them are noticed, and so are minimal cut sets:", "")
     yield from table(["variant", "minimal cut set"], ((code(variant), code(name)) for variant, name in pairs["killed"]))
 

@@ -30,8 +30,6 @@ SHARES = 4
 PATIENCE = 1800.0
 """Seconds without an answer after which a process counts as stuck; the longest of an honest folder takes a few."""
 NOBODY_LOOKED = "nobody looked whether they contradict each other: `carnet verify` does, and `carnet exhaust`"
-SPEC_DIGITS = 16
-"""How many digits of a specification's digest are shown, as `carnet verify` shows them."""
 
 
 @click.command()
@@ -216,7 +214,7 @@ def _specified(specifications: Mapping[str, str]) -> Iterator[str]:
     from carnet_command.text import wrapped
 
     for variant, digest in specifications.items():
-        yield from wrapped("variant", f"{variant}, spec digest {digest[:SPEC_DIGITS]}")
+        yield from wrapped("variant", f"{variant}, spec digest {digest}")
 
 
 def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:

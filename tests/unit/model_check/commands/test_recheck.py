@@ -165,7 +165,7 @@ def test_another_specification_than_was_certified_is_1(folder: Path, monkeypatch
 def test_what_was_rechecked_is_said(whole: Path) -> None:
     digest = load(TOY).protocol("main").digest
     assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
-    assert f"main, spec digest {digest[:16]}" in carnet("recheck", str(whole)).out
+    assert f"main, spec digest {digest}" in " ".join(carnet("recheck", str(whole)).out.split())
 
 
 def test_two_specifications_of_one_variant_are_2(folder: Path) -> None:
