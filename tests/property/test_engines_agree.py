@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from carnet_check.engines.explicit import explore, memory
+from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace
@@ -80,7 +80,7 @@ def test_reductions_lose_nothing(sample: Sample) -> None:
 @given(samples())
 def test_joining_memos_loses_nothing(sample: Sample) -> None:
     judged = _judged(sample)
-    with patch.multiple(SEARCH, SAMPLE=2, CHUNK=3), patch.object(memory, "WORTHWHILE", 1.1):  # as if it were large
+    with patch.multiple(SEARCH, SAMPLE=2, CHUNK=3, WORTHWHILE=1.1):  # as if it were large
         joined = _explored(sample, "compiled", reduction=False)
     assert (joined.states, joined.transitions, joined.fired) == (judged.states, judged.transitions, judged.fired)
     assert _lengths(sample, joined.violations) == _lengths(sample, judged.violations)

@@ -22,8 +22,8 @@ from tests.property.random_protocols import Sample, samples
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
-BOOK, MACHINE, SEARCH, STORE = (
-    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
+BOOK, GROUPS, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "groups", "machine", "search", "store")
 )
 TOO_MANY = 5_000
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=60)
@@ -38,6 +38,8 @@ TIGHT: Room = {
     (STORE, "GROWTH"): 1,
 }
 """As little room as there may be: everything grows, waits and comes back as often as it can."""
+APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}
+"""Actions fall into parts, and parts are joined again, although there are few states."""
 
 
 def explored(sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False) -> Exploration:
@@ -70,7 +72,7 @@ def said(found: Exploration) -> tuple[object, ...]:
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT]))
+@given(samples(), st.sampled_from([{}, TIGHT, APART]))
 def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False)
     assume(expected.complete)
@@ -78,7 +80,7 @@ def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT]))
+@given(samples(), st.sampled_from([{}, TIGHT, APART]))
 def test_with_reductions_the_kernel_agrees_in_what_it_finds(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=True)
     assume(expected.complete)
@@ -106,7 +108,7 @@ def test_an_adversary_with_a_budget_is_followed_as_far(hand_over_at: int) -> Non
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT]))
+@given(samples(), st.sampled_from([{}, TIGHT, APART]))
 def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False, stop_at_first=True)
     found = explored(sample, room, reduction=False, stop_at_first=True)

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 Answer = TypeVar("Answer")
-
-WORTHWHILE = 0.5
-"""A joint memo pays if at most this share of a sample needs answers of its own."""
 
 
 class Memo(dict[int, Answer], Generic[Answer]):
@@ -81,33 +78,33 @@ def joined(parts: Sequence[Memo[Answer]], combine: Callable[[list[Answer]], Answ
 
 
 def arranged(
-    leaves: Sequence[Memo[Answer]], sample: Sequence[int], combine: Callable[[list[Answer]], Answer]
+    leaves: Sequence[Memo[Answer]], sample: Sequence[int], combine: Callable[[list[Answer]], Answer], most: float
 ) -> list[Memo[Answer]]:
-    """Join memos two by two, those first that together tell the fewest states of the sample apart."""
+    """Join memos two by two, first those that together tell the fewest states of a sample apart, ``most`` at most."""
     for leaf in leaves:
         leaf.abandon()
     memos = dict(enumerate(leaves))
-    alone = {number: _kinds(memo.reads, sample) for number, memo in memos.items()}
+    alone = {number: kinds(memo.reads, sample) for number, memo in memos.items()}
     # Two together tell apart at least what either does. So a pair is counted only when it is the next by that bound.
     waiting = [(max(alone[one], alone[two]), False, one, two) for one, two in itertools.combinations(memos, 2)]
     heapq.heapify(waiting)
-    while waiting and waiting[0][0] <= WORTHWHILE * len(sample):
+    while waiting and waiting[0][0] <= most:
         _, counted, one, two = heapq.heappop(waiting)
         if one not in memos or two not in memos:
             continue
         if not counted:
-            count = _kinds(memos[one].reads | memos[two].reads, sample)
+            count = kinds(memos[one].reads | memos[two].reads, sample)
             heapq.heappush(waiting, (count, True, one, two))
             continue
         number = max(memos) + 1
         both = joined([memos.pop(one), memos.pop(two)], combine)
-        alone[number] = _kinds(both.reads, sample)
+        alone[number] = kinds(both.reads, sample)
         for other in memos:
             heapq.heappush(waiting, (max(alone[other], alone[number]), False, other, number))
         memos[number] = both
     return list(memos.values())
 
 
-def _kinds(reads: int, sample: Sequence[int]) -> int:
+def kinds(reads: int, sample: Iterable[int]) -> int:
     """Return how many states of a sample can be told apart by some bits."""
     return len(set(map(reads.__and__, sample)))

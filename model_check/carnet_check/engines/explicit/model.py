@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from carnet_check.engines.explicit.folding import Folding, conditions_in
 from carnet_check.engines.explicit.layout import Layout
@@ -21,11 +22,15 @@ from carnet_spec.language.terms import Var, symbols_of
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """One action: ``moves`` returns, for a state, what it writes and with which elements it does."""
+    """One action: ``moves`` returns, for a state, what it writes and with which elements it does.
+
+    ``parts`` yields, for each parameter that may be several elements, a step for each of them.
+    """
 
     action: Action
     moves: Callable[[int], list[tuple[Writes, Row]]]
     reads: tuple[Read, ...]
+    parts: Callable[[], Iterator[Sequence[CompiledStep]]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def build(
     builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw, noticed=noticed)
     return Model(
         layout=builder.layout,
-        steps=tuple(builder.step(action) for action in builder.actions if not action.deduction),
+        steps=tuple(builder.step(each, builder.domains[each.name]) for each in builder.actions if not each.deduction),
         monitors=tuple(builder.monitor(each) for each in builder.monitored),
         saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
         relevance=builder.relevance,
@@ -111,14 +116,20 @@ class _Builder:
 
     # -- what there is -----------------------------------------------------------------------------
 
-    def step(self, action: Action) -> CompiledStep:
-        """Generate what an action does."""
-        return CompiledStep(action, self._moves(action), tuple(self._reads(action)))
+    def step(self, action: Action, domains: Domains) -> CompiledStep:
+        """Generate what an action does with some elements."""
+        reads = tuple(self._reads(action, domains))
+        return CompiledStep(action, self._moves(action, domains), reads, partial(self._parts, action, domains))
+
+    def _parts(self, action: Action, domains: Domains) -> Iterator[Sequence[CompiledStep]]:
+        for var in action.params:
+            if var not in action.fresh and len(domains[var.name]) > 1:
+                yield [self.step(action, {**domains, var.name: (element,)}) for element in domains[var.name]]
 
     def rule(self, action: Action) -> Rule:
         """Generate what a deduction concludes."""
-        moves = self._moves(action)
         domains = self.domains[action.name]
+        moves = self._moves(action, domains)
         premises = [guard.formula for guard in action.guards] + [update.when for update in action.updates]
         signed = [each for term in premises for each in signed_symbols(term)]
         placing = {symbol for update in action.updates for arg in update.args for symbol in symbols_of(arg)}
@@ -130,7 +141,7 @@ class _Builder:
             frozenset(symbol.name for symbol, sign in signed if not sign) | {symbol.name for symbol in placing},
             [(update.symbol.name, pattern_of(update.args, domains, self.instance)) for update in action.updates],
         )
-        rule.read(self._reads(action))
+        rule.read(self._reads(action, domains))
         return rule
 
     def monitor(self, each: _Monitored) -> Monitor:
@@ -163,39 +174,37 @@ class _Builder:
             domains[var.name] = pool if var in action.fresh else self.folding.domain(var, pool, tests)
         return domains
 
-    def _reads(self, action: Action) -> list[Read]:
-        domains = self.domains[action.name]
+    def _reads(self, action: Action, domains: Domains) -> list[Read]:
         reads = list(read_by_guards(action, domains, self.folding))
-        for update in self._updates(action):
+        for update in self._updates(action, domains):
             reads += read_by_update(update, domains, self.folding)
         return list(dict.fromkeys(reads))
 
-    def _updates(self, action: Action) -> list[Update]:
-        domains = self.domains[action.name]
+    def _updates(self, action: Action, domains: Domains) -> list[Update]:
         return [update for update in action.updates if self.relevance.of_update(update, domains, self.folding)]
 
-    def _moves(self, action: Action) -> Callable[[int], list[tuple[Writes, Row]]]:
+    def _moves(self, action: Action, domains: Domains) -> Callable[[int], list[tuple[Writes, Row]]]:
         tests = [
             test
             for guard in action.guards
             if guard.kind is not GuardKind.FRESH
             for test in conditions_in(guard.formula)
         ]
-        choices = self._choices(action)
+        choices = self._choices(action, domains)
 
         def body(names: Names) -> Lines:
             def leaf(names: Names) -> Lines:
                 chosen = "".join(f"{names[var.name]}, " for var in action.params)
-                return ["w = {}", *self._writes(action, names), f"found.append((w, ({chosen})))"]
+                return ["w = {}", *self._writes(action, domains, names), f"found.append((w, ({chosen})))"]
 
             return ["found = []", *self.queries.search(choices, tests, names, leaf), "return found"]
 
         return self.queries.function((), body)
 
-    def _choices(self, action: Action) -> dict[str, Domain]:
+    def _choices(self, action: Action, domains: Domains) -> dict[str, Domain]:
         choices: dict[str, Domain] = {}
         for position, var in enumerate(action.params):
-            pool = self.domains[action.name][var.name]
+            pool = domains[var.name]
             if var in action.fresh:
                 earlier = [other for other in action.params[:position] if other in action.fresh]
                 after = tuple(other.name for other in earlier if other.sort == var.sort)
@@ -204,8 +213,8 @@ class _Builder:
                 choices[var.name] = pool
         return choices
 
-    def _writes(self, action: Action, names: Names) -> Lines:
-        return [line for update in self._updates(action) for line in self._write(update, names)]
+    def _writes(self, action: Action, domains: Domains, names: Names) -> Lines:
+        return [line for update in self._updates(action, domains) for line in self._write(update, names)]
 
     def _write(self, update: Update, names: Names) -> Lines:
         each: dict[str, Domain] = {var.name: self.instance.of(var.sort) for var in update.each}

@@ -24,6 +24,8 @@ from carnet_spec.language import Protocol
 CHUNK = 4096
 SAMPLE = 250
 """How many states decide which memos are joined."""
+WORTHWHILE = 0.5
+"""A joint memo pays if at most this share of the sample needs answers of its own."""
 ARRANGED_FROM = 2000
 """How many states are found before any are joined."""
 
@@ -242,9 +244,16 @@ class PackedSearch:
         if len(self.found) >= self.rearrange_at:
             self.rearrange_at = 8 * len(self.found)
             self._tally_all()
-            sample = self.found[:: len(self.found) // SAMPLE]
-            self.moving = arranged(self.expanders, sample, all_moves)
-            self.looking = arranged(list(self.lookouts.values()), sample, all_sightings)
+            self._arrange()
+
+    def _arrange(self) -> None:
+        sample = self.found[:: len(self.found) // SAMPLE]
+        self._join(sample, WORTHWHILE * len(sample))
+
+    def _join(self, sample: Sequence[int], most: float) -> None:
+        """Join memos that together have at most so many answers of their own for a sample."""
+        self.moving = arranged(self.expanders, sample, all_moves, most)
+        self.looking = arranged(list(self.lookouts.values()), sample, all_sightings, most)
 
     def _tally_all(self) -> None:
         for memo in self.moving:

@@ -16,8 +16,9 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
+from carnet_check.engines.native.keys import WORD, Gathering
 from carnet_check.engines.native.store import row_of
-from carnet_check.engines.native.tables import NONE, Tables, Words
+from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Numbers, Tables
 
 MISSES = 512
 """How many answers are asked for at once."""
@@ -40,27 +41,30 @@ class Book:
         self._numbers: dict[int, int] = {}
         self._forgotten: list[int] = []
         self._write: list[Callable[[Any], int]] = []
+        self._keys: list[Gathering] = []
         self._effects: dict[tuple[int, int, int], int] = {}
-        self._entries = self._listed = self._bits = 0
+        self._listed = self._parts = self._cells = self._bits = 0
         self._changes = 1
+        self._key = np.zeros(words, np.uint64)
+        self._form = (0,) * words
         self.tables = Tables(
-            masks=np.zeros((_ROOM, words), np.uint64),
-            factors=_factors(words),
-            words=np.zeros((_ROOM, words), np.int64),
+            begins=np.zeros(_ROOM, np.int64),
             lengths=np.zeros(_ROOM, np.int64),
+            masks=np.zeros(_ROOM * words, np.uint64),
+            turns=np.zeros(_ROOM * words, np.uint64),
+            bases=np.zeros(_ROOM, np.int64),
+            sizes=np.zeros(_ROOM, np.int64),
+            known=np.zeros(_ROOM, np.int64),
+            cells=np.zeros(_ROOM, np.uint64),
             moving=np.zeros(0, np.int64),
-            owners=np.full(8 * MISSES, NONE, np.int64),
-            keys=np.zeros((8 * MISSES, words), np.uint64),
-            answers=np.zeros(8 * MISSES, np.int64),
-            firsts=np.zeros(_ROOM, np.int64),
-            counts=np.zeros(_ROOM, np.int64),
+            firsts=np.zeros(_ROOM + 1, np.int64),
             visits=np.zeros(_ROOM, np.int64),
             effects=np.zeros(_ROOM, np.int64),
-            touched=np.zeros((_ROOM, words), np.uint64),
-            cleared=np.zeros((_ROOM, words), np.uint64),
+            touched=np.zeros(_ROOM * words, np.uint64),
+            cleared=np.zeros(_ROOM * words, np.uint64),
             closures=np.zeros(_ROOM, np.int64),
-            change_touched=np.zeros((_ROOM, words), np.uint64),
-            change_cleared=np.zeros((_ROOM, words), np.uint64),
+            change_touched=np.zeros(_ROOM * words, np.uint64),
+            change_cleared=np.zeros(_ROOM * words, np.uint64),
         )
         numbers = [self._number(memo, self._moves) for memo in moving]
         self.tables = self.tables._replace(moving=np.array(numbers, np.int64))
@@ -68,7 +72,7 @@ class Book:
 
     def look_for(self, looking: Sequence[Memo[Sighting]]) -> None:
         """Look for what these memos see."""
-        self.looking = np.array([self._number(memo, bool) for memo in looking], np.int64)
+        self.looking: Numbers = np.array([self._number(memo, bool) for memo in looking], np.int64)
 
     def asked(self, number: int, state: int) -> Any:
         """Have a memo answer about a state; what it reads may have grown."""
@@ -76,13 +80,14 @@ class Book:
 
     def enter(self, number: int, state: int, answer: Any) -> None:
         """Enter an answer about a state, which the kernel awaits."""
-        kernel.enter(number, row_of(state, self.words), self._write[number](answer), self.tables)
+        content = FIRST + self._write[number](answer)
+        kernel.enter(self._form, number, row_of(state, self.words), 0, content, self.tables, self._key)
 
-    def make_room(self, entries: int) -> None:
-        """Take note of new entries, and keep at least half of the places free although as many come again."""
-        self._entries += entries
-        if 2 * (self._entries + MISSES) >= len(self.tables.owners):
-            self._enlarge(4 * (self._entries + MISSES))
+    def make_room(self) -> None:
+        """Keep at least half of each memo's cells empty, although as many answers come as are asked for at once."""
+        for number in range(len(self._memos)):
+            if 2 * (self.tables.known[number] + MISSES) > self.tables.sizes[number]:
+                self._settle(number, self._keys[number])
 
     @property
     def is_stale(self) -> bool:
@@ -97,9 +102,10 @@ class Book:
             self._memos.append(memo)
             self._forgotten.append(memo.forgotten)
             self._write.append(write)
+            self._keys.append(Gathering(self.words, 0))
             if number >= len(self.tables.lengths):
-                self._grow("masks", "words", "lengths")
-            self._read(number)
+                self._grow("begins", "lengths", "bases", "sizes", "known")
+            self._settle(number, Gathering(self.words, self._read_by(memo)))
         return self._numbers[id(memo)]
 
     def read_anew(self, bits: int) -> None:
@@ -110,56 +116,90 @@ class Book:
         for number in range(len(self._memos)):
             self._read(number)
 
+    def _read_by(self, memo: Memo[Any]) -> int:
+        return memo.reads & (1 << WORD * self.words) - 1
+
     def _read(self, number: int) -> None:
-        """Take note of the bits that a memo reads now."""
-        mask = row_of(self._memos[number].reads & (1 << 64 * self.words) - 1, self.words)
-        if not np.array_equal(self.tables.masks[number], mask):
-            self.tables.masks[number] = mask
-            (words,) = np.nonzero(mask)
-            self.tables.words[number, : len(words)] = words
-            self.tables.lengths[number] = len(words)
+        """Take note of the bits that a memo reads now; where they need a longer key, all are gathered anew."""
+        key, reads = self._keys[number], self._read_by(self._memos[number])
+        if key.reads == reads:
+            return
+        length = len(key.parts)
+        key.read(reads)
+        if len(key.parts) == length:
+            self._describe(number, key)
+        else:
+            self._settle(number, Gathering(self.words, reads))
+
+    def _describe(self, number: int, key: Gathering) -> None:
+        """Write down how the key of a memo is gathered."""
+        self.tables.begins[number], self.tables.lengths[number] = self._parts, len(key.parts)
+        for part in key.parts:
+            if (self._parts + 1) * self.words > len(self.tables.masks):
+                self._grow("masks", "turns")
+            row = slice(self._parts * self.words, (self._parts + 1) * self.words)
+            self.tables.masks[row], self.tables.turns[row] = part.masks, part.turns
+            self._parts += 1
+
+    def _settle(self, number: int, key: Gathering) -> None:
+        """Give a memo a table with this key and room for more, and enter in it what is known."""
+        tables = self.tables
+        begin, size, width = tables.bases[number], tables.sizes[number], 1 + tables.lengths[number]
+        cells = tables.cells[begin : begin + size * width].reshape(-1, width)
+        cells = cells[cells[:, 0] != EMPTY]
+        states = self._keys[number].scattered(cells[:, 1:]).ravel()
+        self._keys[number] = key
+        self._describe(number, key)
+        size = 1 << int(2 * (len(cells) + MISSES)).bit_length()
+        while self._cells + size * (1 + len(key.parts)) > len(self.tables.cells):
+            self._grow("cells")
+        self.tables.bases[number], self.tables.sizes[number] = self._cells, size
+        self.tables.known[number] = 0
+        self._cells += size * (1 + len(key.parts))
+        for place, content in enumerate(cells[:, 0]):
+            kernel.enter(self._form, number, states, place * self.words, int(content), self.tables, self._key)
 
     # -- answers -----------------------------------------------------------------------------------
 
     def _moves(self, answer: Moves | None) -> int:
         number = len(self.moves)
-        if number >= len(self.tables.firsts):
-            self._grow("firsts", "counts", "visits")
+        if number >= len(self.tables.visits):
+            self._grow("firsts", "visits")
         self.moves.append(answer)
-        self.tables.firsts[number] = self._listed
         effects = () if answer is None else answer.effects
         for effect in effects:
             if self._listed >= len(self.tables.effects):
                 self._grow("effects")
             self.tables.effects[self._listed] = self._effect(*effect)
             self._listed += 1
-        self.tables.counts[number] = len(effects)
+        self.tables.firsts[number + 1] = self._listed
         return number
 
     def _effect(self, touched: int, cleared: int, closure: Memo[Change] | None) -> int:
         follows = NONE if closure is None else self._number(closure, self._change)
         known = touched, cleared, follows
-        if known in self._effects:
-            return self._effects[known]
-        number = self._effects[known] = len(self._effects)
-        if number >= len(self.tables.closures):
-            self._grow("touched", "cleared", "closures")
-        self.tables.touched[number] = row_of(touched, self.words)
-        self.tables.cleared[number] = row_of(cleared, self.words)
-        self.tables.closures[number] = follows
-        return number
+        if known not in self._effects:
+            number = self._effects[known] = len(self._effects)
+            if number >= len(self.tables.closures):
+                self._grow("touched", "cleared", "closures")
+            self._write_row("touched", number, touched)
+            self._write_row("cleared", number, cleared)
+            self.tables.closures[number] = follows
+        return self._effects[known]
 
     def _change(self, answer: Change) -> int:
         if answer is None:
             return 0
         number = self._changes
-        if number >= len(self.tables.change_touched):
+        if (number + 1) * self.words > len(self.tables.change_touched):
             self._grow("change_touched", "change_cleared")
-        self.tables.change_touched[number], self.tables.change_cleared[number] = (
-            row_of(mask, self.words) for mask in answer
-        )
+        self._write_row("change_touched", number, answer[0])
+        self._write_row("change_cleared", number, answer[1])
         self._changes += 1
         return number
+
+    def _write_row(self, name: str, number: int, state: int) -> None:
+        getattr(self.tables, name)[number * self.words : (number + 1) * self.words] = row_of(state, self.words)
 
     # -- room --------------------------------------------------------------------------------------
 
@@ -167,19 +207,3 @@ class Book:
         """Double arrays of the tables."""
         larger = {name: np.concatenate([(old := getattr(self.tables, name)), np.zeros_like(old)]) for name in names}
         self.tables = self.tables._replace(**larger)
-
-    def _enlarge(self, at_least: int) -> None:
-        """Enter everything into larger tables, whose size is a power of two."""
-        old, size = self.tables, 1 << at_least.bit_length()
-        self.tables = old._replace(
-            owners=np.full(size, NONE, np.int64),
-            keys=np.zeros((size, self.words), np.uint64),
-            answers=np.zeros(size, np.int64),
-        )
-        for place in np.nonzero(old.owners != NONE)[0]:
-            kernel.enter(old.owners[place], old.keys[place], old.answers[place], self.tables)
-
-
-def _factors(words: int) -> Words:
-    """Return odd numbers whose bits are spread."""
-    return np.array([pow(0x9E3779B97F4A7C15, word + 1, 1 << 64) | 1 for word in range(words)], np.uint64)

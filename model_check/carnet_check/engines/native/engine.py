@@ -17,7 +17,7 @@ class Native(PackedExplorer):
     """Explores as the explicit engine does, with a kernel for what is done most often."""
 
     name: ClassVar = "native"
-    purpose: ClassVar = "every state of instances, the same as explicit and two to three times faster"
+    purpose: ClassVar = "every state of instances, the same as explicit and two to nine times faster"
     by_default: ClassVar = False
     needs: ClassVar = (
         Tool("numba", "exploration at native speed", "pip install -c constraints.txt '.[fast]'", ("numba", "numpy")),

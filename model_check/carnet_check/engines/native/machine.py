@@ -12,10 +12,10 @@ from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
 from carnet_check.engines.native.book import MISSES, Book
 from carnet_check.engines.native.store import Store
-from carnet_check.engines.native.tables import Missing
+from carnet_check.engines.native.tables import Missing, Number, Work
 
 WORD = 64
-BUFFER = 1 << 12
+BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
 
 
@@ -50,7 +50,8 @@ class Machine:
     def pass_over(self, begin: int, end: int) -> int:
         """Leave out the states of a level that are dominated now that it is complete; return how many."""
         self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
-        return int(kernel.pass_over(begin, self.states.rows, self.states.slots, self._spent, self._idle))
+        states = self.states
+        return int(kernel.pass_over(states.form, begin, states.kept, self._spent, self._idle, self._work.key))
 
     def leave_out(self, begin: int, end: int, idle: Iterable[int]) -> None:
         """Leave out states of a level."""
@@ -61,19 +62,17 @@ class Machine:
         """Expand some states; return how many successors were dominated."""
         dominated = 0
         while begin < end:
-            counters = np.array([self.states.size, begin, 0, 0, 0], np.int64)
+            counters = np.array([self.states.size, begin, 0, 0], np.int64)
             why = kernel.expand(
+                self.states.form,
                 end,
                 self.states.most,
-                self.states.rows,
-                self.states.slots,
+                self.states.kept,
                 self._spent,
                 self._level,
                 self._idle,
                 self._book.tables,
-                self._chosen,
-                self._buffer,
-                self._places,
+                self._work,
                 self._missing,
                 counters,
             )
@@ -84,44 +83,44 @@ class Machine:
 
     def sighted(self, begin: int, looking: Callable[[], Sequence[Memo[Sighting]]]) -> Iterator[int]:
         """Yield each state from ``begin`` on at which something that is looked for then is seen."""
-        while True:
+        while begin < self.states.size:
             self.go_by(self._moving, looking())
-            counters = np.zeros(5, np.int64)
-            why, begin = kernel.look(
-                begin,
+            counters = np.array([0, begin, 0, 0], np.int64)
+            why = kernel.look(
+                self.states.form,
                 self.states.size,
-                self.states.rows,
+                self.states.kept,
                 self._book.looking,
                 self._book.tables,
+                self._work,
                 self._missing,
                 counters,
             )
-            if why == kernel.DONE:
-                return
+            begin = int(counters[kernel.EXPANDED])
             if why == kernel.SIGHTED:
-                yield int(begin)
+                yield begin
                 begin += 1
-            self._resolve(kernel.MISSING, int(counters[kernel.MISSES]))
+            self._resolve(why, int(counters[kernel.MISSES]))
 
     def predecessor(self, begin: int, end: int, target: int) -> int:
         """Return the first of some states that a state follows."""
-        counters = np.zeros(5, np.int64)
+        counters = np.array([0, begin, 0, 0], np.int64)
         while True:
-            why, begin = kernel.predecessor(
-                begin,
+            why = kernel.predecessor(
+                self.states.form,
                 end,
                 target,
-                self.states.rows,
+                self.states.kept,
                 self._book.tables,
-                self._chosen,
-                self._buffer,
+                self._work,
                 self._missing,
                 counters,
             )
             if why == kernel.SIGHTED:
-                return int(begin)
+                return int(counters[kernel.EXPANDED])
             assert why != kernel.DONE, "a state follows none of the level before"
             self._resolve(why, int(counters[kernel.MISSES]))
+            counters[kernel.MISSES] = 0
 
     def tally(self) -> list[tuple[Moves, int]]:
         """Return how often moves were made since the last time."""
@@ -133,7 +132,7 @@ class Machine:
 
     # -- what is missing ---------------------------------------------------------------------------
 
-    def _resolve(self, why: int, misses: int) -> None:
+    def _resolve(self, why: Number, misses: int) -> None:
         """Provide what the kernel came back for."""
         if why == kernel.FULL:
             self.states.make_room(self._width)
@@ -147,10 +146,10 @@ class Machine:
 
     def _work_out(self, misses: int) -> None:
         """Have the memos answer, and begin a new book if answers were forgotten or do not fit any more."""
-        self._book.make_room(misses)
+        states = self._missing.states.reshape(-1, self._words)[:misses]
         asked = [
             (int(memo), int.from_bytes(state.tobytes(), "little"))
-            for memo, state in zip(self._missing.memos[:misses], self._missing.states[:misses], strict=True)
+            for memo, state in zip(self._missing.memos[:misses], states, strict=True)
         ]
         for memo, state in asked:
             answer = self._book.asked(memo, state)
@@ -162,7 +161,7 @@ class Machine:
                 return self._begin()
             self._book.read_anew(self._layout.bits)
             self._book.enter(memo, state, answer)
-        return None
+        return self._book.make_room()
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""
@@ -172,7 +171,11 @@ class Machine:
         self._reserve()
 
     def _reserve(self) -> None:
-        self._chosen = np.zeros(max(1, len(self._moving)), np.int64)
-        self._buffer = np.zeros((self._width, self._words), np.uint64)
-        self._places = np.zeros(self._width, np.int64)
-        self._missing = Missing(np.zeros(MISSES, np.int64), np.zeros((MISSES, self._words), np.uint64))
+        self._work = Work(
+            chosen=np.zeros(len(self._moving), np.int64),
+            key=np.zeros(self._words, np.uint64),
+            buffer=np.zeros(self._width * self._words, np.uint64),
+            hashes=np.zeros(self._width, np.uint64),
+            places=np.zeros(self._width, np.int64),
+        )
+        self._missing = Missing(np.zeros(MISSES, np.int64), np.zeros(MISSES * self._words, np.uint64))

@@ -1,24 +1,28 @@
 """The same breadth-first search as the explicit engine's, with states as words once there are many.
 
 It begins in Python: a small search needs nothing else, and a large one knows most of its bits soon. Then the states are
-handed over, and the kernel expands them; what it lacks is worked out by the same memos. No state keeps where it was
-found from: a path is searched for backwards, level by level.
+handed over, and the kernel expands them; what it lacks is worked out by the same memos. From then on no state keeps
+where it was found from: it is known in which chunk that was, and these few are expanded again for a path.
 """
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
-from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.search import PackedSearch, expander
+from carnet_check.engines.native.groups import Group, most_answers, sample_of, split
 from carnet_spec.trace import TraceStep
 
-HAND_OVER_AT = 20_000
+HAND_OVER_AT = 16_000
 """How many states are found before the kernel goes on, which takes half a second to load."""
-CHUNK = 1 << 14
-"""How many states are expanded before bounds are looked at."""
+CHUNK = 1 << 12
+"""How many states are expanded before bounds are looked at, and again for each step of a path."""
 
 
 class NativeSearch(PackedSearch):
@@ -30,8 +34,11 @@ class NativeSearch(PackedSearch):
         super().__init__(model, watch, enough=enough, dominance=dominance)
         self._hand_over_at = hand_over_at
         self._machine: Any = None  # its module is slow to import
-        self._before: dict[int, int] = {}
-        """The state that a state follows, as far as paths were asked for: they have their beginnings in common."""
+        self._groups: list[Group] = list(zip(model.steps, self.expanders, strict=True))
+        self._chunks: list[tuple[int, int, int]] = []
+        """For each chunk that the kernel expanded which state was found next, and where it began and ended."""
+        self._origins: dict[int, int] = {}
+        """The states that others were found from, as far as paths were asked for: they begin with the same steps."""
 
     def run(self) -> str | None:
         """Search; return what stopped the search before everything was found, memory that is not there among it."""
@@ -42,23 +49,26 @@ class NativeSearch(PackedSearch):
 
     def path(self, position: int) -> list[TraceStep]:
         """Return the steps to a state found."""
-        if self._machine is None:
-            return super().path(position)
-        steps = []
-        begins = [*self.levels, self.level_ends]
-        while position:
-            if position not in self._before:
-                level = bisect_right(begins, position) - 1
-                self._before[position] = self._machine.predecessor(begins[level - 1], begins[level], position)
-            before = self._before[position]
-            steps.append(self._step_to(position, before))
-            position = before
-        return steps[::-1]
+        places = [position]
+        while places[-1]:
+            places.append(self._origin(places[-1]))
+        return [self._step_to(after, before) for after, before in itertools.pairwise(places)][::-1]
+
+    def _origin(self, position: int) -> int:
+        """Return the state that one was found from; the kernel expands the chunk again in which that was."""
+        if position < len(self.parents):
+            return self.parents[position]
+        if position not in self._origins:
+            chunk = bisect_right(self._chunks, position, key=itemgetter(0)) - 1
+            _, begin, end = self._chunks[chunk]
+            self._origins[position] = self._machine.predecessor(begin, end, position)
+        return self._origins[position]
 
     def _expand(self, begin: int, end: int) -> None:
         if self._machine is None:
             super()._expand(begin, end)
         else:
+            self._chunks.append((len(self.found), begin, end))
             self.dominated += self._machine.expand(begin, end)
 
     def _pass_over(self) -> None:
@@ -79,9 +89,9 @@ class NativeSearch(PackedSearch):
         self.looked = len(self.found)
 
     def _tidy(self) -> None:
-        super()._tidy()
         if self._machine is None and len(self.found) >= self._hand_over_at:
             self._hand_over()
+        super()._tidy()
         if self._machine is not None:
             self._machine.go_by(self.moving, self.looking)
 
@@ -97,7 +107,18 @@ class NativeSearch(PackedSearch):
         self.states.clear()
         self.chunk = CHUNK
         self.seen.clear()
-        del self.parents[:]
+        self.rearrange_at = len(self.found)
+
+    def _arrange(self) -> None:
+        if self._machine is None:
+            super()._arrange()
+            return
+        sample = sample_of(self.found)
+        most = most_answers(len(self.found))
+        memo_of = partial(expander, self.model, tally=self._tally)
+        self._groups = split(self._groups, sample, most, memo_of)
+        self.expanders = [memo for _, memo in self._groups]
+        self._join(sample, most)
 
     def _tally_all(self) -> None:
         super()._tally_all()

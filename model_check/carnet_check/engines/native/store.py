@@ -14,7 +14,7 @@ from typing import overload
 import numpy as np
 
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.tables import Slots, Words
+from carnet_check.engines.native.tables import Form, Kept, Slots, Words
 
 LOAD = 0.75
 """How full the table may be."""
@@ -23,14 +23,17 @@ GROWTH = 1.4
 MOST_STATES = (1 << 32) - 1
 """As many as a number of the table can tell apart."""
 BYTES = 8
+_AHEAD = 256
+"""For how many states slots are asked for before the first is entered."""
 
 
 class Store(Sequence[int]):
     """States as integers, kept as rows of ``words`` words.
 
     Attributes:
-        rows: what there is room for; only the first ``len`` are states.
-        slots: for each place of the table a state's number plus one, or 0.
+        rows: the words of what there is room for; only the first ``len`` are states.
+        slots: for each place of the table a state's number plus one, or 0, and above it some bits of its hash.
+        numbers: the bits of a slot that are the number.
         size: how many states there are, which the kernel changes.
     """
 
@@ -39,24 +42,25 @@ class Store(Sequence[int]):
 
     def __init__(self, words: int, states: Sequence[int], room: int) -> None:
         self.words = words
-        self.size = 0
+        self.size = len(states)
         self._reserve(room)
+        filled = 0
         for packed in _packed(states, words):
-            self.rows[self.size : self.size + len(packed)] = packed
-            self.size += len(packed)
+            self.rows[filled : filled + len(packed)] = packed
+            filled += len(packed)
         self._enter_all(room)
 
     def widen(self, words: int) -> None:
         """Give every state more words."""
-        narrow, self.words = self.rows, words
+        narrow, self.words = self.rows.reshape(-1, self.words), words
         self._reserve(len(narrow))
-        self.rows[: self.size, : narrow.shape[1]] = narrow[: self.size]
+        self.rows.reshape(-1, words)[: self.size, : narrow.shape[1]] = narrow[: self.size]
         self._enter_all(len(narrow))
 
     @property
     def most(self) -> int:
         """How many states there may be before more room is made."""
-        return min(len(self.rows), int(len(self.slots) * LOAD))
+        return min(len(self.rows) // self.words, int(len(self.slots) * LOAD))
 
     def make_room(self, at_least: int) -> None:
         """Make room for more states, by ``at_least``.
@@ -64,9 +68,10 @@ class Store(Sequence[int]):
         Raises:
             MemoryError: there is no more.
         """
-        room = max(int(self.size * GROWTH), self.size + at_least)
-        if room > MOST_STATES:
+        least = self.size + at_least
+        if least > MOST_STATES:
             raise MemoryError
+        room = max(min(int(self.size * GROWTH), MOST_STATES), least)
         del self.rows
         try:
             self._memory.resize(BYTES * self.words * room)
@@ -84,13 +89,25 @@ class Store(Sequence[int]):
         """Make a table for so many states, and enter those that are there."""
         self.slots = np.zeros(0, np.uint32)  # the old one goes before the new one comes
         self.slots = np.zeros(int(room / LOAD) + 1, np.uint32)
-        kernel.enter_all(self.size, self.rows, self.slots)
+        self.numbers = np.uint64((1 << room.bit_length()) - 1)
+        homes = np.zeros(_AHEAD, np.uint64)
+        kernel.enter_all(self.form, self.size, self.kept, homes)
+
+    @property
+    def kept(self) -> Kept:
+        """What the kernel is given."""
+        return Kept(self.rows, self.slots, self.numbers)
+
+    @property
+    def form(self) -> Form:
+        """As many numbers as a state has words."""
+        return (0,) * self.words
 
     def _mapped(self) -> Words:
         """Return the memory as rows, on large pages where there are some: they are looked up at random."""
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._memory.madvise(mmap.MADV_HUGEPAGE)
-        return np.frombuffer(self._memory, np.uint64).reshape(-1, self.words)
+        return np.frombuffer(self._memory, np.uint64)
 
     def __len__(self) -> int:
         return self.size
@@ -102,7 +119,8 @@ class Store(Sequence[int]):
     def __getitem__(self, place: int | slice) -> int | list[int]:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(self.size))]
-        return int.from_bytes(self.rows[place].tobytes(), "little")
+        row = self.rows[place * self.words : (place + 1) * self.words]
+        return int.from_bytes(row.tobytes(), "little")
 
     def __iter__(self) -> Iterator[int]:
         return (self[place] for place in range(self.size))
@@ -116,4 +134,4 @@ def row_of(state: int, words: int) -> Words:
 def _packed(states: Sequence[int], words: int) -> Iterator[Words]:
     every = iter(states)
     while part := b"".join(state.to_bytes(BYTES * words, "little") for state in islice(every, 4096)):
-        yield np.frombuffer(part, np.uint64).reshape(-1, words)
+        yield np.frombuffer(part, np.uint64)

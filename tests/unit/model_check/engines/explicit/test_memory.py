@@ -73,6 +73,6 @@ def test_memos_are_joined_where_the_sample_is_told_apart_less_than_half() -> Non
     same.grow(0b01)
     high.grow(0b1111 << 4)
     spread = [s | n << 4 for n, s in enumerate(sample)]
-    found = arranged([low, same, high], spread, sum)
+    found = arranged([low, same, high], spread, sum, len(spread) / 2)
     assert len(found) == 2, "the third tells every state of the sample apart, whomever it is joined with"
     assert {memo.reads for memo in found} == {0b01, 0b1111 << 4}

@@ -85,4 +85,4 @@ def test_memory_that_is_not_there_ends_a_search_with_what_was_covered(monkeypatc
         protocol, instance, invariants=(), packed=functools.partial(search.NativeSearch, hand_over_at=1_000)
     )
     assert found.stopped_by == "memory"
-    assert found.states > 10_000
+    assert 9_000 < found.states <= 10_000

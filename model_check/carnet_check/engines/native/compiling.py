@@ -1,0 +1,48 @@
+"""How the kernel is compiled, and what it asks of the machine that Numba has no words for.
+
+Nothing is counted that refers to an array, which would take as long as the rest: the kernel allocates nothing, and
+whoever calls it keeps the arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from carnet_check.engines.native.tables import Number, Slots, Words
+
+Function = TypeVar("Function", bound=Callable[..., object])
+_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "no_cfunc_wrapper": True}
+_INLINED: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": True}
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function when it is called first, and keep it on the disk."""
+    return cast(Function, numba.njit(**_OPTIONS)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Have every compiled function that calls this one contain it; nothing else can call it."""
+    return cast(Function, numba.njit(**_INLINED)(function))
+
+
+def _fetch(_: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        elements = context.make_array(signature.args[0])(context, builder, args[0]).data
+        address = builder.bitcast(builder.gep(elements, [args[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kind)
+        builder.call(prefetch, [address, number(0), number(3), number(1)])  # to be read, soon and often, no code
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+fetch = cast(Callable[[Words | Slots, Number], None], intrinsic(_fetch))
+"""Has the memory of an element at hand soon; nothing waits for it."""
