@@ -26,11 +26,11 @@ from carnet_check.certificates.index_file import Row, rows_of
 from carnet_check.certificates.pairs import Stated, stated
 from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.errors import UsageError
-from carnet_check.exports.obligation_text import Writer
+from carnet_check.exports.obligation_text import Known, Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.obligations import Obligation, layers, obligations
 from carnet_command.files import read_plain, reason
-from carnet_spec.language import Protocol, SpecificationError
+from carnet_spec.language import Protocol, SpecificationError, Term
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 
@@ -119,9 +119,10 @@ def compared(folder: Path, index: bytes) -> Compared:
         SpecificationError: a variant says something that has no obligations.
     """
     protocols = [_sound(protocol) for protocol, _ in specifications(folder)]
+    texts: dict[Term, Known] = {}
     required = {
         (protocol.variant, layer.threat.id if layer.threat else "", obligation.id): (obligation, writer)
-        for protocol, writer in ((each, Writer()) for each in protocols)
+        for protocol, writer in ((each, Writer(texts)) for each in protocols)
         for layer in layers(protocol)
         for obligation in obligations(layer)
     }
@@ -154,7 +155,8 @@ def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], lis
         return replace(found, why=f"no variant in '{SYSTEMS}' asks for it{_under(row)}", required=False)
     if key in listed:
         return replace(found, why="the index has it more than once", required=False)
-    return replace(found, why=_other_than(row, *required[key]))
+    why = _other_than(row, *required[key])
+    return replace(found, why=why) if why else found
 
 
 def _under(row: Row) -> str:

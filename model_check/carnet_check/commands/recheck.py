@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 SHOWN = 10
 """How many obligations without a proof are named."""
-SHARES = 4
+SHARES = 8
 """In how many parts the certificates are judged, so that no core is idle while another one judges them all."""
 PATIENCE = 1800.0
 """Seconds without an answer after which a process counts as stuck; the longest of an honest folder takes a few."""

@@ -236,41 +236,40 @@ def _renumbered(step: Step, core: Sequence[int]) -> Step:
 
 def line(certificate: Converted, number: Mapping[Name, int]) -> str:
     """Return a certificate as the program reads it: words in a line."""
-    return " ".join(word for step, branches in certificate.steps for word in _words(step, branches, number))
+    return " ".join([_step_text(step, branches, number) for step, branches in certificate.steps])
 
 
-def _words(step: Step, branches: int, number: Mapping[Name, int]) -> Iterator[str]:
+def _step_text(step: Step, branches: int, number: Mapping[Name, int]) -> str:
     match step:
         case "instance", (fact,), terms, _:
-            yield f"i {fact} {len(terms)}"
-            for term in terms:
-                yield from _term_words(term, number)
+            return " ".join([f"i {fact} {len(terms)}", *[_term_text(term, number) for term in terms]])
         case "cases", _, (term,), _:
-            yield f"c {branches}"
-            yield from _term_words(term, number)
+            return f"c {branches} {_term_text(term, number)}"
         case "close", facts, _, rewritings:
-            yield " ".join(("x", str(len(facts)), *map(str, facts), str(len(rewritings))))
-            yield from (f"{place} {int(backwards)}" for place, backwards in rewritings)
-        case rule, (place,), _, _:
-            yield f"{rule[0]} {place}"
+            pairs = [f"{place} {int(backwards)}" for place, backwards in rewritings]
+            return " ".join(["x", str(len(facts)), *map(str, facts), str(len(pairs)), *pairs])
+    rule, (place,), _, _ = step
+    return f"{rule[0]} {place}"
 
 
-def _term_words(term: checker.Node, number: Mapping[Name, int]) -> Iterator[str]:
+def _term_text(term: checker.Node, number: Mapping[Name, int]) -> str:
     match term:
         case "eigen", count, _:
-            yield f"e{count}"
+            return f"e{count}"
         case "member", name, _:
-            yield f"m{number[_member(name)]}"
+            return f"m{number[_member(name)]}"
         case "apply", function, arguments:
-            yield f"f{number[_function(function)]}"
-            for each in arguments:
-                yield from _term_words(each, number)
+            called = f"f{number[_function(function)]}"
+            return " ".join([called, *[_term_text(each, number) for each in arguments]]) if arguments else called
+    raise CarnetError(f"{term} is no term of a certificate")
 
 
+@functools.lru_cache(maxsize=4096)
 def _member(name: checker.Name) -> Name:
     return Name("member", str(name).removeprefix("enum."))
 
 
+@functools.lru_cache(maxsize=4096)
 def _function(name: checker.Name) -> Name:
     return Name("symbol", str(name).partition(".")[2])
 

@@ -12,11 +12,10 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, symbol_name, text
+from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, said, sort_name, symbol_name
 from carnet_check.made import Made
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
-from carnet_spec.language import Sort, SpecificationError, Symbol
-from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Member, Term, Var, subterms
+from carnet_spec.language import Sort, SpecificationError, Symbol, Term
 
 
 class NoSuchHypothesisError(SpecificationError):
@@ -32,10 +31,18 @@ class _Said:
     functions: Mapping[str, None]
 
 
-class Writer:
-    """Writes the obligations of one protocol; what they share is made once."""
+Known = tuple[str, tuple[Sort | Symbol, ...]]
+"""A formula as text, and what is needed to say it."""
 
-    def __init__(self) -> None:
+
+class Writer:
+    """Writes the obligations of one protocol; what they share is made once.
+
+    The texts of formulas may be shared with writers for other protocols, which have many of them in common.
+    """
+
+    def __init__(self, known: dict[Term, Known] | None = None) -> None:
+        self._known = {} if known is None else known
         self._said: dict[Hypothesis, _Said] = {}
         self._digests: dict[tuple[Hypothesis, tuple[str, ...]], str] = {}
         self._declarations = Declarations()
@@ -47,11 +54,11 @@ class Writer:
             NoSuchHypothesisError: it has no hypothesis of such a name.
             SpecificationError: SMT-LIB cannot write a name.
         """
-        said = [self._statement(hypothesis) for hypothesis in chosen(obligation, kept)]
+        stated = [self._statement(hypothesis) for hypothesis in chosen(obligation, kept)]
         constants = [constant.symbol for constant in obligation.constants]
         sorts = dict.fromkeys(self._declarations.sort(symbol.result) for symbol in constants)
         functions: dict[str, None] = {}
-        for each in said:
+        for each in stated:
             sorts.update(each.sorts)
             functions.update(each.functions)
         lines = [
@@ -63,7 +70,7 @@ class Writer:
                 for each in constants
             ),
             *(self._declarations.functions[name] for name in functions),
-            *(each.text for each in said),
+            *(each.text for each in stated),
             "(check-sat)",
             "(get-unsat-core)",
             "",
@@ -91,12 +98,15 @@ class Writer:
     def _made(self, hypothesis: Hypothesis) -> _Said:
         sorts: dict[str, None] = {}
         functions: dict[str, None] = {}
-        for thing in mentioned(hypothesis.formula):
+        if hypothesis.formula not in self._known:
+            self._known[hypothesis.formula] = said(hypothesis.formula)
+        written, needed = self._known[hypothesis.formula]
+        for thing in needed:
             if isinstance(thing, Sort):
                 sorts[self._declarations.sort(thing)] = None
             elif not isinstance(thing, Made):
                 functions[self._declarations.symbol(thing)] = None
-        line = f"(assert (! {text(hypothesis.formula)} :named {quoted(hypothesis.name)}))"
+        line = f"(assert (! {written} :named {quoted(hypothesis.name)}))"
         return _Said(_line(line), sorts, functions)
 
 
@@ -113,22 +123,6 @@ def _line(line: str) -> str:
     if not line.isprintable():
         raise SpecificationError(f"no name in a proof obligation can have characters that cannot be printed: {line!r}")
     return line
-
-
-def mentioned(formula: Term) -> dict[Sort | Symbol, None]:
-    """Return the sorts and symbols that are needed to say ``formula``, in order of first use."""
-    found: dict[Sort | Symbol, None] = {}
-    for term in subterms(formula):
-        if isinstance(term, Apply):
-            symbol = term.symbol
-            if symbol not in found:
-                found.update(dict.fromkeys(sort for sort in (*symbol.domain, symbol.result) if sort != BOOL))
-                found[symbol] = None
-        elif isinstance(term, Var | Member):
-            found[term.sort] = None
-        elif isinstance(term, Forall | Exists) and len(term.bound) == 1:
-            found[term.bound[0].sort] = None
-    return found
 
 
 def chosen(obligation: Obligation, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:

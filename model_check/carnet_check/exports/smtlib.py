@@ -71,47 +71,70 @@ def member_name(term: Member) -> str:
     return f"enum.{term.sort.name}.{term.name}"
 
 
-def text(term: Term) -> str:  # noqa: PLR0912 # one case for each kind of term
+def text(term: Term) -> str:
     """Return ``term`` in SMT-LIB 2."""
+    return said(term)[0]
+
+
+def said(term: Term) -> tuple[str, tuple[Sort | Symbol, ...]]:
+    """Return ``term`` in SMT-LIB 2, and the sorts and symbols that are needed to say it, in order of first use."""
+    used: dict[Sort | Symbol, None] = {}
+    written = _text(term, used)
+    needed: dict[Sort | Symbol, None] = {}
+    for thing in used:
+        if isinstance(thing, Symbol):
+            needed.update(dict.fromkeys(sort for sort in (*thing.domain, thing.result) if sort != BOOL))
+        needed[thing] = None
+    return written, tuple(needed)
+
+
+def _text(term: Term, used: dict[Sort | Symbol, None]) -> str:  # noqa: PLR0912 # one case for each kind of term
+    """Return ``term`` in SMT-LIB 2, and add the sorts and symbols that it names to ``used``."""
     match term:
         case Var(name, sort):
+            used[sort] = None
             return quoted(f"v.{name}.{sort.name}")
-        case Member():
+        case Member(sort, _):
+            used[sort] = None
             return quoted(member_name(term))
         case Truth(value):
             return "true" if value else "false"
         case Apply(symbol, ()):
+            used[symbol] = None
             return quoted(symbol_name(symbol))
         case Apply(symbol, args):
-            return _list(quoted(symbol_name(symbol)), args)
+            used[symbol] = None
+            return _list(quoted(symbol_name(symbol)), args, used)
         case Equal(left, right):
-            return f"(= {text(left)} {text(right)})"
+            return f"(= {_text(left, used)} {_text(right, used)})"
         case Not(body):
-            return f"(not {text(body)})"
+            return f"(not {_text(body, used)})"
         case And(()):
             return "true"
         case Or(()):
             return "false"
         case And(parts):
-            return _list("and", parts)
+            return _list("and", parts, used)
         case Or(parts):
-            return _list("or", parts)
+            return _list("or", parts, used)
         case Implies(premise, conclusion):
-            return f"(=> {text(premise)} {text(conclusion)})"
+            return f"(=> {_text(premise, used)} {_text(conclusion, used)})"
         case IfThenElse(test, then, otherwise):
-            return f"(ite {text(test)} {text(then)} {text(otherwise)})"
+            return f"(ite {_text(test, used)} {_text(then, used)} {_text(otherwise, used)})"
         case Forall(bound, body):
-            return f"(forall {_binding(bound)} {text(body)})"
+            return f"(forall {_binding(bound, used)} {_text(body, used)})"
         case Exists(bound, body):
-            return f"(exists {_binding(bound)} {text(body)})"
+            return f"(exists {_binding(bound, used)} {_text(body, used)})"
 
 
-def _list(head: str, parts: Iterable[Term]) -> str:
-    return f"({head} {' '.join(text(part) for part in parts)})"
+def _list(head: str, parts: Iterable[Term], used: dict[Sort | Symbol, None]) -> str:
+    return f"({head} {' '.join([_text(part, used) for part in parts])})"
 
 
-def _binding(bound: Iterable[Var]) -> str:
-    return "(" + " ".join(f"({text(var)} {quoted(sort_name(var.sort))})" for var in bound) + ")"
+def _binding(bound: tuple[Var, ...], used: dict[Sort | Symbol, None]) -> str:
+    """Bind variables; the sorts of several are named in the order in which the body needs them."""
+    named = used if len(bound) == 1 else {}
+    return "(" + " ".join([f"({_text(var, named)} {quoted(sort_name(var.sort))})" for var in bound]) + ")"
 
 
 @dataclass(frozen=True, slots=True)

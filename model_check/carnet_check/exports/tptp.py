@@ -12,8 +12,8 @@ import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from carnet_check.exports.obligation_text import chosen, mentioned
-from carnet_check.exports.smtlib import member_name, sort_name, symbol_name
+from carnet_check.exports.obligation_text import chosen
+from carnet_check.exports.smtlib import member_name, said, sort_name, symbol_name
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
 from carnet_spec.language import Sort, SpecificationError, Symbol
 from carnet_spec.language.terms import (
@@ -53,7 +53,7 @@ def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: Term
     constants = [constant.symbol for constant in obligation.constants]
     things = dict.fromkeys(thing for symbol in constants for thing in (symbol.result, symbol))
     for hypothesis in hypotheses:
-        things.update(mentioned(hypothesis.formula))
+        things.update(dict.fromkeys(said(hypothesis.formula)[1]))
     sorts = [thing for thing in things if isinstance(thing, Sort)]
     lines = [
         *(_typed(sort_name(sort), "$tType") for sort in sorts),

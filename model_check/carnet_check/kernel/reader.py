@@ -306,11 +306,11 @@ class _Tokens:
 
     def numbers(self) -> tuple[int, ...]:
         """Return so many numbers as the next one says."""
-        return tuple(self.number() for _ in range(self.number()))
+        return tuple([_number(self.word()) for _ in range(self.number())])
 
     def rewritings(self) -> tuple[tuple[int, bool], ...]:
         """Return so many places and directions as the next number says."""
-        return tuple((self.number(), self.flag()) for _ in range(self.number()))
+        return tuple([(self.number(), self.flag()) for _ in range(self.number())])
 
     def flag(self) -> bool:
         """Return the next token as a truth value."""
@@ -321,7 +321,7 @@ class _Tokens:
 
     def terms(self) -> tuple[Node, ...]:
         """Return so many terms as the next number says."""
-        return tuple(self.term() for _ in range(self.number()))
+        return tuple([self.term() for _ in range(self.number())])
 
     def term(self, depth: int = 0) -> Node:
         """Return the next term."""
