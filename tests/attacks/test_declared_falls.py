@@ -21,7 +21,7 @@ def _falling(campaign: Campaign) -> tuple[Plan, ...]:
     for plan in campaign.plans:
         pairs = tuple((claim, threat) for claim, threat in plan.pairs if plan.falls(claim.name, threat.id))
         threats = tuple(threat for threat in plan.threats if any(threat == other for _, other in pairs))
-        found += [replace(plan, pairs=pairs, threats=threats)] if pairs else []
+        found += [replace(plan, pairs=pairs, threats=threats, liveness=())] if pairs else []
     return tuple(found)
 
 
