@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Caps, Coverage, Search
-from carnet_check.engines.exploring.caps import GIBIBYTE, within_memory
+from carnet_check.engines.exploring.caps import GIBIBYTE, within
 from carnet_check.engines.exploring.searches import search_scope
 from carnet_check.engines.interface import Explores, ProvesWeakened
 from carnet_check.engines.registry import able
@@ -35,7 +35,7 @@ Say = Callable[[str], None]
 
 def caps_within(memory: int | None) -> Caps:
     """Return where a stage of a hunt stops; unless it is said, most of the memory that is free may be taken."""
-    return within_memory(STAGE_CAPS, 1, memory)
+    return within(STAGE_CAPS, 1, Caps(memory=memory))
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,18 @@ def memory_option(command: Decorated) -> Decorated:
     return option(command)
 
 
+def time_option(command: Decorated) -> Decorated:
+    """Add ``--max-seconds``: after how long an exploration stops, by default never."""
+    option = click.option("--max-seconds", type=AtLeastOne(), metavar="S", help="Stop an exploration after S seconds.")
+    return option(command)
+
+
+def states_option(command: Decorated) -> Decorated:
+    """Add ``--max-states``: after how many states an exploration stops."""
+    option = click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop an exploration after M states.")
+    return option(command)
+
+
 def size_option(command: Decorated) -> Decorated:
     """Add ``--set``; in a :class:`Sized` command, the sizes with options of their own stand before it."""
     option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_check.commands.common import (
-    AtLeastOne,
     Sized,
     finish,
     json_option,
@@ -19,13 +18,15 @@ from carnet_check.commands.common import (
     say,
     size_option,
     sizes_given,
+    states_option,
+    time_option,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.exploration import Coverage, Search
+    from carnet_check.engines.exploration import Caps, Coverage, Search
     from carnet_check.engines.interface import Explores
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
-@click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop after M states.")
+@states_option
+@time_option
 @memory_option
 @json_option
 @click.pass_context
@@ -68,13 +70,15 @@ def explore(
     engine: str,
     no_reduction: bool,
     max_states: int | None,
+    max_seconds: int | None,
     max_memory: int | None,
     as_json: bool,
     **options: int | None,
 ) -> int:
     """Visit every state of one instance of PROTOCOL and check every claim in each of them.
 
-    Exit code 3: the search stopped before it had seen every state, at --max-states or when its memory was used up.
+    Exit code 3: the search stopped before it had seen every state, at --max-states or
+    --max-seconds, or when its memory was used up.
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
@@ -95,7 +99,7 @@ def explore(
         threat=target.threat.id,
         profile=profile,
         claims=target.claims,
-        caps=Caps(states=max_states, memory=memory),
+        caps=Caps(states=max_states, memory=memory, seconds=max_seconds),
         reduction=not no_reduction,
     )
     for line in _intention(target, scope.describes, profile):
@@ -247,7 +251,7 @@ def _closing(
         verdicts={name: count for name, count in counts.items() if count},
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
         strength=f"{explores.name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
-        budget=_budget(found.search.caps.states, memory),
+        budget=_budget(found.search.caps, memory),
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
         digests={protocol.variant: protocol.digest},
         artefacts="",
@@ -256,8 +260,9 @@ def _closing(
     )
 
 
-def _budget(states: int | None, memory: int | None) -> str:
+def _budget(caps: Caps, memory: int | None) -> str:
     from carnet_check.loading.extent import shown_memory
 
-    capped = "no cap on states" if states is None else f"{states:,} states"
-    return capped if memory is None else f"{capped}, {shown_memory(memory)}"
+    told = ["no cap on states" if caps.states is None else f"{caps.states:,} states"]
+    told += [] if caps.seconds is None else [f"{caps.seconds:,.0f} s"]
+    return ", ".join([*told, *([] if memory is None else [shown_memory(memory)])])

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from carnet_check.commands.common import ShardGiven, cores, finish, jobs_option, json_option, log, memory_option, say
+from carnet_check.commands.common import (
+    ShardGiven,
+    cores,
+    finish,
+    jobs_option,
+    json_option,
+    log,
+    memory_option,
+    say,
+    states_option,
+    time_option,
+)
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
@@ -106,6 +117,8 @@ class Kept(NamedTuple):
     metavar="LEMMA",
     help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
 )
+@states_option
+@time_option
 @memory_option
 @json_option
 @click.pass_context
@@ -128,6 +141,8 @@ def verify(
     markdown_file: Path | None,
     html: Path | None,
     cti: str | None,
+    max_states: int | None,
+    max_seconds: int | None,
     max_memory: int | None,
     as_json: bool,
 ) -> int:
@@ -136,6 +151,7 @@ def verify(
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
     """
+    from carnet_check.engines.exploration import Caps
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
     from carnet_check.verification import campaign as running
@@ -152,7 +168,8 @@ def verify(
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, max_memory, cti or "", depth)
+    limits = Caps(states=max_states, memory=max_memory, seconds=max_seconds)
+    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, limits, cti or "", depth)
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
@@ -277,6 +294,15 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
     }
 
 
+def _limits(campaign: Campaign) -> Iterator[str]:
+    """Say where explorations had to stop, as far as it was asked for."""
+    limits = campaign.request.limits
+    if limits.states is not None:
+        yield f"asked for: {limits.states:,} states to an exploration"
+    if limits.seconds is not None:
+        yield f"asked for: {limits.seconds:,.0f} s to an exploration"
+
+
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
     from carnet_check.report.closing import Closing, rerun_command, tool_versions
     from carnet_check.results import by_verdict
@@ -290,7 +316,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         verdicts=by_verdict(outcome.results),
         outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
         strength=" · ".join(strength),
-        budget=" · ".join(engine.budget(campaign.profile) for engine in campaign.engines),
+        budget=" · ".join((*(engine.budget(campaign.profile) for engine in campaign.engines), *_limits(campaign))),
         profile=f"{campaign.profile.name}; nothing is random, so there is no seed",
         digests=campaign.digests,
         artefacts=", ".join(str(path) for path in kept if path is not None),

@@ -24,6 +24,11 @@ class Caps:
     memory: int | None = None
     workers: int = 1
     """How many processes share the memory."""
+    seconds: float | None = None
+
+
+NO_CAPS = Caps()
+"""A search goes on to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Exploration:
         transitions: steps taken between them; a step that changes nothing, or leads to a known state, counts.
         depth: the number of steps to the farthest state reached.
         stopped_by: what ended the search before every reachable state was reached and every step from it taken:
-            "violation", "states", "memory", "interrupt" or "an error".
+            "violation", "states", "memory", "time", "interrupt" or "an error".
         peak_memory_bytes: of the whole process.
         violations: for each invariant that failed, a shortest trace to a state in which it fails.
         goals: for each goal that was reached, a shortest trace to it.

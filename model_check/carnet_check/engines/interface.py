@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
-from carnet_check.engines.exploration import Caps, Coverage, Exploration
+from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration
 from carnet_check.engines.obligation_answers import LivenessAnswer, ObligationAnswer, StepProofs
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
@@ -64,7 +64,7 @@ class Task:
         plans: the variants, each with the pairs of claim and threat model to judge.
         every_claim: whether nothing was left out; goals of all sizes are looked for then.
         runner: how the work is done, by how many processes and where.
-        memory: bytes that they may take together; what is free, if nothing is said.
+        limits: where explorations stop, as far as anything is said; all together may take the memory.
     """
 
     source: Source
@@ -72,7 +72,7 @@ class Task:
     plans: tuple[Plan, ...]
     every_claim: bool = True
     runner: Runner = HERE
-    memory: int | None = None
+    limits: Caps = NO_CAPS
 
     @property
     def jobs(self) -> int:

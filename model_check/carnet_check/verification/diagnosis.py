@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.engines.exploration import Coverage, Search
-from carnet_check.engines.exploring.caps import SOUGHT_CAPS, within_memory
+from carnet_check.engines.exploring.caps import SOUGHT_CAPS, within
 from carnet_check.engines.exploring.searches import search_scope
 from carnet_check.engines.interface import Diagnoses, Explores, Outcome, Plan
 from carnet_check.engines.runner import Listener
@@ -117,7 +117,7 @@ def _searches(
     """Explore instance after instance, the smallest first, under each threat model, for what still stands."""
     explorer = next((engine for engine in campaign.engines if isinstance(engine, Explores)), None)
     source = campaign.request.source
-    caps = within_memory(SOUGHT_CAPS, 1, campaign.request.memory)
+    caps = within(SOUGHT_CAPS, 1, campaign.request.limits)
     left = {standing.invariant: standing for standing in sought} if explorer else {}
     states = 0
     for profile, threat in itertools.product(sizes, plan.threats):

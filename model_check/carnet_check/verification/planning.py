@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines import registry
+from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_check.engines.interface import Bounded, DecidesLiveness, Diagnoses, Engine, Plan, ProvesLiveness, Task
 from carnet_check.engines.runner import HERE, Runner
 from carnet_check.errors import UsageError
@@ -29,8 +30,8 @@ class Request:
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
     runner: Runner = HERE
-    memory: int | None = None
-    """Bytes that the explorations may take together; what is free, if nothing is said."""
+    limits: Caps = NO_CAPS
+    """Where explorations stop, as far as anything is said: the memory is what they may take together."""
     cti: str = ""
     """The lemma or claim of which every counterexample to induction is wanted."""
     depth: int | None = None
@@ -58,7 +59,7 @@ class Campaign:
             plans=self.plans,
             every_claim=not request.claims,
             runner=request.runner,
-            memory=request.memory,
+            limits=request.limits,
         )
 
     @property

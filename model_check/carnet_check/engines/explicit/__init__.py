@@ -33,6 +33,7 @@ def explore(
     goals: Sequence[Goal] = (),
     max_states: int | None = None,
     max_memory: int | None = None,
+    max_seconds: float | None = None,
     workers: int = 1,
     stop_at_first: bool = True,
     stop_when_fallen: bool = False,
@@ -52,6 +53,7 @@ def explore(
         goals: formulas that some state reached should satisfy.
         max_states: end the search soon after this many states.
         max_memory: end the search before the process holds more bytes than this.
+        max_seconds: end the search soon after so many seconds.
         workers: how many sibling processes, this one among them, share ``max_memory``.
         stop_at_first: end the search at the first violation of any invariant; otherwise go on, also beyond the
             states that violate one, and find a shortest trace for each.
@@ -71,7 +73,9 @@ def explore(
     """
     if engine not in SEARCHES:
         raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
-    watch = Watch(max_states=max_states, max_memory=max_memory, progress=progress, workers=workers)
+    watch = Watch(
+        max_states=max_states, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers
+    )
     interpreter = Interpreter(protocol, instance)
     enough = 1 if stop_at_first else len(invariants) if stop_when_fallen else 0
     if engine == "interpreter":

@@ -23,11 +23,13 @@ class Watch:
         *,
         max_states: int | None,
         max_memory: int | None,
+        max_seconds: float | None = None,
         progress: Report | None,
         workers: int = 1,
     ) -> None:
         self.max_states = max_states
         self._max_memory = max_memory
+        self._max_seconds = max_seconds
         self._workers = workers
         self._progress = progress
         self._began = time.monotonic()
@@ -49,6 +51,8 @@ class Watch:
             return "states"
         if self._max_memory is not None and self._holds_more_than(self._max_memory):
             return "memory"
+        if self._max_seconds is not None and self.seconds >= self._max_seconds:
+            return "time"
         return None
 
     def _holds_more_than(self, memory: int) -> bool:

@@ -19,7 +19,7 @@ def observe(
 ) -> Observed | None:
     """Visit every state, without reduction; return nothing if the search stops at ``caps``."""
     model = build(Interpreter(protocol, instance), (), (), reduce=False)
-    bounds = Watch(max_states=caps.states, max_memory=caps.memory, progress=watch)
+    bounds = Watch(max_states=caps.states, max_memory=caps.memory, max_seconds=caps.seconds, progress=watch)
     run = PackedSearch(model, bounds, enough=0, dominance=False)
     stopped_by = run.run()
     if stopped_by == "interrupt":

@@ -42,6 +42,7 @@ def lassos(
     *,
     max_states: int | None = None,
     max_memory: int | None = None,
+    max_seconds: float | None = None,
     workers: int = 1,
     reduction: bool = True,
     progress: Report | None = None,
@@ -55,6 +56,7 @@ def lassos(
         liveness: the properties; the same rules have to be steps for all of them.
         max_states: end the search soon after this many states.
         max_memory: end it before the process holds more bytes than this.
+        max_seconds: end it soon after so many seconds.
         workers: how many sibling processes share them.
         reduction: leave out what provably cannot matter.
         progress: called about once a second with the states found and the depth reached.
@@ -65,7 +67,9 @@ def lassos(
         is reached; and which properties are undecided, because the instance cuts a run short.
     """
     judge = Interpreter(with_rules_as_steps(protocol, liveness), instance)
-    watch = Watch(max_states=max_states, max_memory=max_memory, progress=progress, workers=workers)
+    watch = Watch(
+        max_states=max_states, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers
+    )
     visited = _Visited(judge, liveness, watch, reduction)
     explored = search(protocol, visited.run)
     visited.look()

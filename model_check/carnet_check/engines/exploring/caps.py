@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from carnet_check.engines.exploration import Caps
 from carnet_check.loading.extent import available_memory
 
@@ -18,12 +16,13 @@ SOUGHT_CAPS = Caps(states=250_000, memory=4 * GIBIBYTE)
 """Where a search for what is expected to fall stops, and the next size is taken."""
 
 
-def caps_of(profile: str, jobs: int, memory: int | None = None) -> Caps:
+def caps_of(profile: str, jobs: int, limits: Caps) -> Caps:
     """Return where the explorations of a profile stop: the workers share the memory, at most what is free of it."""
-    return within_memory(CAPS.get(profile, Caps()), jobs, memory)
+    return within(CAPS.get(profile, Caps()), jobs, limits)
 
 
-def within_memory(caps: Caps, jobs: int, memory: int | None) -> Caps:
-    """Let ``jobs`` workers share ``memory``, or where nothing is said what the caps allow and is free."""
+def within(caps: Caps, jobs: int, limits: Caps) -> Caps:
+    """Keep what ``limits`` say, and the caps where they say nothing; ``jobs`` workers share what memory is free."""
     free = available_memory()
-    return replace(caps, memory=memory or min(caps.memory or free, free), workers=jobs)
+    memory = limits.memory or min(caps.memory or free, free)
+    return Caps(limits.states or caps.states, memory, jobs, limits.seconds or caps.seconds)

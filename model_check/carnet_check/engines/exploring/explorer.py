@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
-from carnet_check.engines.exploration import Caps, Coverage, Search, fixed
+from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Search, fixed
 from carnet_check.engines.exploring import pools
-from carnet_check.engines.exploring.caps import DIRECTED_CAPS, SOUGHT_CAPS, caps_of, within_memory
+from carnet_check.engines.exploring.caps import DIRECTED_CAPS, SOUGHT_CAPS, caps_of, within
 from carnet_check.engines.exploring.lassos import alike
 from carnet_check.engines.exploring.searches import length
 from carnet_check.engines.interface import DecidesLiveness, Explores, Outcome, Plan, Shares, Task
@@ -62,12 +62,12 @@ class Explorer(Explores, Shares):
 
     def budget(self, profile: Profile) -> str:
         """Say how many states an exploration may have."""
-        states = self._caps(profile, 1, None).states
+        states = self._caps(profile, 1, NO_CAPS).states
         return "no cap on states" if states is None else f"{states:,} states to an exploration"
 
     def require_runnable(self, task: Task) -> None:
         """Build every instance once, so that a size that makes none is known before anything runs."""
-        memory = available_memory() if task.memory is None else task.memory
+        memory = available_memory() if task.limits.memory is None else task.limits.memory
         for plan in task.plans:
             for threat in plan.threats:
                 instance = task.source.instance(plan.protocol, threat.id, task.profile)
@@ -130,7 +130,7 @@ class Explorer(Explores, Shares):
         sizes = task.source.family.sizes_to_hunt(search.variant)
         if search.directed or found.problems or not standing or place >= len(sizes):
             return None
-        caps = self._limited(within_memory(SOUGHT_CAPS, task.jobs, task.memory))
+        caps = self._limited(within(SOUGHT_CAPS, task.jobs, task.limits))
         return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps)
 
     def _explored(
@@ -176,7 +176,7 @@ class Explorer(Explores, Shares):
                 profile=family.directed(task.profile, far),
                 goals=tuple(goal.name for goal in far),
                 directed=True,
-                caps=self._limited(within_memory(DIRECTED_CAPS, task.jobs, task.memory)),
+                caps=self._limited(within(DIRECTED_CAPS, task.jobs, task.limits)),
             )
 
     def _lively(self, task: Task, plan: Plan) -> Iterator[Search]:
@@ -194,12 +194,12 @@ class Explorer(Explores, Shares):
             threat="",
             profile=task.profile,
             claims=(),
-            caps=self._caps(task.profile, task.jobs, task.memory),
+            caps=self._caps(task.profile, task.jobs, task.limits),
             digest=plan.protocol.digest,
         )
 
-    def _caps(self, profile: Profile, jobs: int, memory: int | None) -> Caps:
-        return self._limited(caps_of(profile.name, jobs, memory))
+    def _caps(self, profile: Profile, jobs: int, limits: Caps) -> Caps:
+        return self._limited(caps_of(profile.name, jobs, limits))
 
     def _limited(self, caps: Caps) -> Caps:
         return caps if self.most_states is None else replace(caps, states=self.most_states)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
+from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring.lassos import with_lassos_judged
 from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.loading import families
@@ -78,10 +78,10 @@ class _Left:
         self._fallen: set[str] = set()
         self._reached: set[str] = set()
         self._states = 0
+        self._seconds = 0.0
 
     def asked(self, claims: tuple[str, ...] | None) -> Search:
-        """Return the search of one more instance: what still stands, goals not reached, states not used up."""
-        states = self.task.caps.states
+        """Return the search of one more instance: what still stands, goals not reached, what is not used up."""
         return replace(
             self.task,
             claims=tuple(name for name in claims or self.task.claims if name not in self._fallen),
@@ -89,8 +89,15 @@ class _Left:
                 name for name in self.task.liveness if name not in self._fallen and (claims is None or name in claims)
             ),
             goals=tuple(name for name in self.task.goals if name not in self._reached),
-            caps=self.task.caps if states is None else replace(self.task.caps, states=max(1, states - self._states)),
+            caps=self._caps_left(),
         )
+
+    def _caps_left(self) -> Caps:
+        """Return the caps without the states and the seconds that were used up."""
+        caps = self.task.caps
+        states = None if caps.states is None else max(1, caps.states - self._states)
+        seconds = None if caps.seconds is None else max(0.0, caps.seconds - self._seconds)
+        return replace(caps, states=states, seconds=seconds)
 
     def take(self, part: Part) -> None:
         """Take into account what one more instance showed."""
@@ -99,6 +106,7 @@ class _Left:
         self._fallen |= found.violations.keys()
         self._reached |= found.goals.keys()
         self._states += found.states if part.claims is None else 0
+        self._seconds += found.seconds
         fallen = self.task.stop_at_first and bool(found.violations)
         self.over = fallen or not found.complete or bool(found.problems)
 

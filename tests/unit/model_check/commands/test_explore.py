@@ -68,3 +68,21 @@ def test_without_numba_the_native_engine_is_neither_taken_nor_had(monkeypatch: p
 def test_an_engine_that_visits_no_states_is_refused(name: str, why: str) -> None:
     ran = carnet("explore", TOY, "--engine", name)
     assert (ran.code, why in ran.err, len(ran.err.splitlines())) == (2, True, 1)
+
+
+def test_time_stops_a_search_and_what_was_covered_is_said() -> None:
+    ran = carnet("explore", WIDE, "--max-seconds", "1", "--engine", "explicit")
+    assert ran.code == 3
+    assert "stopped by time after" in ran.out
+    assert "no cap on states, 1 s" in " ".join(ran.out.split())
+
+
+def test_verify_takes_the_same_limits() -> None:
+    ran = carnet("verify", TOY, "--engine", "explicit", "--max-states", "5", "--max-seconds", "60", "--jobs", "1")
+    assert ran.code == 3
+    said = " ".join(ran.out.split())
+    assert "stopped by states after" in said
+    assert "asked for: 5 states to an exploration · asked for: 60 s to an exploration" in said
+    late = carnet("verify", WIDE, "--engine", "explicit", "--max-seconds", "1", "--jobs", "1", "--json")
+    assert late.code == 3
+    assert any("stopped by time after" in row["detail"] for row in late.json["results"])

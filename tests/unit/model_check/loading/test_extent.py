@@ -13,6 +13,7 @@ import pytest
 
 from carnet_check.attacks.hunt import caps_within
 from carnet_check.commands.common import Memory
+from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_check.engines.exploring.caps import caps_of
 from carnet_check.errors import UsageError
 from carnet_check.loading import extent
@@ -121,13 +122,13 @@ def test_the_default_is_what_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(extent, "MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(extent, "CGROUP", tmp_path)
     assert extent.available_memory() == 1_024_000_000 * 4 // 5
-    assert caps_within(None).memory == caps_of("tiny", 1).memory == extent.available_memory()
+    assert caps_within(None).memory == caps_of("tiny", 1, NO_CAPS).memory == extent.available_memory()
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("500\n")
     assert extent.available_memory() == 1_024_000_000 * 4 // 5
     (tmp_path / "memory.max").write_text("100000500\n")
     assert extent.available_memory() == 80_000_000
-    assert caps_within(7).memory == caps_of("tiny", 2, 7).memory == 7
+    assert caps_within(7).memory == caps_of("tiny", 2, Caps(memory=7)).memory == 7
 
 
 @pytest.mark.mends("M7")

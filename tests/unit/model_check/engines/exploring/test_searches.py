@@ -69,6 +69,24 @@ def test_several_instances_are_complete_if_each_of_them_is() -> None:
     assert (capped.complete, capped.stopped_by) == (False, "states")
 
 
+def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float | None] = []
+
+    def slow(*_: object, max_seconds: float | None, **__: object) -> Exploration:
+        left.append(max_seconds)
+        return Exploration(states=1, seconds=4.0)
+
+    monkeypatch.setattr(explorer, "explore", slow)
+    three = Scope(((_instance(2), None), (_instance(3), None), (_instance(4), None)), "some parties")
+    search_scope(EXPLICIT, replace(TASK, caps=Caps(seconds=7)), _protocol(), three)
+    assert left == [7.0, 3.0, 0.0]
+
+
+def test_no_second_is_none_at_all() -> None:
+    stopped = search_in(EXPLICIT, replace(TASK, caps=Caps(seconds=0)), _protocol(), _instance(4))
+    assert (stopped.complete, stopped.stopped_by) == (False, "time")
+
+
 def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def mistaken(*args: object, **kwargs: object) -> Exploration:
         explored = explore(*args, **kwargs)  # type: ignore[arg-type] # handed on as it came
