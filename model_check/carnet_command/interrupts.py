@@ -46,7 +46,7 @@ def stoppable(signals: Sequence[signal.Signals] = SIGNALS) -> Iterator[None]:
     """Raise ``KeyboardInterrupt`` once, at the first of these signals.
 
     A service manager may send several; those after the first are ignored. A signal that was ignored stays ignored, as
-    SIGHUP is under ``nohup``.
+    SIGHUP is under ``nohup``. What fails because of a signal is an interrupt, too: libraries make other errors of it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may say what signals do
@@ -56,6 +56,12 @@ def stoppable(signals: Sequence[signal.Signals] = SIGNALS) -> Iterator[None]:
         for each in before:
             signal.signal(each, _stop.take)
         yield
+    except InterruptedRunError:
+        raise
+    except Exception as error:
+        if _stop.came:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

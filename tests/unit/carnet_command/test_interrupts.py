@@ -90,3 +90,13 @@ def test_an_interrupt_that_something_swallowed_is_raised_again() -> None:
         with pytest.raises(KeyboardInterrupt):
             require_uninterrupted()
     require_uninterrupted()
+
+
+def test_an_error_that_something_made_of_an_interrupt_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt), stoppable():  # noqa: PT012 # the signal comes within
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise SystemError("a callback failed") from None
+    with pytest.raises(SystemError), stoppable():
+        raise SystemError("no signal came")
