@@ -38,7 +38,8 @@ class Names:
         self._sorts = {symbol.name: symbol.result.name for symbol in protocol.symbols if not symbol.is_relation}
         self._numbers = self._counted(protocol, instance)
         self._instead: dict[Place, str] = {}
-        self._saved = 0
+        self._saved: list[int] = []
+        """How many bits each variable has that keeps something within a step."""
         for place in ground.values:
             self.place(place)
 
@@ -83,8 +84,10 @@ class Names:
 
     def save(self, place: Place) -> str:
         """Return the name of a variable that keeps what a place held before a step."""
-        self._saved = max(self._saved, len(self._instead) + 1)
-        name = self._ids.of(("before", len(self._instead)), f"before_{len(self._instead)}")
+        number = len(self._instead)
+        self._saved += [1] if number == len(self._saved) else []
+        self._saved[number] = max(self._saved[number], self.width(place))
+        name = self._ids.of(("before", number), f"before_{number}")
         self._instead[place] = name
         return name
 
@@ -113,8 +116,8 @@ class Names:
 
     def temporaries(self) -> Iterator[str]:
         """Yield declarations of what keeps, within a step, the values that were there before it; it is 0 otherwise."""
-        for number in range(self._saved):
-            yield f"byte {self._ids.of(('before', number), f'before_{number}')};"
+        for number, width in enumerate(self._saved):
+            yield f"unsigned {self._ids.of(('before', number), f'before_{number}')} : {width};"
 
     # -- expressions -------------------------------------------------------------------------------
 

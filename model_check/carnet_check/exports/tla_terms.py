@@ -63,8 +63,8 @@ class Terms:
         return self._ids.of((kind, name, ending), name, *ending)
 
     def element(self, element: str) -> str:
-        """Return an element as a string."""
-        return f'"{element}"' if re.fullmatch(r"[ -!#-\[\]-~]*", element) else self._spelt(element)
+        """Return an element as a string; ``<`` begins a letter that is spelt, so no other string has it."""
+        return f'"{element}"' if re.fullmatch(r"[ -!#-;=-\[\]-~]*", element) else self._spelt(element)
 
     def _spelt(self, element: str) -> str:
         """Return an element that TLA+ has no string for, letter by letter where it must be."""

@@ -15,7 +15,7 @@ from carnet_check.engines.exploring.searches import moves
 from carnet_check.exports.ground.system import ground
 from carnet_check.exports.promela import Told, promela
 from carnet_check.loading.families import load
-from tests.fixtures import reversed_draws, shells, stove
+from tests.fixtures import crowd, reversed_draws, shells, stove
 from tests.fixtures.spin import COMPILER, FAST, SMALL, Verified, needs_spin, verified
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
@@ -95,7 +95,7 @@ def test_spin_counts_the_states_of_broken_designs_of_gpu_travelling(options: tup
 
 
 @needs_spin
-@pytest.mark.parametrize("given", [reversed_draws, shells, stove], ids=["draws", "shells", "stove"])
+@pytest.mark.parametrize("given", [crowd, reversed_draws, shells, stove], ids=["crowd", "draws", "shells", "stove"])
 def test_spin_counts_what_the_interpreter_counts_of(given: ModuleType, tmp_path: Path) -> None:
     """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
     design, instance = given.PROTOCOL, given.INSTANCE

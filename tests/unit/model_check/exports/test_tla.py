@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from carnet_check.exports.tla import configuration, tla
+from carnet_check.exports.tla_terms import Terms
 from carnet_check.loading.families import load
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.expressions import used_symbol
+from tests.fixtures import reversed_draws
 from tests.fixtures.tla_text import bound, declared, defined, definition, mistakes, nodes, parsed, undefined
 from tests.property.random_protocols import Sample, samples
 from tests.unit.model_check.command import TOY, carnet
@@ -138,3 +142,12 @@ def test_a_part_left_out_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         is_sound(text.replace('  /\\ phase = "AWAY"', "  /\\ phase = = 1"))
     assert sum(node.type == "operator_definition" for node in nodes(parsed(text))) > 20
+
+
+@given(st.lists(st.text(st.sampled_from('aé<>9e"\\ \n'), max_size=6), unique=True, max_size=4))
+@example(["é", "<e9>"])
+def test_elements_that_differ_are_different_strings(elements: list[str]) -> None:
+    terms = Terms(reversed_draws.PROTOCOL, reversed_draws.INSTANCE)
+    written = [terms.element(each) for each in elements]
+    assert len(set(written)) == len(elements)
+    assert all(re.fullmatch(r'"[ !#-\[\]-~]*"', each) for each in written)
