@@ -36,7 +36,8 @@ def by_fairness(protocol: Protocol, live: Eventually) -> LivenessAnswer:
         return LivenessAnswer(open=tuple(f"{name} may end the waiting without what is waited for" for name in leaving))
     lacking = [] if live.fair else ["no action is to be taken fairly"]
     always = asked.used
-    for names in dict.fromkeys((*((name,) for name in live.fair), live.fair)) if live.fair else ():
+    alone = tuple((name,) for name in live.fair)
+    for names in (*alone, live.fair) if len(alone) > 1 else alone:
         asked.used = always
         stages = _Stages(asked, live.response, waiting, [protocol.action(name) for name in names])
         missing = [*stages.missing()] or [*asked.unproved()]
@@ -92,7 +93,7 @@ class _Stages:
 
 
 def _enabled(action: Action) -> Term:
-    """Return that ``action`` can be taken, whoever and whatever it is about."""
+    """Return the formula that ``action`` is possible with some elements for its parameters."""
     guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
     return Exists(action.params, guards) if action.params else guards
 
@@ -133,13 +134,11 @@ class _Asked:
 
     def unproved(self) -> tuple[str, ...]:
         """Prove the invariants that were used, and those that these rest on; return the obligations without a proof."""
-        wanted = self._named("inv:")
-        while True:
+        wanted, reached = frozenset[str](), self._named("inv:")
+        while reached != wanted:
+            wanted = reached
             self._prove(wanted)
             reached = wanted.union(*(self._proofs[-1].uses(name) for name in wanted))
-            if reached == wanted:
-                break
-            wanted = reached
         return tuple(dict.fromkeys(id for name in sorted(wanted) for id in self._proofs[-1].missing(name)))
 
     def _prove(self, wanted: frozenset[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_check.engines.induction import liveness
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_spec.language import Draft, Formula, Step
@@ -107,6 +108,18 @@ def kept_open(draft: Draft) -> Draft:
 def test_each_stage_leads_to_the_next_and_lemmas_say_that_there_always_is_one() -> None:
     answer = _staged(kept_open(drafted(begin, prepare, finish)), "prepare", "finish")
     assert (answer.fair, answer.lemmas, answer.open) == (("prepare", "finish"), ("never_over",), ())
+
+
+def test_nothing_is_proved_by_induction_where_axioms_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(*_: object, **__: object) -> None:
+        raise AssertionError("no lemma is used")
+
+    monkeypatch.setattr(liveness, "prove", unwanted)
+    draft = kept_open(drafted(serve, look_away))
+    draft.eventually("served", first, second, sentence="Who waits is served.", fair=("serve",))
+    protocol = draft.protocol()
+    answer = by_fairness(protocol, protocol.liveness[0])
+    assert (answer.proved, answer.lemmas, answer.axioms) == (True, (), frozenset())
 
 
 def test_a_lemma_that_does_not_hold_proves_nothing() -> None:
