@@ -66,7 +66,7 @@ def lengths(traces: Mapping[str, Trace]) -> dict[str, int]:
 
 
 def said(found: Exploration) -> tuple[object, ...]:
-    """Return everything that has to be the same, whoever explores."""
+    """Return everything that has to be the same for both searches."""
     counts = (found.states, found.transitions, found.depth, found.stopped_by, found.fired)
     return (*counts, lengths(found.violations), lengths(found.goals))
 

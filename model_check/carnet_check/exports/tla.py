@@ -124,7 +124,7 @@ class _Module:
 
     def _constants(self) -> Iterator[str]:
         terms = self._terms
-        yield from title("The instance: who and what there is, and what never changes.")
+        yield from title("The instance: its elements, and what never changes.")
         for sort in self._protocol.sorts:
             yield f"{terms.sort(sort)} == {terms.elements(self._instance.of(sort))}"
         for symbol in self._protocol.symbols:

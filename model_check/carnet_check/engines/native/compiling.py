@@ -1,7 +1,7 @@
 """How the kernel is compiled, and what it asks of the machine that Numba has no words for.
 
-Nothing is counted that refers to an array, which would take as long as the rest: the kernel allocates nothing, and
-whoever calls it keeps the arrays.
+References to arrays are not counted, which would take as long as the rest: the kernel allocates nothing, and its
+callers keep the arrays.
 """
 
 from __future__ import annotations

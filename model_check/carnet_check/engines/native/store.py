@@ -31,7 +31,7 @@ class Store(Sequence[int]):
     """States as integers, kept as rows of ``words`` words.
 
     Attributes:
-        rows: the words of what there is room for; only the first ``len`` are states.
+        rows: words, with room for states to come; those of the first ``len`` states are written.
         slots: for each place of the table a state's number plus one, or 0, and above it some bits of its hash.
         numbers: the bits of a slot that are the number.
         size: how many states there are, which the kernel changes.

@@ -1,6 +1,6 @@
 """A protocol on an instance, written out: its places, and every step, deduction and claim without a variable.
 
-This is what an export that knows no sorts starts from. What never changes is worked in. Whoever asks may say which
+This is what an export that knows no sorts starts from. What never changes is worked in. A caller may say which
 places ever change; that is believed where a step is simplified, and everything that would contradict it is listed
 among the ``strays``, so that another tool can check it.
 """

@@ -14,7 +14,7 @@ from carnet_check.engines.exploring.lassos import alike
 from carnet_check.engines.exploring.searches import search_in
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol, Step
 from carnet_spec.trace import Trace, TraceStep
-from tests.unit.model_check.small import Party, drafted, first, known, second, seen
+from tests.unit.model_check.small import Party, drafted, first, known, learn, second, see, seen
 
 INSTANCE = Instance({"Party": ("p",)})
 TASK = Search("small", "main", (), "unrestricted", Profile("tiny", {}), (), liveness=("served", "known"))
@@ -28,17 +28,8 @@ def serve(step: Step) -> None:
     step.insert(second)
 
 
-def see(step: Step, a: Party) -> None:
-    step.insert(seen(a))
-
-
 def tell(step: Step, a: Party) -> None:
     step.require("seen", seen(a))
-    step.insert(known(a))
-
-
-def learn(step: Step, a: Party) -> None:
-    step.given("seen", seen(a))
     step.insert(known(a))
 
 
