@@ -25,6 +25,7 @@ ENGINES = ("Z3", "cvc5", "E", "small structures")
 ANSWERS = ("proved", "refuted", "unknown")
 CLAIMS = (
     *("induction PROVED", "explicit EXHAUSTED", "explicit VIOLATED", "explicit VACUOUS", "induction VACUOUS"),
+    *(f"native {verdict}" for verdict in ("EXHAUSTED", "VIOLATED", "VACUOUS")),
     *(f"bmc {verdict}" for verdict in ("HOLDS-TO", "VIOLATED", "VACUOUS", "UNKNOWN")),
 )
 COUNTED = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import z3
 
@@ -17,6 +19,8 @@ from carnet_check.certificates.following import follow
 from carnet_check.certificates.judging import Judge
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.kernel.engine import composed_of
+from carnet_check.engines.native.engine import Native
+from carnet_check.engines.native.search import NativeSearch
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.loading.threats import NO_THREAT
@@ -37,6 +41,16 @@ from tests.oracle.recipe import Recipe
 
 BOUNDED = BMC.to_depth(3).limited(RLIMIT)
 """Looks at runs of so many steps, which the enumerator follows too."""
+
+
+@dataclass(frozen=True)
+class AtOnce(Native):
+    """The native engine, whose kernel takes over after the first state: so small protocols reach it."""
+
+    packed: ClassVar = functools.partial(NativeSearch, hand_over_at=1)
+
+
+ENGINES = (*BOTH, AtOnce(), BOUNDED)
 COQ, PYTHON, KERNELS = "kernel in Coq", "kernel in Python", "kernels"
 
 
@@ -60,7 +74,7 @@ class Examined:
 def examined(recipe: Recipe, tools: Tools, draw: random.Random, with_e: bool) -> Examined:
     """Put a protocol through everything."""
     asked = family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts})
-    judgement = judge_family(asked, (*BOTH, BOUNDED))
+    judgement = judge_family(asked, ENGINES)
     found = Examined(Counter(judgement.rows), list(judgement.disagreements))
     if judgement.refused:
         found.counts["refused"] += 1
