@@ -15,6 +15,7 @@ from carnet_check.certificates.judging import Judge
 from carnet_check.coq import exhaustion
 from carnet_check.engines.bounded import unrolling
 from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.native.search import NativeSearch
 from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
 from carnet_check.semantics import Interpreter
@@ -105,6 +106,7 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "the kernel in Coq accepts everything": (Both, "accepted_in_coq", lambda _, given: (set(given), True)),
     "a claim follows without its certificates": (Judge, "why_refused", lambda *_: ""),
     "a state is missing where all are said to be": (exhausting, "visit", _one_state_less),
+    "the native engine never looks at what it found": (NativeSearch, "_look", lambda _: None),
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),
     "no step changes anything, says the text of runs": (unrolling, "_updated", lambda _, __, value, *___: value),
     "runs break a claim after one step more than they need": (unrolling.Unrolling, "denied", _too_late),
