@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,8 @@ from carnet_check.certificates.file import Certificates, Entry, LayerCertificate
 from carnet_check.certificates.following import follow
 from carnet_check.certificates.judging import Judge
 from carnet_check.engines.bounded.engine import BMC
+from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.kernel.engine import composed_of
 from carnet_check.engines.native.engine import Native
 from carnet_check.engines.native.search import NativeSearch
@@ -43,11 +44,18 @@ BOUNDED = BMC.to_depth(3).limited(RLIMIT)
 """Looks at runs of so many steps, which the enumerator follows too."""
 
 
+class KernelAtOnce(NativeSearch):
+    """A search of the native engine whose kernel takes over after the first state: so small protocols reach it."""
+
+    def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool, hand_over_at: int = 1) -> None:
+        super().__init__(model, watch, enough=enough, dominance=dominance, hand_over_at=hand_over_at)
+
+
 @dataclass(frozen=True)
 class AtOnce(Native):
-    """The native engine, whose kernel takes over after the first state: so small protocols reach it."""
+    """The native engine with that search."""
 
-    packed: ClassVar = functools.partial(NativeSearch, hand_over_at=1)
+    packed: ClassVar = KernelAtOnce
 
 
 ENGINES = (*BOTH, AtOnce(), BOUNDED)

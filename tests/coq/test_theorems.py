@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +13,11 @@ from carnet_check.coq.files import CoqFiles, write_makefile
 from carnet_check.errors import UsageError
 from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import registered_families
-from carnet_spec.language import Family, Protocol
+from carnet_spec.language import Protocol
 from tests.coq.built import compiled
 from tests.coq.flagging import converted, flagging, protocol
+from tests.coq.proved import to_be_proved
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
 STATED = re.compile(r"Theorem (\w+) : always (\w+) (\w+|\[\]) (\w+)\.")
 MAIN = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
 
@@ -39,13 +37,9 @@ def stated(whole: System) -> set[tuple[str, str]]:
     return pairs
 
 
-def to_be_proved(protocol: Protocol) -> Iterator[tuple[str, str]]:
-    """Yield the threat models and claims that ``carnet verify`` is to call PROVED, as Coq calls them."""
-    for claim in protocol.claims:
-        if not claim.declared:
-            for threat in claim.under:
-                if threat not in claim.fails_under:
-                    yield _coq("threat", threat), _coq("claim", claim.name)
+def as_coq_calls_them(protocol: Protocol) -> set[tuple[str, str]]:
+    """Return the threat models and claims that ``carnet verify`` is to call PROVED, as Coq calls them."""
+    return {(_coq("threat", threat), _coq("claim", claim)) for threat, claim in to_be_proved(protocol)}
 
 
 def _coq(what: str, name: str) -> str:
@@ -55,24 +49,15 @@ def _coq(what: str, name: str) -> str:
 @pytest.mark.parametrize(("family", "variant"), MAIN, ids=[f"{family.id}-{variant}" for family, variant in MAIN])
 def test_every_claim_and_threat_model_have_their_theorem(family: object, variant: str) -> None:
     found = next(each for each in registered_families() if each == family).protocol(variant)
-    pairs = set(to_be_proved(found))
+    pairs = as_coq_calls_them(found)
     assert stated(system(found.encoded)) == pairs
     assert len(pairs) > 5
-
-
-@pytest.mark.parametrize(("family", "variant"), MAIN, ids=[f"{family.id}-{variant}" for family, variant in MAIN])
-def test_what_is_recorded_as_proved_has_its_theorem_or_is_liveness(family: Family, variant: str) -> None:
-    results = json.loads((RESULTS / f"{family.id}.json").read_text("utf-8"))["results"]
-    rows = [row for row in results if (row["variant"], row["verdict"]) == (variant, "PROVED")]
-    claims = {(_coq("threat", row["threat"]), _coq("claim", row["claim"])) for row in rows if row["kind"] == "claim"}
-    assert claims == set(to_be_proved(family.protocol(variant)))
-    assert {row["kind"] for row in rows} <= {"claim", "liveness"}
 
 
 def test_a_theorem_is_about_the_threat_model_under_which_the_claim_is_proved() -> None:
     assert (
         stated(flagging())
-        == set(to_be_proved(protocol()))
+        == as_coq_calls_them(protocol())
         == {
             ("threat_nobody", "claim_only_bad"),
             ("threat_anybody", "claim_only_bad"),
