@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from carnet_check.engines.native.compiling import compiled, inlined, nth
-from carnet_check.engines.native.tables import AWAITED, EMPTY, MISSES, Missing, Number, Numbers, Tables, Words
+from carnet_check.engines.native.tables import (
+    AWAITED,
+    BLOCK,
+    EMPTY,
+    FIRST,
+    MISSES,
+    Missing,
+    Number,
+    Numbers,
+    Tables,
+    Words,
+    Work,
+)
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _64, _63, _32 = (np.uint64(number) for number in (64, 63, 32))
@@ -13,32 +25,55 @@ _ZERO = np.uint64(0)
 
 
 @inlined
-def cell_of(memo: Number, states: Words, at: Number, tables: Tables, key: Words) -> Number:
-    """Return the place of a memo's cell for the state that begins at ``at``, or of the empty one where it belongs."""
+def gathered(word: np.uint64, piece: Number, tables: Tables) -> np.uint64:
+    """Return some bits of a word, turned to where a key has them."""
+    bits: np.uint64 = word & tables.masks[nth(piece)]
+    turn = tables.turns[nth(piece)]
+    turned: np.uint64 = (bits << turn) | (bits >> ((_64 - turn) & _63))
+    return turned
+
+
+@inlined
+def mixed(h: np.uint64, word: np.uint64) -> np.uint64:
+    """Return the hash of a key with one more word."""
+    h = (h ^ word) * _SPREAD
+    return h ^ (h >> _32)
+
+
+@inlined
+def cell_at(memo: Number, h: np.uint64, keys: Words, at: Number, step: Number, tables: Tables) -> Number:
+    """Return the place of a memo's cell for a key, or of the empty one where it belongs.
+
+    The words of the key are ``step`` from one another.
+    """
     length = tables.lengths[nth(memo)]
-    begin = tables.begins[nth(memo)]
-    h = _ZERO
-    for part in range(length):
-        gathered = _ZERO
-        for piece in range(tables.pieces[nth(begin + part)], tables.pieces[nth(begin + part + 1)]):
-            bits = states[nth(at + tables.sources[nth(piece)])] & tables.masks[nth(piece)]
-            turn = tables.turns[nth(piece)]
-            gathered |= (bits << turn) | (bits >> ((_64 - turn) & _63))
-        key[nth(part)] = gathered
-        h = (h ^ gathered) * _SPREAD
-        h ^= h >> _32
+    base = tables.bases[nth(memo)]
     last = tables.sizes[nth(memo)] - 1
     number = np.int64(h) & last
     while True:
-        place: Number = tables.bases[nth(memo)] + number * (length + 1)
+        place: Number = base + number * (length + 1)
         if tables.cells[nth(place)] == EMPTY:
             return place
         same = True
         for part in range(length):
-            same &= tables.cells[nth(place + 1 + part)] == key[nth(part)]
+            same &= tables.cells[nth(place + 1 + part)] == keys[nth(at + part * step)]
         if same:
             return place
         number = (number + 1) & last
+
+
+@inlined
+def cell_of(memo: Number, states: Words, at: Number, tables: Tables, key: Words) -> Number:
+    """Return the place of a memo's cell for the state that begins at ``at``, or of the empty one where it belongs."""
+    begin = tables.begins[nth(memo)]
+    h = _ZERO
+    for part in range(tables.lengths[nth(memo)]):
+        word = _ZERO
+        for piece in range(tables.pieces[nth(begin + part)], tables.pieces[nth(begin + part + 1)]):
+            word |= gathered(states[nth(at + tables.sources[nth(piece)])], piece, tables)
+        key[nth(part)] = word
+        h = mixed(h, word)
+    return cell_at(memo, h, key, 0, 1, tables)
 
 
 @inlined
@@ -86,3 +121,54 @@ def edit(number: Number, state: Words, tables: Tables) -> None:
     for piece in range(tables.edits[nth(number)], tables.edits[nth(number + 1)]):
         word = tables.targets[nth(piece)]
         state[nth(word)] = (state[nth(word)] | tables.touched[nth(piece)]) ^ tables.cleared[nth(piece)]
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+
+@inlined
+def gather_all(memo: Number, count: Number, tables: Tables, work: Work) -> None:
+    """Gather the keys of a block, and hash them."""
+    begin = tables.begins[nth(memo)]
+    for number in range(count):
+        work.sums[nth(number)] = _ZERO
+    for part in range(tables.lengths[nth(memo)]):
+        to = part * BLOCK
+        for number in range(count):
+            work.keys[nth(to + number)] = _ZERO
+        for piece in range(tables.pieces[nth(begin + part)], tables.pieces[nth(begin + part + 1)]):
+            source = tables.sources[nth(piece)] * BLOCK
+            for number in range(count):
+                work.keys[nth(to + number)] |= gathered(work.block[nth(source + number)], piece, tables)
+        for number in range(count):
+            work.sums[nth(number)] = mixed(work.sums[nth(number)], work.keys[nth(to + number)])
+
+
+@inlined
+def answer_all(
+    memos: Numbers, count: Number, tables: Tables, work: Work, missing: Missing, counters: Numbers
+) -> Number:
+    """Look the answers of memos up for a block; return how many states come before the first that lacks one.
+
+    All of a memo's are looked up together, since its table is small then.
+    """
+    for number in range(count):
+        work.lowest[nth(number)] = FIRST
+        work.highest[nth(number)] = FIRST
+    for each in range(memos.shape[0]):
+        memo = memos[nth(each)]
+        gather_all(memo, count, tables, work)
+        for number in range(count):
+            place = cell_at(memo, work.sums[nth(number)], work.keys, number, BLOCK, tables)
+            content = np.uint32(tables.cells[nth(place)])
+            if content == EMPTY:
+                for word in range(work.state.shape[0]):
+                    work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
+                await_answer(memo, work.state, tables, work.key, missing, counters)
+            work.contents[nth(each * BLOCK + number)] = content
+            work.lowest[nth(number)] = min(work.lowest[nth(number)], content)
+            work.highest[nth(number)] = max(work.highest[nth(number)], content)
+    known: Number = 0
+    while known < count and work.lowest[nth(known)] >= FIRST:
+        known += 1
+    return known

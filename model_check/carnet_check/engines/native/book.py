@@ -1,8 +1,8 @@
 """What memos answered so far, written down in tables that the kernel reads.
 
 A memo has its answers by the bits it reads, which only grow: the answers that are there hold where the new bits are 0,
-and are found only there. Where a memo forgets, or the states get more words, a new book is begun; what the memos know
-still is then entered again as it is asked for.
+and are found only there. What a memo forgets is forgotten here. Where the states get more words, a new book is begun;
+what the memos know is then entered again as it is asked for.
 """
 
 from __future__ import annotations
@@ -80,11 +80,23 @@ class Book:
         return self._memos[number].answer(state)
 
     def enter(self, memos: Numbers, states: Words, answers: Sequence[Any]) -> None:
-        """Enter answers about states, which the kernel awaits."""
-        contents = [FIRST + self._write[memo](answer) for memo, answer in zip(memos, answers, strict=True)]
+        """Enter answers about states, which the kernel awaits; for what was forgotten since, it will ask again."""
+        stale = [number for number, memo in enumerate(self._memos) if memo.forgotten != self._forgotten[number]]
+        for number in stale:
+            self._forget(number)
+        kept = [place for place, memo in enumerate(memos) if memo not in stale]
+        contents = [FIRST + self._write[memos[place]](answers[place]) for place in kept]
         self._read_anew()
-        self._enter(memos, states, np.array(contents, np.uint64))
+        states = states.reshape(-1, self.words)[kept].ravel()
+        self._enter(memos[kept], states, np.array(contents, np.uint64))
         self._make_room()
+
+    def _forget(self, number: int) -> None:
+        """Forget what a memo has forgotten."""
+        begin, size, width = self.tables.bases[number], self.tables.sizes[number], 1 + self.tables.lengths[number]
+        self.tables.cells[begin : begin + size * width] = EMPTY
+        self.tables.known[number] = 0
+        self._forgotten[number] = self._memos[number].forgotten
 
     def _enter(self, memos: Numbers, states: Words, contents: Words) -> None:
         enter_answers(memos, states, self.words, contents, self.tables, self._key)
@@ -94,11 +106,6 @@ class Book:
         for number in range(len(self._memos)):
             if 2 * (self.tables.known[number] + ASKED) > self.tables.sizes[number]:
                 self._settle(number, self._keys[number])
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether a memo has forgotten what is entered."""
-        return self._forgotten != [memo.forgotten for memo in self._memos]
 
     # -- memos -------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from carnet_check.engines.native.answers import answer, edit
+from carnet_check.engines.native.answers import answer, answer_all, edit
 from carnet_check.engines.native.compiling import compiled, fetch, inlined, nth
 from carnet_check.engines.native.rows import (
     copy,
@@ -28,6 +28,7 @@ from carnet_check.engines.native.rows import (
     word_of,
 )
 from carnet_check.engines.native.tables import (
+    BLOCK,
     COUNT,
     DOMINATED,
     EXPANDED,
@@ -51,45 +52,33 @@ DONE, MISSING, FULL, NARROW, SIGHTED, CROWDED = range(6)
 word has too many values."""
 _UNKNOWN, _NO_ROOM, _NO_CODE = -1, -2, -3
 """Instead of where successors end: answers are missing, the buffer is full, or a word has too many values."""
-_AHEAD = 256
-"""How many states are looked at for further missing answers, once one has to wait."""
-
-
-@inlined
-def choose(tables: Tables, work: Work, missing: Missing, counters: Numbers) -> Number:
-    """Choose the answer of each memo for a state; return how many effects they list, or _UNKNOWN."""
-    known = True
-    total = 0
-    for number in range(tables.moving.shape[0]):
-        content = answer(tables.moving[nth(number)], work.state, tables, work.key, missing, counters)
-        if content < FIRST:
-            known = False
-        else:
-            chosen = content - FIRST
-            work.chosen[nth(number)] = chosen
-            total += tables.firsts[nth(chosen + 1)] - tables.firsts[nth(chosen)]
-    return total if known else _UNKNOWN
 
 
 @inlined
 def successors(
-    at: Number, kept: Kept, tables: Tables, work: Work, fill: Number, missing: Missing, counters: Numbers
+    at: Number,
+    number: Number,
+    kept: Kept,
+    tables: Tables,
+    work: Work,
+    fill: Number,
+    missing: Missing,
+    counters: Numbers,
 ) -> Number:
     """Write what follows a state into the buffer from ``fill`` on; return where it ends, or why that is not known.
 
-    The state itself is left out, so that it is not looked for.
+    Its answers are those of a ``number`` of the block. The state itself is left out, so that it is not looked for.
     """
+    for word in range(work.state.shape[0]):
+        work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
     row = at * kept.width
-    unpack(kept.rows, row, kept, work.state)
-    total = choose(tables, work, missing, counters)
-    if total == _UNKNOWN:
-        return _UNKNOWN
-    if fill + total > work.hashes.shape[0]:
-        return _NO_ROOM
     known = True
-    for number in range(tables.moving.shape[0]):
-        chosen = work.chosen[nth(number)]
-        for listed in range(tables.firsts[nth(chosen)], tables.firsts[nth(chosen + 1)]):
+    for memo in range(tables.moving.shape[0]):
+        chosen = np.int64(work.contents[nth(memo * BLOCK + number)]) - FIRST
+        begin, end = tables.firsts[nth(chosen)], tables.firsts[nth(chosen + 1)]
+        if fill + end - begin > work.hashes.shape[0]:
+            return _NO_ROOM
+        for listed in range(begin, end):
             effect = tables.effects[nth(listed)]
             for word in range(work.state.shape[0]):
                 work.after[nth(word)] = work.state[nth(word)]
@@ -113,6 +102,15 @@ def successors(
                 return _NO_CODE
             fill += differ(kept.rows, row, work.buffer, to, kept.width)
     return fill if known else _UNKNOWN
+
+
+@inlined
+def count_visits(begin: Number, end: Number, idle: Marks, offset: Number, tables: Tables, work: Work) -> None:
+    """Count the answers that some states of the block were expanded by."""
+    for memo in range(tables.moving.shape[0]):
+        for number in range(begin, end):
+            if not (idle.shape[0] and idle[nth(offset + number)]):
+                tables.visits[nth(work.contents[nth(memo * BLOCK + number)] - FIRST)] += 1
 
 
 @inlined
@@ -147,6 +145,48 @@ def add_all(work: Work, fill: Number, kept: Kept, spent: np.uint64, counters: Nu
     counters[COUNT] = count
 
 
+@inlined
+def expand_block(
+    known: Number,
+    most: Number,
+    kept: Kept,
+    spent: np.uint64,
+    level: Number,
+    idle: Marks,
+    tables: Tables,
+    work: Work,
+    missing: Missing,
+    counters: Numbers,
+) -> Number:
+    """Expand so many states of the block, and count them up to the first that has to wait; say why it comes back."""
+    begin = at = counters[EXPANDED]
+    waiting = False
+    while True:
+        if counters[COUNT] + work.hashes.shape[0] > most:
+            return FULL
+        fill: Number = 0
+        after: Number = 0
+        while at < begin + known:
+            if not (idle.shape[0] and idle[nth(at - level)]):
+                after = successors(at, at - begin, kept, tables, work, fill, missing, counters)
+                if after in (_NO_ROOM, _NO_CODE):
+                    break
+                if waiting or after == _UNKNOWN:
+                    waiting = True
+                else:
+                    fill = after
+            at += 1
+            if not waiting:
+                counters[EXPANDED] = at
+        add_all(work, fill, kept, spent, counters)
+        if after == _NO_CODE:
+            return CROWDED
+        if after != _NO_ROOM:
+            return DONE
+        if not fill:
+            return NARROW
+
+
 # -- what is called --------------------------------------------------------------------------------
 
 
@@ -167,34 +207,18 @@ def expand(
 
     States of the level that begins at ``level`` are left out where ``idle`` says so, if it says anything.
     """
-    at = counters[EXPANDED]
-    waiting = 0
-    while True:
-        if counters[COUNT] + work.hashes.shape[0] > most:
-            return MISSING if counters[MISSES] else FULL
-        fill: Number = 0
-        after: Number = 0
-        while at < end and waiting < _AHEAD:
-            if not (idle.shape[0] and idle[nth(at - level)]):
-                after = successors(at, kept, tables, work, fill, missing, counters)
-                if after in (_NO_ROOM, _NO_CODE):
-                    break
-                if waiting or after == _UNKNOWN:
-                    waiting += 1
-                else:
-                    fill = after
-                    for number in range(tables.moving.shape[0]):
-                        tables.visits[nth(work.chosen[nth(number)])] += 1
-            at += 1
-            if not waiting:
-                counters[EXPANDED] = at
-        if after == _NO_ROOM and not fill:
-            return MISSING if counters[MISSES] else NARROW
-        add_all(work, fill, kept, spent, counters)
-        if after == _NO_CODE:
-            return MISSING if counters[MISSES] else CROWDED
-        if after != _NO_ROOM:
-            return MISSING if counters[MISSES] else DONE
+    while counters[EXPANDED] < end:
+        begin = counters[EXPANDED]
+        count = min(BLOCK, end - begin)
+        unpack(begin, count, kept, work.block, BLOCK)
+        known = answer_all(tables.moving, count, tables, work, missing, counters)
+        why = expand_block(known, most, kept, spent, level, idle, tables, work, missing, counters)
+        count_visits(0, counters[EXPANDED] - begin, idle, begin - level, tables, work)
+        if counters[MISSES]:
+            return MISSING
+        if why != DONE:
+            return why
+    return DONE
 
 
 @compiled
@@ -208,24 +232,16 @@ def look(
     counters: Numbers,
 ) -> Number:
     """Look at states up to ``end`` for something that is looked for; say why it comes back."""
-    waiting = 0
-    for at in range(counters[EXPANDED], end):
-        known: Number = 0
-        seen: Number = 0
-        unpack(kept.rows, at * kept.width, kept, work.state)
-        for number in range(looking.shape[0]):
-            content = answer(looking[nth(number)], work.state, tables, work.key, missing, counters)
-            known += content >= FIRST
-            seen += content > FIRST
-        if waiting or known < looking.shape[0]:
-            waiting += 1
-            if waiting > _AHEAD:
-                break
-        elif seen:
-            return SIGHTED
-        else:
-            counters[EXPANDED] = at + 1
-    return MISSING if counters[MISSES] else DONE
+    while counters[EXPANDED] < end:
+        count = min(BLOCK, end - counters[EXPANDED])
+        unpack(counters[EXPANDED], count, kept, work.block, BLOCK)
+        if answer_all(looking, count, tables, work, missing, counters) < count:
+            return MISSING
+        for number in range(count):
+            if work.highest[nth(number)] > FIRST:
+                return SIGHTED
+            counters[EXPANDED] += 1
+    return DONE
 
 
 @compiled
@@ -235,13 +251,16 @@ def predecessor(
     """Find the first state that another one follows; say why it comes back."""
     for at in range(counters[EXPANDED], end):
         counters[EXPANDED] = at
-        after = successors(at, kept, tables, work, 0, missing, counters)
+        unpack(at, 1, kept, work.block, BLOCK)
+        if not answer_all(tables.moving, 1, tables, work, missing, counters):
+            return MISSING
+        after = successors(at, 0, kept, tables, work, 0, missing, counters)
+        if counters[MISSES]:
+            return MISSING
         if after == _NO_ROOM:
             return NARROW
         if after == _NO_CODE:
             return CROWDED
-        if after == _UNKNOWN:
-            return MISSING
         for number in range(after):
             if not differ(work.buffer, number * kept.width, kept.rows, target * kept.width, kept.width):
                 return SIGHTED
@@ -273,7 +292,7 @@ def pack(states: Words, words: Number, begin: Number, kept: Kept) -> Number:
 @compiled
 def unpacked(at: Number, kept: Kept, state: Words) -> None:
     """Write the words of a state that is kept."""
-    unpack(kept.rows, at * kept.width, kept, state)
+    unpack(at, 1, kept, state, 1)
 
 
 @compiled

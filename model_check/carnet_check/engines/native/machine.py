@@ -13,6 +13,7 @@ from carnet_check.engines.native import kernel
 from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.store import WORD, Store
 from carnet_check.engines.native.tables import (
+    BLOCK,
     COUNT,
     COUNTERS,
     DOMINATED,
@@ -56,6 +57,7 @@ class Machine:
         elif looking is not self._looking:
             self._looking = looking
             self._book.look_for(looking)
+            self._reserve()
 
     def pass_over(self, begin: int, end: int) -> int:
         """Leave out the states of a level that are dominated now that it is complete; return how many."""
@@ -172,8 +174,6 @@ class Machine:
             self._words = 1 + self._layout.bits // WORD
             self.states.widen(self._words)
             self._begin()
-        elif self._book.is_stale:
-            self._begin()
         else:
             self._book.enter(self._missing.memos[:misses], self._missing.states, answers)
 
@@ -186,7 +186,12 @@ class Machine:
 
     def _reserve(self) -> None:
         self._work = Work(
-            chosen=np.zeros(len(self._moving), np.int64),
+            block=np.zeros(BLOCK * self._words, np.uint64),
+            keys=np.zeros(BLOCK * self._words, np.uint64),
+            sums=np.zeros(BLOCK, np.uint64),
+            contents=np.zeros(BLOCK * max(len(self._moving), len(self._looking)), np.uint32),
+            lowest=np.zeros(BLOCK, np.uint32),
+            highest=np.zeros(BLOCK, np.uint32),
             state=np.zeros(self._words, np.uint64),
             after=np.zeros(self._words, np.uint64),
             key=np.zeros(self._words, np.uint64),

@@ -62,10 +62,11 @@ def word_of(word: Number, rows: Words, at: Number, kept: Kept) -> np.uint64:
 
 
 @inlined
-def unpack(rows: Words, at: Number, kept: Kept, state: Words) -> None:
-    """Write the words of a state that is kept."""
-    for word in range(state.shape[0]):
-        state[nth(word)] = word_of(word, rows, at, kept)
+def unpack(at: Number, count: Number, kept: Kept, block: Words, step: Number) -> None:
+    """Write the words of states that are kept, those with the same number ``step`` from one another."""
+    for word in range(kept.columns.shape[0]):
+        for number in range(count):
+            block[nth(word * step + number)] = word_of(word, kept.rows, (at + number) * kept.width, kept)
 
 
 @inlined
@@ -139,8 +140,8 @@ def likely(h: np.uint64, place: Number, kept: Kept) -> Number:
 @inlined
 def row_in(place: Number, kept: Kept) -> Number:
     """Return where the row begins that a slot tells of."""
-    state: Number = np.int64(np.uint64(kept.slots[nth(place)]) & kept.numbers) - 1
-    return state * kept.width
+    row: Number = (np.int64(np.uint64(kept.slots[nth(place)]) & kept.numbers) - 1) * kept.width
+    return row
 
 
 @inlined

@@ -18,7 +18,7 @@ from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Words
 
 LOAD = 0.75
 """How full the table may be."""
-GROWTH = 1.4
+GROWTH = 2
 """How many times larger rows and table become when they are full."""
 MOST_STATES = (1 << 32) - 1
 """As many as a number of the table can tell apart."""

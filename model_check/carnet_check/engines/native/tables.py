@@ -28,6 +28,8 @@ COUNT, EXPANDED, DOMINATED, MISSES, LONG = range(5)
 """Places among the counters of a search: states, those expanded, successors dominated, answers missing, and the word
 of a state that has too many values for codes."""
 COUNTERS = 5
+BLOCK = 104
+"""How many states are looked up together, memo by memo: an odd multiple of what a line of the cache holds."""
 CODE = 16
 """How many bits a code has, and of how many a word's value is kept as one."""
 PLACES = 1 << CODE + 1
@@ -114,10 +116,20 @@ class Kept(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Where the kernel works."""
+    """Where the kernel works. A block has for each word, or each memo, a line of ``BLOCK`` entries, one for a state."""
 
-    chosen: Numbers
-    """The answer of each memo that has moves."""
+    block: Words
+    """The words of some states."""
+    keys: Words
+    """The words of their keys for one memo."""
+    sums: Words
+    """The hashes of these."""
+    contents: Slots
+    """What the cells of each memo hold."""
+    lowest: Slots
+    """The lowest of these for each state,"""
+    highest: Slots
+    """and the highest."""
     state: Words
     """A state."""
     after: Words
