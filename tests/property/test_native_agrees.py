@@ -36,7 +36,8 @@ TIGHT: Room = {
     (BOOK, "_ROOM"): 1,
     (SEARCH, "CHUNK"): 3,
     (STORE, "GROWTH"): 1,
-    (STORE, "CODES"): 3,
+    (STORE, "FEWEST"): 2,
+    (STORE, "MOST"): 8,
 }
 """As little room as there may be: everything grows, waits and comes back as often as it can."""
 APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}

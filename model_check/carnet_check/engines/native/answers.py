@@ -41,23 +41,22 @@ def mixed(h: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @inlined
-def cell_at(memo: Number, h: np.uint64, keys: Words, at: Number, step: Number, tables: Tables) -> Number:
-    """Return the place of a memo's cell for a key, or of the empty one where it belongs.
+def cell_at(
+    h: np.uint64, keys: Words, at: Number, step: Number, length: Number, base: Number, last: Number, tables: Tables
+) -> Number:
+    """Return the place of the cell for a key, or of the empty one where it belongs, in a memo's table.
 
-    The words of the key are ``step`` from one another.
+    The words of the key are ``step`` from one another; the table begins at ``base`` and has ``last`` cells and one.
     """
-    length = tables.lengths[nth(memo)]
-    base = tables.bases[nth(memo)]
-    last = tables.sizes[nth(memo)] - 1
     number = np.int64(h) & last
     while True:
         place: Number = base + number * (length + 1)
         if tables.cells[nth(place)] == EMPTY:
             return place
-        same = True
+        difference = _ZERO
         for part in range(length):
-            same &= tables.cells[nth(place + 1 + part)] == keys[nth(at + part * step)]
-        if same:
+            difference |= tables.cells[nth(place + 1 + part)] ^ keys[nth(at + part * step)]
+        if difference == _ZERO:
             return place
         number = (number + 1) & last
 
@@ -73,7 +72,8 @@ def cell_of(memo: Number, states: Words, at: Number, tables: Tables, key: Words)
             word |= gathered(states[nth(at + tables.sources[nth(piece)])], piece, tables)
         key[nth(part)] = word
         h = mixed(h, word)
-    return cell_at(memo, h, key, 0, 1, tables)
+    length, base, last = tables.lengths[nth(memo)], tables.bases[nth(memo)], tables.sizes[nth(memo)] - 1
+    return cell_at(h, key, 0, 1, length, base, last, tables)
 
 
 @inlined
@@ -158,14 +158,17 @@ def answer_all(
     for each in range(memos.shape[0]):
         memo = memos[nth(each)]
         gather_all(memo, count, tables, work)
+        length, base, last = tables.lengths[nth(memo)], tables.bases[nth(memo)], tables.sizes[nth(memo)] - 1
         for number in range(count):
-            place = cell_at(memo, work.sums[nth(number)], work.keys, number, BLOCK, tables)
+            place = cell_at(work.sums[nth(number)], work.keys, number, BLOCK, length, base, last, tables)
             content = np.uint32(tables.cells[nth(place)])
             if content == EMPTY:
                 for word in range(work.state.shape[0]):
                     work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
                 await_answer(memo, work.state, tables, work.key, missing, counters)
             work.contents[nth(each * BLOCK + number)] = content
+        for number in range(count):
+            content = work.contents[nth(each * BLOCK + number)]
             work.lowest[nth(number)] = min(work.lowest[nth(number)], content)
             work.highest[nth(number)] = max(work.highest[nth(number)], content)
     known: Number = 0

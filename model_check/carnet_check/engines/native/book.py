@@ -43,7 +43,7 @@ class Book:
         self._write: list[Callable[[Any], int]] = []
         self._keys: list[Gathering] = []
         self._edits: dict[tuple[int, int, int], int] = {}
-        self._listed = self._parts = self._pieces = self._cells = self._targets = 0
+        self._listed = self._parts = self._pieces = self._cells = self._targets = self._bits = 0
         self._key = np.zeros(words, np.uint64)
         self.tables = Tables(
             begins=np.zeros(_ROOM, np.int64),
@@ -79,14 +79,16 @@ class Book:
         """Have a memo answer about a state; what it reads may have grown."""
         return self._memos[number].answer(state)
 
-    def enter(self, memos: Numbers, states: Words, answers: Sequence[Any]) -> None:
-        """Enter answers about states, which the kernel awaits; for what was forgotten since, it will ask again."""
+    def enter(self, memos: Numbers, states: Words, answers: Sequence[Any], bits: int) -> None:
+        """Enter answers about states of so many bits, which the kernel awaits; what was forgotten it will ask again."""
         stale = [number for number, memo in enumerate(self._memos) if memo.forgotten != self._forgotten[number]]
         for number in stale:
             self._forget(number)
         kept = [place for place, memo in enumerate(memos) if memo not in stale]
         contents = [FIRST + self._write[memos[place]](answers[place]) for place in kept]
-        self._read_anew()
+        if bits != self._bits:
+            self._bits = bits
+            self._read_anew()
         states = states.reshape(-1, self.words)[kept].ravel()
         self._enter(memos[kept], states, np.array(contents, np.uint64))
         self._make_room()
@@ -103,9 +105,9 @@ class Book:
 
     def _make_room(self) -> None:
         """Keep at least half of each memo's cells empty, although as many answers come as are asked for at once."""
-        for number in range(len(self._memos)):
-            if 2 * (self.tables.known[number] + ASKED) > self.tables.sizes[number]:
-                self._settle(number, self._keys[number])
+        known, sizes = (array[: len(self._memos)] for array in (self.tables.known, self.tables.sizes))
+        for number in np.flatnonzero(2 * (known + ASKED) > sizes):
+            self._settle(int(number), self._keys[number])
 
     # -- memos -------------------------------------------------------------------------------------
 
@@ -121,7 +123,7 @@ class Book:
         return self._numbers[id(memo)]
 
     def _read_anew(self) -> None:
-        """Take note of what memos read, if there are more bits than before."""
+        """Take note of what memos read."""
         for number in range(len(self._memos)):
             self._read(number)
 

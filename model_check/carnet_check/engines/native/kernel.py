@@ -13,6 +13,7 @@ import numpy as np
 from carnet_check.engines.native.answers import answer, answer_all, edit
 from carnet_check.engines.native.compiling import compiled, fetch, inlined, nth
 from carnet_check.engines.native.rows import (
+    code_of,
     copy,
     differ,
     fetch_row,
@@ -29,6 +30,7 @@ from carnet_check.engines.native.rows import (
 )
 from carnet_check.engines.native.tables import (
     BLOCK,
+    CODE,
     COUNT,
     DOMINATED,
     EXPANDED,
@@ -287,6 +289,13 @@ def pack(states: Words, words: Number, begin: Number, kept: Kept) -> Number:
             if not put(word, states[nth(number * words + word)], kept.rows, (begin + number) * kept.width, kept):
                 return word
     return NONE
+
+
+@compiled
+def number_again(word: Number, kept: Kept) -> None:
+    """Enter the codes of a word's values into empty places."""
+    for code in range(1, kept.used[nth(word)] + 1):
+        kept.codes[nth(code_of(word, kept.values[nth((word << CODE) + code)], kept))] = code
 
 
 @compiled

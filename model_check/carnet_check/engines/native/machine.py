@@ -159,7 +159,7 @@ class Machine:
         elif why == kernel.MISSING:
             self._work_out(int(counters[MISSES]))
         elif why == kernel.CROWDED:
-            self.states.spell_out(int(counters[LONG]))
+            self.states.make_codes(int(counters[LONG]))
             self._reserve()
 
     def _work_out(self, misses: int) -> None:
@@ -175,7 +175,7 @@ class Machine:
             self.states.widen(self._words)
             self._begin()
         else:
-            self._book.enter(self._missing.memos[:misses], self._missing.states, answers)
+            self._book.enter(self._missing.memos[:misses], self._missing.states, answers, self._layout.bits)
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""

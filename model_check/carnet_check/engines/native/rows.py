@@ -13,21 +13,20 @@ _SECOND = np.uint64(0xC4CEB9FE1A85EC53)
 _33, _32, _29 = (np.uint64(number) for number in (33, 32, 29))
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _ALL = ~_ZERO
-_ABOVE = np.uint64(64 - CODE - 1)
-"""Above these bits of its hash is the place where the code of a value belongs."""
-
 # -- words and their codes -------------------------------------------------------------------------
 
 
 @inlined
 def code_of(word: Number, value: np.uint64, kept: Kept) -> Number:
     """Return the place of the code that a word's value has, or of the empty one where it belongs."""
-    place = np.int64(((value ^ (value >> _29)) * _SPREAD) >> _ABOVE)
+    last = kept.last[nth(word)]
+    place = np.int64(((value ^ (value >> _29)) * _SPREAD) >> _32) & last
     while True:
-        code = np.int64(kept.codes[nth(word * PLACES + place)])
+        found: Number = word * PLACES + place
+        code = np.int64(kept.codes[nth(found)])
         if code == 0 or kept.values[nth((word << CODE) + code)] == value:
-            return word * PLACES + place
-        place = (place + 1) & (PLACES - 1)
+            return found
+        place = (place + 1) & last
 
 
 @inlined
@@ -39,7 +38,7 @@ def put(word: Number, value: np.uint64, rows: Words, at: Number, kept: Kept) -> 
         place = code_of(word, value, kept)
         if kept.codes[nth(place)] == 0:
             fresh = kept.used[nth(word)] + 1
-            if fresh > kept.most:
+            if 2 * fresh > kept.last[nth(word)]:
                 return False
             kept.used[nth(word)] = fresh
             kept.values[nth((word << CODE) + fresh)] = value
@@ -73,7 +72,7 @@ def unpack(at: Number, count: Number, kept: Kept, block: Words, step: Number) ->
 def put_edited(number: Number, state: Words, tables: Tables, rows: Words, at: Number, kept: Kept) -> Number:
     """Write the words that an edit changed; return one that has too many values, or -1."""
     for piece in range(tables.edits[nth(number)], tables.edits[nth(number + 1)]):
-        word = tables.targets[nth(piece)]
+        word: Number = tables.targets[nth(piece)]
         if not put(word, state[nth(word)], rows, at, kept):
             return word
     return -1

@@ -22,8 +22,8 @@ GROWTH = 2
 """How many times larger rows and table become when they are full."""
 MOST_STATES = (1 << 32) - 1
 """As many as a number of the table can tell apart."""
-CODES = (1 << CODE) - 1
-"""How many values a word may have and still be kept as codes, beside 0."""
+FEWEST, MOST = 1 << 8, PLACES
+"""How many places there are for the codes of a word at first, and at most: half of them stay empty."""
 WORD = 64
 BYTES = 8
 _PART = 1 << 16
@@ -49,8 +49,8 @@ class Store(Sequence[int]):
             **_arranged(words, ()),
             values=np.zeros(words << CODE, np.uint64),
             codes=np.zeros(words * PLACES, np.uint16),
+            last=np.full(words, FEWEST - 1),
             used=np.zeros(words, np.int64),
-            most=CODES,
             slots=np.zeros(0, np.uint32),
             numbers=np.uint64(0),
         )
@@ -65,13 +65,23 @@ class Store(Sequence[int]):
         self.kept = self.kept._replace(
             values=np.append(self.kept.values, np.zeros(more << CODE, np.uint64)),
             codes=np.append(self.kept.codes, np.zeros(more * PLACES, np.uint16)),
+            last=np.append(self.kept.last, np.full(more, FEWEST - 1)),
             used=np.append(self.kept.used, np.zeros(more, np.int64)),
         )
         self._rewrite(room)
         self._enter_all(room)
 
-    def spell_out(self, word: int) -> None:
-        """Keep a word of every state as it is, since it has too many values."""
+    def make_codes(self, word: int) -> None:
+        """Make room for more values of a word; if it has too many for codes, keep it in every state as it is."""
+        places = 2 * (int(self.kept.last[word]) + 1)
+        if places > MOST:
+            self._spell_out(word)
+            return
+        self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
+        self.kept.last[word] = places - 1
+        kernel.number_again(word, self.kept)
+
+    def _spell_out(self, word: int) -> None:
         room = self._room
         self._plain.append(word)
         self._rewrite(room)
@@ -115,7 +125,7 @@ class Store(Sequence[int]):
     def _pack(self, states: Words) -> None:
         """Append states, each so many words."""
         while (crowded := kernel.pack(states, self.words, self.size, self.kept)) != NONE:
-            self.spell_out(int(crowded))
+            self.make_codes(int(crowded))
         self.size += len(states) // self.words
 
     def _rewrite(self, room: int) -> None:

@@ -105,10 +105,10 @@ class Kept(NamedTuple):
     """For each word of a state its values by code; code 0 is of value 0."""
     codes: Codes
     """For each word of a state a table by which the code of a value is found; 0 is an empty place."""
+    last: Numbers
+    """The last place of each of these tables, of which half stay empty."""
     used: Numbers
     """The last code that each word of a state has."""
-    most: int
-    """The last code that it may have."""
     slots: Slots
     """For each place of the table a state's number plus one, or 0, and above it some bits of the row's hash."""
     numbers: np.uint64
