@@ -18,7 +18,7 @@ import numba
 from carnet_check.engines.native import kernel, rows
 from carnet_check.engines.native import store as module
 from carnet_check.engines.native.store import MOST_STATES, Store, row_of
-from carnet_check.engines.native.tables import NONE, Kept, Number, Words
+from carnet_check.engines.native.tables import CODE, NONE, Kept, Number, Words
 
 BITS = 130
 
@@ -48,15 +48,17 @@ def test_states_keep_their_order_and_are_found_again(known: list[int], more: int
     """Also where words are spelt out, as they have more values than there are codes."""
     with patch.multiple(module, FEWEST=2, MOST=places):
         store = Store(3, known, len(known) + more + 1)
-    for _ in range(2):
-        assert list(store) == store[:] == known
-        assert len(store) == len(known)
-        assert [place_of(state, store) for state in known] == list(range(len(known)))
-        assert store.most >= len(known)
-        store.make_room(room)
-        assert store.most >= len(known) + room - 1
-        store.widen(store.words + 1)
-    assert place_of((1 << BITS) + 1, store) == -1
+        for _ in range(2):
+            assert list(store) == store[:] == known
+            assert len(store) == len(known)
+            assert [place_of(state, store) for state in known] == list(range(len(known)))
+            assert store.most >= len(known)
+            store.make_room(room)
+            assert store.most >= len(known) + room - 1
+            store.widen(store.words + 1)
+            for word in np.flatnonzero(store.kept.fields < 1 << CODE):
+                store.make_codes(int(word))
+        assert place_of((1 << BITS) + 1, store) == -1
 
 
 def test_most_words_are_kept_as_codes() -> None:
