@@ -31,11 +31,13 @@ relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthChe
 Room = Mapping[tuple[object, str], int]
 TIGHT: Room = {
     (MACHINE, "BUFFER"): 1,
-    (MACHINE, "MISSES"): 1,
-    (BOOK, "MISSES"): 1,
+    (MACHINE, "ASKED"): 1,
+    (BOOK, "ASKED"): 1,
     (BOOK, "_ROOM"): 1,
     (SEARCH, "CHUNK"): 3,
     (STORE, "GROWTH"): 1,
+    (STORE, "FEWEST"): 2,
+    (STORE, "MOST"): 8,
 }
 """As little room as there may be: everything grows, waits and comes back as often as it can."""
 APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from carnet_check.engines.explicit.folding import Folding, conditions_in
 from carnet_check.engines.explicit.layout import Layout
@@ -117,9 +117,14 @@ class _Builder:
     # -- what there is -----------------------------------------------------------------------------
 
     def step(self, action: Action, domains: Domains) -> CompiledStep:
-        """Generate what an action does with some elements."""
+        """Return what an action does with some elements; it is generated once it is asked for."""
+        generated = cache(partial(self._moves, action, domains))
+
+        def moves(bits: int) -> list[tuple[Writes, Row]]:
+            return generated()(bits)
+
         reads = tuple(self._reads(action, domains))
-        return CompiledStep(action, self._moves(action, domains), reads, partial(self._parts, action, domains))
+        return CompiledStep(action, moves, reads, partial(self._parts, action, domains))
 
     def _parts(self, action: Action, domains: Domains) -> Iterator[Sequence[CompiledStep]]:
         for var in action.params:

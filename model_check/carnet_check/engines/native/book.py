@@ -1,8 +1,8 @@
 """What memos answered so far, written down in tables that the kernel reads.
 
 A memo has its answers by the bits it reads, which only grow: the answers that are there hold where the new bits are 0,
-and are found only there. Where a memo forgets, or the states get more words, a new book is begun; what the memos know
-still is then entered again as it is asked for.
+and are found only there. What a memo forgets is forgotten here. Where the states get more words, a new book is begun;
+what the memos know is then entered again as it is asked for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
-from carnet_check.engines.native import kernel
+from carnet_check.engines.native.answers import enter_answers
 from carnet_check.engines.native.keys import WORD, Gathering
 from carnet_check.engines.native.store import row_of
-from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Numbers, Tables
+from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Numbers, Tables, Words
 
-MISSES = 512
+ASKED = 512
 """How many answers are asked for at once."""
 _ROOM = 64
 
@@ -42,16 +42,16 @@ class Book:
         self._forgotten: list[int] = []
         self._write: list[Callable[[Any], int]] = []
         self._keys: list[Gathering] = []
-        self._effects: dict[tuple[int, int, int], int] = {}
-        self._listed = self._parts = self._cells = self._bits = 0
-        self._changes = 1
+        self._edits: dict[tuple[int, int, int], int] = {}
+        self._listed = self._parts = self._pieces = self._cells = self._targets = self._bits = 0
         self._key = np.zeros(words, np.uint64)
-        self._form = (0,) * words
         self.tables = Tables(
             begins=np.zeros(_ROOM, np.int64),
             lengths=np.zeros(_ROOM, np.int64),
-            masks=np.zeros(_ROOM * words, np.uint64),
-            turns=np.zeros(_ROOM * words, np.uint64),
+            pieces=np.zeros(_ROOM + 1, np.int64),
+            sources=np.zeros(_ROOM, np.int64),
+            masks=np.zeros(_ROOM, np.uint64),
+            turns=np.zeros(_ROOM, np.uint64),
             bases=np.zeros(_ROOM, np.int64),
             sizes=np.zeros(_ROOM, np.int64),
             known=np.zeros(_ROOM, np.int64),
@@ -60,12 +60,13 @@ class Book:
             firsts=np.zeros(_ROOM + 1, np.int64),
             visits=np.zeros(_ROOM, np.int64),
             effects=np.zeros(_ROOM, np.int64),
-            touched=np.zeros(_ROOM * words, np.uint64),
-            cleared=np.zeros(_ROOM * words, np.uint64),
+            edits=np.zeros(_ROOM + 1, np.int64),
+            targets=np.zeros(_ROOM, np.int64),
+            touched=np.zeros(_ROOM, np.uint64),
+            cleared=np.zeros(_ROOM, np.uint64),
             closures=np.zeros(_ROOM, np.int64),
-            change_touched=np.zeros(_ROOM * words, np.uint64),
-            change_cleared=np.zeros(_ROOM * words, np.uint64),
         )
+        self._change(None)
         numbers = [self._number(memo, self._moves) for memo in moving]
         self.tables = self.tables._replace(moving=np.array(numbers, np.int64))
         self.look_for(looking)
@@ -78,21 +79,35 @@ class Book:
         """Have a memo answer about a state; what it reads may have grown."""
         return self._memos[number].answer(state)
 
-    def enter(self, number: int, state: int, answer: Any) -> None:
-        """Enter an answer about a state, which the kernel awaits."""
-        content = FIRST + self._write[number](answer)
-        kernel.enter(self._form, number, row_of(state, self.words), 0, content, self.tables, self._key)
+    def enter(self, memos: Numbers, states: Words, answers: Sequence[Any], bits: int) -> None:
+        """Enter answers about states of so many bits, which the kernel awaits; what was forgotten it will ask again."""
+        stale = [number for number, memo in enumerate(self._memos) if memo.forgotten != self._forgotten[number]]
+        for number in stale:
+            self._forget(number)
+        kept = [place for place, memo in enumerate(memos) if memo not in stale]
+        contents = [FIRST + self._write[memos[place]](answers[place]) for place in kept]
+        if bits != self._bits:
+            self._bits = bits
+            self._read_anew()
+        states = states.reshape(-1, self.words)[kept].ravel()
+        self._enter(memos[kept], states, np.array(contents, np.uint64))
+        self._make_room()
 
-    def make_room(self) -> None:
+    def _forget(self, number: int) -> None:
+        """Forget what a memo has forgotten."""
+        begin, size, width = self.tables.bases[number], self.tables.sizes[number], 1 + self.tables.lengths[number]
+        self.tables.cells[begin : begin + size * width] = EMPTY
+        self.tables.known[number] = 0
+        self._forgotten[number] = self._memos[number].forgotten
+
+    def _enter(self, memos: Numbers, states: Words, contents: Words) -> None:
+        enter_answers(memos, states, self.words, contents, self.tables, self._key)
+
+    def _make_room(self) -> None:
         """Keep at least half of each memo's cells empty, although as many answers come as are asked for at once."""
-        for number in range(len(self._memos)):
-            if 2 * (self.tables.known[number] + MISSES) > self.tables.sizes[number]:
-                self._settle(number, self._keys[number])
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether a memo has forgotten what is entered."""
-        return any(memo.forgotten != known for memo, known in zip(self._memos, self._forgotten, strict=True))
+        known, sizes = (array[: len(self._memos)] for array in (self.tables.known, self.tables.sizes))
+        for number in np.flatnonzero(2 * (known + ASKED) > sizes):
+            self._settle(int(number), self._keys[number])
 
     # -- memos -------------------------------------------------------------------------------------
 
@@ -103,16 +118,12 @@ class Book:
             self._forgotten.append(memo.forgotten)
             self._write.append(write)
             self._keys.append(Gathering(self.words, 0))
-            if number >= len(self.tables.lengths):
-                self._grow("begins", "lengths", "bases", "sizes", "known")
+            self._grow_to(number + 1, "begins", "lengths", "bases", "sizes", "known")
             self._settle(number, Gathering(self.words, self._read_by(memo)))
         return self._numbers[id(memo)]
 
-    def read_anew(self, bits: int) -> None:
-        """Take note of what memos read, if there are more bits than before."""
-        if bits == self._bits:
-            return
-        self._bits = bits
+    def _read_anew(self) -> None:
+        """Take note of what memos read."""
         for number in range(len(self._memos)):
             self._read(number)
 
@@ -135,11 +146,15 @@ class Book:
         """Write down how the key of a memo is gathered."""
         self.tables.begins[number], self.tables.lengths[number] = self._parts, len(key.parts)
         for part in key.parts:
-            if (self._parts + 1) * self.words > len(self.tables.masks):
-                self._grow("masks", "turns")
-            row = slice(self._parts * self.words, (self._parts + 1) * self.words)
-            self.tables.masks[row], self.tables.turns[row] = part.masks, part.turns
+            self._grow_to(self._parts + 2, "pieces")
+            for source, (mask, turn) in enumerate(zip(part.masks, part.turns, strict=True)):
+                if mask:
+                    self._grow_to(self._pieces + 1, "sources", "masks", "turns")
+                    tables, piece = self.tables, self._pieces
+                    tables.sources[piece], tables.masks[piece], tables.turns[piece] = source, mask, turn
+                    self._pieces += 1
             self._parts += 1
+            self.tables.pieces[self._parts] = self._pieces
 
     def _settle(self, number: int, key: Gathering) -> None:
         """Give a memo a table with this key and room for more, and enter in it what is known."""
@@ -150,60 +165,55 @@ class Book:
         states = self._keys[number].scattered(cells[:, 1:]).ravel()
         self._keys[number] = key
         self._describe(number, key)
-        size = 1 << int(2 * (len(cells) + MISSES)).bit_length()
-        while self._cells + size * (1 + len(key.parts)) > len(self.tables.cells):
-            self._grow("cells")
+        size = 1 << int(2 * (len(cells) + ASKED)).bit_length()
+        self._grow_to(self._cells + size * (1 + len(key.parts)), "cells")
         self.tables.bases[number], self.tables.sizes[number] = self._cells, size
         self.tables.known[number] = 0
         self._cells += size * (1 + len(key.parts))
-        for place, content in enumerate(cells[:, 0]):
-            kernel.enter(self._form, number, states, place * self.words, int(content), self.tables, self._key)
+        self._enter(np.full(len(cells), number), states, np.ascontiguousarray(cells[:, 0]))
 
     # -- answers -----------------------------------------------------------------------------------
 
     def _moves(self, answer: Moves | None) -> int:
         number = len(self.moves)
-        if number >= len(self.tables.visits):
-            self._grow("firsts", "visits")
+        self._grow_to(number + 1, "visits")
+        self._grow_to(number + 2, "firsts")
         self.moves.append(answer)
         effects = () if answer is None else answer.effects
         for effect in effects:
-            if self._listed >= len(self.tables.effects):
-                self._grow("effects")
+            self._grow_to(self._listed + 1, "effects")
             self.tables.effects[self._listed] = self._effect(*effect)
             self._listed += 1
         self.tables.firsts[number + 1] = self._listed
         return number
 
     def _effect(self, touched: int, cleared: int, closure: Memo[Change] | None) -> int:
-        follows = NONE if closure is None else self._number(closure, self._change)
-        known = touched, cleared, follows
-        if known not in self._effects:
-            number = self._effects[known] = len(self._effects)
-            if number >= len(self.tables.closures):
-                self._grow("touched", "cleared", "closures")
-            self._write_row("touched", number, touched)
-            self._write_row("cleared", number, cleared)
-            self.tables.closures[number] = follows
-        return self._effects[known]
+        return self._edit(touched, cleared, NONE if closure is None else self._number(closure, self._change))
 
     def _change(self, answer: Change) -> int:
-        if answer is None:
-            return 0
-        number = self._changes
-        if (number + 1) * self.words > len(self.tables.change_touched):
-            self._grow("change_touched", "change_cleared")
-        self._write_row("change_touched", number, answer[0])
-        self._write_row("change_cleared", number, answer[1])
-        self._changes += 1
-        return number
+        return self._edit(*(answer or (0, 0)), NONE)
 
-    def _write_row(self, name: str, number: int, state: int) -> None:
-        getattr(self.tables, name)[number * self.words : (number + 1) * self.words] = row_of(state, self.words)
+    def _edit(self, touched: int, cleared: int, follows: int) -> int:
+        """Return the number of an edit; the first one that there is changes nothing."""
+        known = touched, cleared, follows
+        if known not in self._edits:
+            number = self._edits[known] = len(self._edits)
+            self._grow_to(number + 2, "edits")
+            self._grow_to(number + 1, "closures")
+            for word, masks in enumerate(zip(row_of(touched, self.words), row_of(cleared, self.words), strict=True)):
+                if any(masks):
+                    self._grow_to(self._targets + 1, "targets", "touched", "cleared")
+                    self.tables.targets[self._targets] = word
+                    self.tables.touched[self._targets], self.tables.cleared[self._targets] = masks
+                    self._targets += 1
+            self.tables.edits[number + 1] = self._targets
+            self.tables.closures[number] = follows
+        return self._edits[known]
 
     # -- room --------------------------------------------------------------------------------------
 
-    def _grow(self, *names: str) -> None:
-        """Double arrays of the tables."""
-        larger = {name: np.concatenate([(old := getattr(self.tables, name)), np.zeros_like(old)]) for name in names}
-        self.tables = self.tables._replace(**larger)
+    def _grow_to(self, size: int, *names: str) -> None:
+        """Double arrays of the tables until each has at least a size."""
+        for name in names:
+            while len(array := getattr(self.tables, name)) < size:
+                self.tables = self.tables._replace(**{name: np.concatenate([array, np.zeros_like(array)])})

@@ -1,5 +1,6 @@
 """How the kernel is compiled, and what it asks of the machine that Numba has no words for.
 
+What is kept on the disk is of the whole package as it was: Numba would look at one file, but functions contain others.
 References to arrays are not counted, which would take as long as the rest: the kernel allocates nothing, and its
 callers keep the arrays.
 """
@@ -7,9 +8,11 @@ callers keep the arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -18,12 +21,20 @@ from carnet_check.engines.native.tables import Number, Slots, Words
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "no_cfunc_wrapper": True}
-_INLINED: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": True}
+_INLINED: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
+_STATS = ((file.name, file.stat()) for file in sorted(Path(__file__).parent.glob("*.py")))
+_FILES = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in _STATS]
+"""The size of each file of the package and when it changed."""
+
+nth = np.uint64
+"""Makes an index unsigned: of any other, Numba asks whether it counts from the end, which takes a third of the time."""
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function when it is called first, and keep it on the disk."""
-    return cast(Function, numba.njit(**_OPTIONS)(function))
+    """Compile a function when it is called first, and keep it on the disk until a file of this package changes."""
+    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher._cache._cache_file._source_stamp = _FILES
+    return cast(Function, dispatcher)
 
 
 def inlined(function: Function) -> Function:

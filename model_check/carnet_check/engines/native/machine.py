@@ -10,11 +10,22 @@ from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.book import MISSES, Book
-from carnet_check.engines.native.store import Store
-from carnet_check.engines.native.tables import Missing, Number, Work
+from carnet_check.engines.native.book import ASKED, Book
+from carnet_check.engines.native.store import WORD, Store
+from carnet_check.engines.native.tables import (
+    BLOCK,
+    COUNT,
+    COUNTERS,
+    DOMINATED,
+    EXPANDED,
+    LONG,
+    MISSES,
+    Missing,
+    Number,
+    Numbers,
+    Work,
+)
 
-WORD = 64
 BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
 
@@ -46,12 +57,13 @@ class Machine:
         elif looking is not self._looking:
             self._looking = looking
             self._book.look_for(looking)
+            self._reserve()
 
     def pass_over(self, begin: int, end: int) -> int:
         """Leave out the states of a level that are dominated now that it is complete; return how many."""
         self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
         states = self.states
-        return int(kernel.pass_over(states.form, begin, states.kept, self._spent, self._idle, self._work.key))
+        return int(kernel.pass_over(begin, states.kept, self._spent, self._idle, self._work.key))
 
     def leave_out(self, begin: int, end: int, idle: Iterable[int]) -> None:
         """Leave out states of a level."""
@@ -62,9 +74,8 @@ class Machine:
         """Expand some states; return how many successors were dominated."""
         dominated = 0
         while begin < end:
-            counters = np.array([self.states.size, begin, 0, 0], np.int64)
+            counters = self._counters(begin)
             why = kernel.expand(
-                self.states.form,
                 end,
                 self.states.most,
                 self.states.kept,
@@ -76,18 +87,17 @@ class Machine:
                 self._missing,
                 counters,
             )
-            self.states.size, begin = int(counters[kernel.COUNT]), int(counters[kernel.EXPANDED])
-            dominated += int(counters[kernel.DOMINATED])
-            self._resolve(why, int(counters[kernel.MISSES]))
+            self.states.size, begin = int(counters[COUNT]), int(counters[EXPANDED])
+            dominated += int(counters[DOMINATED])
+            self._resolve(why, counters)
         return dominated
 
     def sighted(self, begin: int, looking: Callable[[], Sequence[Memo[Sighting]]]) -> Iterator[int]:
         """Yield each state from ``begin`` on at which something that is looked for then is seen."""
         while begin < self.states.size:
             self.go_by(self._moving, looking())
-            counters = np.array([0, begin, 0, 0], np.int64)
+            counters = self._counters(begin)
             why = kernel.look(
-                self.states.form,
                 self.states.size,
                 self.states.kept,
                 self._book.looking,
@@ -96,18 +106,17 @@ class Machine:
                 self._missing,
                 counters,
             )
-            begin = int(counters[kernel.EXPANDED])
+            begin = int(counters[EXPANDED])
             if why == kernel.SIGHTED:
                 yield begin
                 begin += 1
-            self._resolve(why, int(counters[kernel.MISSES]))
+            self._resolve(why, counters)
 
     def predecessor(self, begin: int, end: int, target: int) -> int:
         """Return the first of some states that a state follows."""
-        counters = np.array([0, begin, 0, 0], np.int64)
+        counters = self._counters(begin)
         while True:
             why = kernel.predecessor(
-                self.states.form,
                 end,
                 target,
                 self.states.kept,
@@ -117,10 +126,10 @@ class Machine:
                 counters,
             )
             if why == kernel.SIGHTED:
-                return int(counters[kernel.EXPANDED])
+                return int(counters[EXPANDED])
             assert why != kernel.DONE, "a state follows none of the level before"
-            self._resolve(why, int(counters[kernel.MISSES]))
-            counters[kernel.MISSES] = 0
+            self._resolve(why, counters)
+            counters[MISSES] = 0
 
     def tally(self) -> list[tuple[Moves, int]]:
         """Return how often moves were made since the last time."""
@@ -132,7 +141,13 @@ class Machine:
 
     # -- what is missing ---------------------------------------------------------------------------
 
-    def _resolve(self, why: Number, misses: int) -> None:
+    def _counters(self, begin: int) -> Numbers:
+        """Return counters for a search that goes on at a state."""
+        counters = np.zeros(COUNTERS, np.int64)
+        counters[COUNT], counters[EXPANDED] = self.states.size, begin
+        return counters
+
+    def _resolve(self, why: Number, counters: Numbers) -> None:
         """Provide what the kernel came back for."""
         if why == kernel.FULL:
             self.states.make_room(self._width)
@@ -142,7 +157,10 @@ class Machine:
             if self.states.most < self.states.size + self._width:
                 self.states.make_room(self._width)
         elif why == kernel.MISSING:
-            self._work_out(misses)
+            self._work_out(int(counters[MISSES]))
+        elif why == kernel.CROWDED:
+            self.states.make_codes(int(counters[LONG]))
+            self._reserve()
 
     def _work_out(self, misses: int) -> None:
         """Have the memos answer, and begin a new book if answers were forgotten or do not fit any more."""
@@ -151,17 +169,13 @@ class Machine:
             (int(memo), int.from_bytes(state.tobytes(), "little"))
             for memo, state in zip(self._missing.memos[:misses], states, strict=True)
         ]
-        for memo, state in asked:
-            answer = self._book.asked(memo, state)
-            if self._layout.bits > WORD * self._words:
-                self._words = 1 + self._layout.bits // WORD
-                self.states.widen(self._words)
-                return self._begin()
-            if self._book.is_stale:
-                return self._begin()
-            self._book.read_anew(self._layout.bits)
-            self._book.enter(memo, state, answer)
-        return self._book.make_room()
+        answers = [self._book.asked(memo, state) for memo, state in asked]
+        if self._layout.bits > WORD * self._words:
+            self._words = 1 + self._layout.bits // WORD
+            self.states.widen(self._words)
+            self._begin()
+        else:
+            self._book.enter(self._missing.memos[:misses], self._missing.states, answers, self._layout.bits)
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""
@@ -172,10 +186,17 @@ class Machine:
 
     def _reserve(self) -> None:
         self._work = Work(
-            chosen=np.zeros(len(self._moving), np.int64),
+            block=np.zeros(BLOCK * self._words, np.uint64),
+            keys=np.zeros(BLOCK * self._words, np.uint64),
+            sums=np.zeros(BLOCK, np.uint64),
+            contents=np.zeros(BLOCK * max(len(self._moving), len(self._looking)), np.uint32),
+            lowest=np.zeros(BLOCK, np.uint32),
+            highest=np.zeros(BLOCK, np.uint32),
+            state=np.zeros(self._words, np.uint64),
+            after=np.zeros(self._words, np.uint64),
             key=np.zeros(self._words, np.uint64),
-            buffer=np.zeros(self._width * self._words, np.uint64),
+            buffer=np.zeros(self._width * self.states.kept.width, np.uint64),
             hashes=np.zeros(self._width, np.uint64),
             places=np.zeros(self._width, np.int64),
         )
-        self._missing = Missing(np.zeros(MISSES, np.int64), np.zeros(MISSES * self._words, np.uint64))
+        self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))

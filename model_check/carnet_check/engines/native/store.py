@@ -7,60 +7,94 @@ mapping more memory behind what there is, which copies nothing, and the table by
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.tables import Form, Kept, Slots, Words
+from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Words
 
 LOAD = 0.75
 """How full the table may be."""
-GROWTH = 1.4
+GROWTH = 2
 """How many times larger rows and table become when they are full."""
 MOST_STATES = (1 << 32) - 1
 """As many as a number of the table can tell apart."""
+FEWEST, MOST = 1 << 8, PLACES
+"""How many places there are for the codes of a word at first, and at most: half of them stay empty."""
+WORD = 64
 BYTES = 8
+_PART = 1 << 16
+"""How many rows are written anew at once."""
 _AHEAD = 256
 """For how many states slots are asked for before the first is entered."""
 
 
 class Store(Sequence[int]):
-    """States as integers, kept as rows of ``words`` words.
+    """States as integers of ``words`` words, kept as rows.
 
     Attributes:
-        rows: words, with room for states to come; those of the first ``len`` states are written.
-        slots: for each place of the table a state's number plus one, or 0, and above it some bits of its hash.
-        numbers: the bits of a slot that are the number.
         size: how many states there are, which the kernel changes.
+        kept: what the kernel is given: rows with room for states to come, and how they are found again.
     """
-
-    rows: Words
-    slots: Slots
 
     def __init__(self, words: int, states: Sequence[int], room: int) -> None:
         self.words = words
-        self.size = len(states)
+        self.size = 0
+        self._plain: list[int] = []
+        self.kept = Kept(
+            rows=np.zeros(0, np.uint64),
+            **_arranged(words, ()),
+            values=np.zeros(words << CODE, np.uint64),
+            codes=np.zeros(words * PLACES, np.uint16),
+            last=np.full(words, FEWEST - 1),
+            used=np.zeros(words, np.int64),
+            slots=np.zeros(0, np.uint32),
+            numbers=np.uint64(0),
+        )
         self._reserve(room)
-        filled = 0
         for packed in _packed(states, words):
-            self.rows[filled : filled + len(packed)] = packed
-            filled += len(packed)
+            self._pack(packed)
         self._enter_all(room)
 
     def widen(self, words: int) -> None:
         """Give every state more words."""
-        narrow, self.words = self.rows.reshape(-1, self.words), words
-        self._reserve(len(narrow))
-        self.rows.reshape(-1, words)[: self.size, : narrow.shape[1]] = narrow[: self.size]
-        self._enter_all(len(narrow))
+        room, more, self.words = self._room, words - self.words, words
+        self.kept = self.kept._replace(
+            values=np.append(self.kept.values, np.zeros(more << CODE, np.uint64)),
+            codes=np.append(self.kept.codes, np.zeros(more * PLACES, np.uint16)),
+            last=np.append(self.kept.last, np.full(more, FEWEST - 1)),
+            used=np.append(self.kept.used, np.zeros(more, np.int64)),
+        )
+        self._rewrite(room)
+        self._enter_all(room)
+
+    def make_codes(self, word: int) -> None:
+        """Make room for more values of a word; if it has too many for codes, keep it in every state as it is."""
+        places = 2 * (int(self.kept.last[word]) + 1)
+        if places > MOST:
+            self._spell_out(word)
+            return
+        self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
+        self.kept.last[word] = places - 1
+        kernel.number_again(word, self.kept)
+
+    def _spell_out(self, word: int) -> None:
+        room = self._room
+        self._plain.append(word)
+        self._rewrite(room)
+        self._enter_all(room)
 
     @property
     def most(self) -> int:
         """How many states there may be before more room is made."""
-        return min(len(self.rows) // self.words, int(len(self.slots) * LOAD))
+        return min(self._room, int(len(self.kept.slots) * LOAD))
+
+    @property
+    def _room(self) -> int:
+        return len(self.kept.rows) // self.kept.width
 
     def make_room(self, at_least: int) -> None:
         """Make room for more states, by ``at_least``.
@@ -72,36 +106,49 @@ class Store(Sequence[int]):
         if least > MOST_STATES:
             raise MemoryError
         room = max(min(int(self.size * GROWTH), MOST_STATES), least)
-        del self.rows
+        self._keep(np.zeros(0, np.uint64))
         try:
-            self._memory.resize(BYTES * self.words * room)
+            self._memory.resize(BYTES * self.kept.width * room)
         except OSError as error:
             raise MemoryError from error
         finally:
-            self.rows = self._mapped()
+            self._keep(self._mapped())
         self._enter_all(room)
 
+    def _keep(self, rows: Words) -> None:
+        self.kept = self.kept._replace(rows=rows)
+
     def _reserve(self, room: int) -> None:
-        self._memory = mmap.mmap(-1, BYTES * self.words * room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self.rows = self._mapped()
+        self._memory = mmap.mmap(-1, BYTES * self.kept.width * room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._keep(self._mapped())
+
+    def _pack(self, states: Words) -> None:
+        """Append states, each so many words."""
+        while (crowded := kernel.pack(states, self.words, self.size, self.kept)) != NONE:
+            self.make_codes(int(crowded))
+        self.size += len(states) // self.words
+
+    def _rewrite(self, room: int) -> None:
+        """Write every row anew, as states have more words or other words are spelt out."""
+        old = self.kept
+        self.kept = old._replace(**_arranged(self.words, self._plain))
+        self._reserve(room)
+        rows, new = old.rows.reshape(-1, old.width), self.kept
+        for begin in range(0, self.size, _PART):
+            end = min(begin + _PART, self.size)
+            written = new.rows.reshape(-1, new.width)[begin:end]
+            for word in range(len(old.columns)):
+                codes = (rows[begin:end, old.columns[word]] >> old.shifts[word]) & old.fields[word]
+                if new.fields[word] != old.fields[word]:
+                    codes = old.values[(word << CODE) + codes.astype(np.int64)]
+                written[:, new.columns[word]] |= codes << new.shifts[word]
 
     def _enter_all(self, room: int) -> None:
         """Make a table for so many states, and enter those that are there."""
-        self.slots = np.zeros(0, np.uint32)  # the old one goes before the new one comes
-        self.slots = np.zeros(int(room / LOAD) + 1, np.uint32)
-        self.numbers = np.uint64((1 << room.bit_length()) - 1)
-        homes = np.zeros(_AHEAD, np.uint64)
-        kernel.enter_all(self.form, self.size, self.kept, homes)
-
-    @property
-    def kept(self) -> Kept:
-        """What the kernel is given."""
-        return Kept(self.rows, self.slots, self.numbers)
-
-    @property
-    def form(self) -> Form:
-        """As many numbers as a state has words."""
-        return (0,) * self.words
+        self.kept = self.kept._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
+        slots, numbers = np.zeros(int(room / LOAD) + 1, np.uint32), np.uint64((1 << room.bit_length()) - 1)
+        self.kept = self.kept._replace(slots=slots, numbers=numbers)
+        kernel.enter_all(self.size, self.kept, np.zeros(_AHEAD, np.uint64))
 
     def _mapped(self) -> Words:
         """Return the memory as rows, on large pages where there are some: they are looked up at random."""
@@ -119,8 +166,9 @@ class Store(Sequence[int]):
     def __getitem__(self, place: int | slice) -> int | list[int]:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(self.size))]
-        row = self.rows[place * self.words : (place + 1) * self.words]
-        return int.from_bytes(row.tobytes(), "little")
+        state = np.zeros(self.words, np.uint64)
+        kernel.unpacked(place, self.kept, state)
+        return int.from_bytes(state.tobytes(), "little")
 
     def __iter__(self) -> Iterator[int]:
         return (self[place] for place in range(self.size))
@@ -129,6 +177,19 @@ class Store(Sequence[int]):
 def row_of(state: int, words: int) -> Words:
     """Return a state as words."""
     return np.frombuffer(bytearray(state.to_bytes(BYTES * words, "little")), np.uint64)
+
+
+def _arranged(words: int, plain: Collection[int]) -> dict[str, Any]:
+    """Return where in a row each word of a state is: first those that are spelt out, and then codes side by side."""
+    coded = [word for word in range(words) if word not in plain]
+    columns, shifts, fields = np.zeros(words, np.int64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    for column, word in enumerate(sorted(plain)):
+        columns[word], fields[word] = column, (1 << WORD) - 1
+    for number, word in enumerate(coded):
+        place = CODE * number
+        columns[word], shifts[word], fields[word] = len(plain) + place // WORD, place % WORD, (1 << CODE) - 1
+    width = len(plain) + -(-CODE * len(coded) // WORD)
+    return {"width": width, "columns": columns, "shifts": shifts, "fields": fields}
 
 
 def _packed(states: Sequence[int], words: int) -> Iterator[Words]:

@@ -14,21 +14,32 @@ import numpy.typing as npt
 Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.uint32]
+Codes = npt.NDArray[np.uint16]
 Marks = npt.NDArray[np.uint8]
 Number = int | np.int64
-Form = tuple[int, ...]
-"""As many numbers as a state has words, of no meaning: so the compiler knows how many there are."""
 
 NONE = -1
 """No closure."""
 EMPTY, AWAITED, FIRST = range(3)
 """What a cell holds: nothing, that an answer is missing and was noted, or the number of one, counted from here."""
+NOTHING = 0
+"""The edit that changes nothing."""
+COUNT, EXPANDED, DOMINATED, MISSES, LONG = range(5)
+"""Places among the counters of a search: states, those expanded, successors dominated, answers missing, and the word
+of a state that has too many values for codes."""
+COUNTERS = 5
+BLOCK = 104
+"""How many states are looked up together, memo by memo: an odd multiple of what a line of the cache holds."""
+CODE = 16
+"""How many bits a code has, and of how many a word's value is kept as one."""
+PLACES = 1 << CODE + 1
+"""How many places there are for the codes of a word: at least half of them stay empty."""
 
 
 class Tables(NamedTuple):
     """What is known of a protocol so far.
 
-    What a memo reads is gathered into a key of few words: into each some bits of every word of the state, turned to
+    What a memo reads is gathered into a key of few words: into each some bits of some words of the state, turned to
     where they have room. The answers of a memo are cells in a table of its own, each with the number of an answer and
     then the key.
     """
@@ -37,10 +48,14 @@ class Tables(NamedTuple):
     """Where the words of each memo's key begin."""
     lengths: Numbers
     """How many there are."""
+    pieces: Numbers
+    """For each of them where what is gathered into it begins, and where the next one's does:"""
+    sources: Numbers
+    """from which word of the state,"""
     masks: Words
-    """For each of them the bits of each word of the state."""
+    """which of its bits,"""
     turns: Words
-    """By how many bits these are turned to the left."""
+    """and by how many these are turned to the left."""
     bases: Numbers
     """Where the table of each memo begins among all cells."""
     sizes: Numbers
@@ -56,39 +71,73 @@ class Tables(NamedTuple):
     visits: Numbers
     """How often it was used."""
     effects: Numbers
-    """The effects that answers list; many list the same."""
+    """The effects that answers list, each the number of an edit; many list the same."""
+    edits: Numbers
+    """For each edit where the words that it changes begin, and where the next one's do:"""
+    targets: Numbers
+    """which word,"""
     touched: Words
-    """For each effect what it sets; a state after it is ``(state | touched) ^ cleared``."""
+    """what it sets there; the word is then ``(word | touched) ^ cleared``,"""
     cleared: Words
-    """What it clears again."""
+    """and what it clears again."""
     closures: Numbers
-    """For each effect the memo of the deductions that follow, or -1."""
-    change_touched: Words
-    """For each change by deductions what it sets; the first one changes nothing."""
-    change_cleared: Words
-    """What it clears again."""
+    """For each edit the memo of the deductions that follow, or -1; its answers are edits, too."""
 
 
 class Kept(NamedTuple):
-    """The states found, and a table by which they are found again."""
+    """The states found, each a row of few words, and a table by which they are found again.
+
+    Most words of a state have few values in all. These are numbered, and a row has the codes, side by side; a word with
+    too many values is there as it is.
+    """
 
     rows: Words
-    """The words of each state."""
+    """The words of each row."""
+    width: int
+    """How many words a row has."""
+    columns: Numbers
+    """For each word of a state in which word of a row it is."""
+    shifts: Words
+    """By how many bits it is shifted to the left there,"""
+    fields: Words
+    """and which bits it has before that: those of a code, or all."""
+    values: Words
+    """For each word of a state its values by code; code 0 is of value 0."""
+    codes: Codes
+    """For each word of a state a table by which the code of a value is found; 0 is an empty place."""
+    last: Numbers
+    """The last place of each of these tables, of which half stay empty."""
+    used: Numbers
+    """The last code that each word of a state has."""
     slots: Slots
-    """For each place of the table a state's number plus one, or 0, and above it some bits of the state's hash."""
+    """For each place of the table a state's number plus one, or 0, and above it some bits of the row's hash."""
     numbers: np.uint64
     """The bits of a slot that are the number."""
 
 
 class Work(NamedTuple):
-    """Where the kernel works."""
+    """Where the kernel works. A block has for each word, or each memo, a line of ``BLOCK`` entries, one for a state."""
 
-    chosen: Numbers
-    """The answer of each memo that has moves."""
+    block: Words
+    """The words of some states."""
+    keys: Words
+    """The words of their keys for one memo."""
+    sums: Words
+    """The hashes of these."""
+    contents: Slots
+    """What the cells of each memo hold."""
+    lowest: Slots
+    """The lowest of these for each state,"""
+    highest: Slots
+    """and the highest."""
+    state: Words
+    """A state."""
+    after: Words
+    """One that follows."""
     key: Words
-    """A key."""
+    """A key, or a row."""
     buffer: Words
-    """Successors that were not looked for yet."""
+    """Rows of successors that were not looked for yet."""
     hashes: Words
     """Their hashes."""
     places: Numbers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import cast
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,43 +15,60 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 import numba
 
-from carnet_check.engines.native import kernel
+from carnet_check.engines.native import kernel, rows
+from carnet_check.engines.native import store as module
 from carnet_check.engines.native.store import MOST_STATES, Store, row_of
-from carnet_check.engines.native.tables import Form, Kept, Number, Words
+from carnet_check.engines.native.tables import CODE, NONE, Kept, Number, Words
 
 BITS = 130
 
 
-def _slot(form: Form, row: Words, like: Words, kept: Kept) -> Number:
-    """Return what the slot of a state holds, looked for where another one would be."""
-    h = kernel.hashed(form, like, 0)
-    return np.int64(kept.slots[kernel.slot_of(form, h, kernel.home(h, kept), row, 0, kept)])
+def _slot(row: Words, like: Words, kept: Kept) -> Number:
+    """Return what the slot of a row holds, looked for where another one would be."""
+    h = rows.hashed(like, 0, kept.width)
+    return np.int64(kept.slots[rows.slot_of(h, rows.home(h, kept), row, 0, kept)])
 
 
-slot_of = cast(Callable[[Form, Words, Words, Kept], int], numba.njit(_slot))
+slot_of = cast(Callable[[Words, Words, Kept], int], numba.njit(_slot))
 """Python cannot call what is made for the kernel alone; not kept on the disk, where it would outlive the kernel's."""
 states = st.lists(st.integers(0, (1 << BITS) - 1), unique=True, max_size=60)
 
 
 def place_of(state: int, store: Store, like: int | None = None) -> int:
     """Return the number of a state that the kernel finds, or -1; it takes its hash for that of another one, if told."""
-    row = row_of(state, store.words)
-    slot = slot_of(store.form, row, row if like is None else row_of(like, store.words), store.kept)
-    return (int(slot) & int(store.numbers)) - 1
+    row, other = (np.zeros(store.kept.width, np.uint64) for _ in range(2))
+    for each, kept in ((state, row), (state if like is None else like, other)):
+        if kernel.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
+            return -1
+    return (int(slot_of(row, other, store.kept)) & int(store.kept.numbers)) - 1
 
 
-@given(states, st.integers(0, 40), st.integers(1, 50))
-def test_states_keep_their_order_and_are_found_again(known: list[int], more: int, room: int) -> None:
-    store = Store(3, known, len(known) + more + 1)
-    for _ in range(2):
-        assert list(store) == store[:] == known
-        assert len(store) == len(known)
-        assert [place_of(state, store) for state in known] == list(range(len(known)))
+@given(states, st.integers(0, 40), st.integers(1, 50), st.sampled_from([2, 16, 1024]))
+def test_states_keep_their_order_and_are_found_again(known: list[int], more: int, room: int, places: int) -> None:
+    """Also where words are spelt out, as they have more values than there are codes."""
+    with patch.multiple(module, FEWEST=2, MOST=places):
+        store = Store(3, known, len(known) + more + 1)
+        for _ in range(2):
+            assert list(store) == store[:] == known
+            assert len(store) == len(known)
+            assert [place_of(state, store) for state in known] == list(range(len(known)))
+            assert store.most >= len(known)
+            store.make_room(room)
+            assert store.most >= len(known) + room - 1
+            store.widen(store.words + 1)
+            for word in np.flatnonzero(store.kept.fields < 1 << CODE):
+                store.make_codes(int(word))
         assert place_of((1 << BITS) + 1, store) == -1
-        assert store.most >= len(known)
-        store.make_room(room)
-        assert store.most >= len(known) + room - 1
-        store.widen(store.words + 1)
+
+
+def test_most_words_are_kept_as_codes() -> None:
+    """Three words of sixty values take one, and four where one of them has more values than there are codes."""
+    known = [value << 64 | value << 128 for value in range(60)]
+    for places, width in ((128, 1), (64, 3)):
+        with patch.multiple(module, FEWEST=2, MOST=places):
+            store = Store(3, known, 60)
+        assert store.kept.width == width
+        assert store[:] == known
 
 
 @pytest.mark.parametrize("bit", [0, 63, 64, BITS])

@@ -1,0 +1,29 @@
+"""What is compiled is kept on the disk, and not for longer than it is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+
+from carnet_check.engines.native import answers, compiling, kernel
+from carnet_check.engines.native.tables import BLOCK
+
+
+@pytest.mark.parametrize("function", [kernel.expand, answers.enter_answers])
+def test_it_is_compiled_anew_when_any_file_of_the_package_changes(function: object) -> None:
+    """A function contains others, and constants, of files that Numba does not look at."""
+    stamp = function._cache._cache_file._source_stamp  # type: ignore[attr-defined]
+    files = {file.name: file.stat() for file in Path(compiling.__file__).parent.glob("*.py")}
+    assert {"kernel.py", "rows.py", "tables.py"} < files.keys()
+    assert {name: (size, time) for name, size, time in stamp} == {
+        name: (stat.st_size, stat.st_mtime_ns) for name, stat in files.items()
+    }
+
+
+def test_a_block_is_an_odd_number_of_lines_of_the_cache() -> None:
+    """Otherwise the same state's entries for all memos would be kept in few places, and drive each other out."""
+    assert BLOCK % 8 == 0
+    assert BLOCK // 8 % 2 == 1
