@@ -19,6 +19,7 @@ from carnet_command.exit_codes import ExitCode, deciding
 if TYPE_CHECKING:
     from carnet_check.engines.interface import Plan
     from carnet_check.loading.families import Source
+    from carnet_check.loading.scope import Scope
     from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 
@@ -100,14 +101,18 @@ def exhaust(
     source = load(protocol)
     request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
     campaign = planned(request)
+    asked = [
+        (plan, threat, _scope(source, plan, threat, campaign.profile))
+        for plan in campaign.plans
+        for threat in plan.threats
+    ]
     found: list[Certified] = []
     with progress() as shown, _counting(found, out):
-        for plan in campaign.plans:
-            for threat in plan.threats:
-                for each in _certified(source, plan, threat, campaign.profile, out, shown.status):
-                    found.append(each)
-                    if not as_json:
-                        say(each.line)
+        for plan, threat, scope in asked:
+            for each in _certified(source, plan, threat, campaign.profile, scope, out, shown.status):
+                found.append(each)
+                if not as_json:
+                    say(each.line)
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
     return deciding([each.code for each in found] or [ExitCode.UNKNOWN])
@@ -130,15 +135,34 @@ def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
         raise InterruptedRunError(f"interrupted: {said}") from None
 
 
+def _scope(source: Source, plan: Plan, threat: Threat, profile: Profile) -> Scope:
+    """Return the instances that the claims are explored in.
+
+    Raises:
+        SpecificationError: no certificate can speak of one of them; nothing was explored yet.
+    """
+    from carnet_check.exports.exhaustion import require_no_budget
+    from carnet_check.loading.scope import scope_of
+
+    scope = scope_of(source, plan.protocol, threat.id, profile, plan.claims(threat))
+    for instance, _ in scope.instances:
+        require_no_budget(instance)
+    return scope
+
+
 def _certified(
-    source: Source, plan: Plan, threat: Threat, profile: Profile, out: Path, status: Callable[[str], None]
+    source: Source,
+    plan: Plan,
+    threat: Threat,
+    profile: Profile,
+    scope: Scope,
+    out: Path,
+    status: Callable[[str], None],
 ) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
-    from carnet_check.loading.scope import scope_of
     from carnet_check.wording.file_names import as_file_name
 
     claims = plan.claims(threat)
-    scope = scope_of(source, plan.protocol, threat.id, profile, claims)
     for number, (instance, some) in enumerate(scope.instances, 1):
         folder = out / as_file_name(plan.protocol.variant) / as_file_name(threat.id) / f"{number}"
         status(f"{plan.protocol.variant} · {threat.id}, instance {number} of {len(scope.instances)}")

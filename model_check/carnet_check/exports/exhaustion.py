@@ -108,8 +108,7 @@ def instance_text(
     Raises:
         SpecificationError: the instance has a budget, of which the theorem knows nothing.
     """
-    if instance.budget is not None:
-        raise SpecificationError("the instance bounds the adversary's moves, and no certificate speaks of that")
+    require_no_budget(instance)
     words = _Words(system, protocol, instance)
     parts = (
         _instance(words, protocol, instance),
@@ -122,6 +121,16 @@ def instance_text(
         f"(States {states.rows} {states.bytes_each} {states.start})",
     )
     return "".join(f"{part}\n" for part in parts)
+
+
+def require_no_budget(instance: Instance) -> None:
+    """Refuse an instance of which a certificate would say more than was looked at.
+
+    Raises:
+        SpecificationError: it has a budget, of which the theorem knows nothing.
+    """
+    if instance.budget is not None:
+        raise SpecificationError("the instance bounds the adversary's moves, and no certificate speaks of that")
 
 
 def _list(parts: Iterable[str]) -> str:

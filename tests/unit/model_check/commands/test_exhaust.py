@@ -9,6 +9,7 @@ import pytest
 
 from carnet_check.coq import exhaustion
 from carnet_check.coq.exhaustion import INSTANCE, STATES, SYSTEM, VARIABLE
+from carnet_check.engines.explicit.engine import Explicit
 from tests.coq.built import exhaust
 from tests.unit.model_check.command import TOY, carnet, control
 
@@ -44,6 +45,16 @@ def test_a_folder_that_cannot_be_written_to_is_2(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "main").write_text("")
     assert carnet("exhaust", TOY, "--out", str(tmp_path / "out")).code == 2
+
+
+def test_a_budget_is_refused_before_anything_is_explored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(*_: object) -> None:
+        raise AssertionError("something was explored")
+
+    monkeypatch.setattr(Explicit, "visited", unwanted)
+    ran = carnet("exhaust", "gpu-travelling", "--profile", "ci", "--out", str(tmp_path))
+    assert (ran.code, "bounds the adversary's moves" in ran.err) == (2, True)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("program", "code"), [("", 1), ("true", 5), ("false", 5)])
