@@ -44,6 +44,8 @@ class Plan:
     every_threat: bool
     liveness: tuple[Eventually, ...] = ()
     """What should happen in the end, under every threat model of the plan."""
+    proved: tuple[str, ...] = ()
+    """What happens in the end, as another engine proved for any size: only whether anything waits is looked at."""
 
     def claims(self, threat: Threat) -> tuple[str, ...]:
         """Return the claims that are judged under ``threat``."""
@@ -101,7 +103,8 @@ class Basis:
 class Outcome:
     """What an engine answers: rows, what it explored if it did, and remarks for the end of the run.
 
-    ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant.
+    ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant;
+    ``liveness`` what could be proved of each liveness property, by variant and name.
     """
 
     engine: str
@@ -110,6 +113,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     bases: Mapping[tuple[str, str, str, str, str], Basis] = field(default_factory=dict)
     standings: tuple[Standing, ...] = ()
+    liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ class LivenessAnswer:
     axioms: frozenset[str] = frozenset()
     lemmas: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def proved(self) -> bool:

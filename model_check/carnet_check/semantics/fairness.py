@@ -6,6 +6,9 @@ r"""Fairness: what it means that an action is taken fairly, and which rules nobo
   taken **fairly** (weak fairness) if it is not open for ever without being taken: again and again some step of it
   changes the state, or it is not open. Fairness is asked of the action with all its parameters together, as WF_vars(A)
   of TLA+ is of ``A == \E x : Act(x)``; which parameters are chosen is nobody's promise.
+* Where a property says what is *given* of an action, only its steps with these parameters count, as WF_vars(B) of TLA+
+  does for ``B == \E x : Act(x) /\ x = value``: a GPU is asked to carry out the orders of the session that is waited
+  for, and may do what it likes in others. Such steps are a :func:`part` of the action.
 * A pool, a budget or the number of elements that can be drawn fresh ends a run that would go on in a larger instance.
   An action that only they keep from being taken is *cut short*: it is neither open nor not.
 * A rule is taken at once wherever it can be. That is exact for what may be reached; but nobody has to forge a message
@@ -17,14 +20,15 @@ Source: L. Lamport, "The Temporal Logic of Actions", ACM TOPLAS 16(3), 1994, sec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from carnet_check.semantics.interpreter import Interpreter
-from carnet_check.semantics.state import State
-from carnet_spec.language import Action, Eventually, GuardKind, Instance, Protocol, Symbol, Update
+from carnet_check.semantics.state import Env, State
+from carnet_spec.language import Action, Eventually, Guard, GuardKind, Instance, Protocol, Symbol, Update
 from carnet_spec.language.analysis.polarity import deduced_symbols
-from carnet_spec.language.terms import Exists, Term, conjunction, symbols_of
+from carnet_spec.language.terms import TRUE, Exists, Term, conjunction, negation, symbols_of
+from carnet_spec.trace import Trace
 
 # -- rules that are steps -------------------------------------------------------------------------
 
@@ -49,7 +53,7 @@ def rules_as_steps(protocol: Protocol, live: Eventually) -> frozenset[str]:
 
 def _matters(protocol: Protocol, live: Eventually) -> frozenset[Symbol]:
     """Return what is read by the property and by the guards of fair actions, what these write, and what decides it."""
-    fair = [action for action in protocol.actions if action.name in live.fair]
+    fair = [part(action, live) for action in protocol.actions if action.name in live.fair]
     found = symbols_of(live.trigger) | symbols_of(live.response)
     found = found.union(*(symbols_of(guard.formula) for action in fair for guard in action.guards))
     found |= {update.symbol for action in fair for update in action.updates}
@@ -63,6 +67,73 @@ def _matters(protocol: Protocol, live: Eventually) -> frozenset[Symbol]:
 def _read_by(update: Update) -> frozenset[Symbol]:
     value = () if update.value is None else (update.value,)
     return frozenset().union(*map(symbols_of, (*update.args, update.when, *value)))
+
+
+# -- parts of actions -----------------------------------------------------------------------------
+
+OTHERWISE = " otherwise"
+"""Ends the name of what is left of an action."""
+
+
+def part(action: Action, live: Eventually) -> Action:
+    """Return the action with those of its steps alone that ``live`` wants taken fairly."""
+    condition = live.condition(action.name, action.params)
+    return action if condition == TRUE else _limited_to(action, condition)
+
+
+def divided(protocol: Protocol, liveness: Sequence[Eventually]) -> Protocol:
+    """Return the protocol in which what is to be taken fairly is an action, and the rest of it another.
+
+    No two of ``liveness`` say different things of one action (:func:`agree`). :func:`whole` undoes the names.
+    """
+    return replace(protocol, actions=tuple(each for action in protocol.actions for each in _parts(action, liveness)))
+
+
+def _parts(action: Action, liveness: Sequence[Eventually]) -> tuple[Action, ...]:
+    conditions = {live.condition(action.name, action.params) for live in liveness if action.name in live.fair}
+    condition = conditions.pop() if conditions else TRUE
+    if condition == TRUE:
+        return (action,)
+    rest = _limited_to(action, negation(condition))
+    return _limited_to(action, condition), replace(rest, name=action.name + OTHERWISE)
+
+
+def divided_instance(instance: Instance, protocol: Protocol) -> Instance:
+    """Return the instance for a divided protocol: all parts of an action draw from the same elements."""
+    pools = {
+        (action.name, var): pool
+        for action in protocol.actions
+        for (name, var), pool in instance.pools.items()
+        if name == _whole_name(action.name)
+    }
+    return replace(instance, pools=pools)
+
+
+def agree(protocol: Protocol, some: Eventually, other: Eventually) -> bool:
+    """Whether two properties want the same steps of each action taken fairly that both name."""
+    both = (action for action in protocol.actions if action.name in some.fair and action.name in other.fair)
+    return all(some.condition(each.name, each.params) == other.condition(each.name, each.params) for each in both)
+
+
+def whole(trace: Trace) -> Trace:
+    """Return a trace of a divided protocol as one of the protocol."""
+    return replace(trace, steps=tuple(replace(step, action=_whole_name(step.action)) for step in trace.steps))
+
+
+def counted_whole(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return what is counted of each action of a divided protocol as counts of the protocol's."""
+    found: dict[str, int] = {}
+    for name, count in counts.items():
+        found[_whole_name(name)] = found.get(_whole_name(name), 0) + count
+    return found
+
+
+def _whole_name(name: str) -> str:
+    return name.removesuffix(OTHERWISE)
+
+
+def _limited_to(action: Action, condition: Term) -> Action:
+    return replace(action, guards=(*action.guards, Guard("given", condition, GuardKind.GIVEN)))
 
 
 # -- what may cut a run short ---------------------------------------------------------------------
@@ -87,9 +158,16 @@ def guards_alone(action: Action) -> Term:
 
 
 def is_open(judge: Interpreter, action: Action, state: State) -> bool:
-    """Whether some step of the action can be taken in a state and changes it."""
-    steps = (env for each, env in judge.enabled(state) if each.name == action.name)
+    """Whether some step of the action, or of a part of it, can be taken in a state and changes it."""
+    steps = (
+        env for each, env in judge.enabled(state) if each.name == action.name and allowed(judge, action, state, env)
+    )
     return any(judge.step(state, action, env) != state for env in steps)
+
+
+def allowed(judge: Interpreter, action: Action, state: State, env: Env) -> bool:
+    """Whether the guards of an action, or of a part of it, hold."""
+    return all(judge.holds(guard.formula, state, env) for guard in action.guards if guard.kind is not GuardKind.FRESH)
 
 
 def is_cut_short(judge: Interpreter, action: Action, state: State) -> bool:

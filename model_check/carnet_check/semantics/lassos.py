@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from carnet_check.semantics.fairness import is_cut_short, is_open
+from carnet_check.semantics.fairness import allowed, is_cut_short, is_open, part
 from carnet_check.semantics.interpreter import Interpreter
 from carnet_check.semantics.state import State
-from carnet_spec.language import Action, Eventually
+from carnet_spec.language import Eventually
 from carnet_spec.trace import Trace, TraceStep
 
 
@@ -33,7 +33,7 @@ def objection(judge: Interpreter, live: Eventually, trace: Trace) -> str:
         return "a deduction is left out where it goes round"
     if waiting_from(judge, live, states, trace.loop) is None:
         return "it does not wait in vain"
-    unfair = [name for name in live.fair if not fairly(judge, judge.protocol.action(name), states, trace)]
+    unfair = [name for name in live.fair if not fairly(judge, live, name, states, trace)]
     return f"it is not fair to {', '.join(unfair)}" if unfair else ""
 
 
@@ -50,12 +50,19 @@ def waiting_from(judge: Interpreter, live: Eventually, states: Sequence[State], 
     return begin
 
 
-def fairly(judge: Interpreter, action: Action, states: Sequence[State], trace: Trace) -> str:
-    """Say how the part of a lasso that is repeated is fair to an action; nothing, if it is not."""
+def fairly(judge: Interpreter, live: Eventually, name: str, states: Sequence[State], trace: Trace) -> str:
+    """Say how the part of a lasso that is repeated is fair to an action that ``live`` names; nothing, if it is not."""
     assert trace.loop is not None
+    action = part(judge.protocol.action(name), live)
     repeated = range(trace.loop, len(trace.steps))
-    if any(trace.steps[place].action == action.name and states[place] != states[place + 1] for place in repeated):
-        return "is taken again and again"
+    for place in repeated:
+        taken = trace.steps[place]
+        if (
+            taken.action == name
+            and states[place] != states[place + 1]
+            and allowed(judge, action, states[place], dict(taken.args))
+        ):
+            return "is taken again and again"
     rests = (state for state in states[trace.loop :] if judge.saturate(state) == state)
     if any(not is_open(judge, action, state) and not is_cut_short(judge, action, state) for state in rests):
         return "cannot change anything, again and again" if repeated else "cannot change anything"

@@ -8,9 +8,12 @@ its own, or takes the claim's place.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
+from carnet_check.engines.interface import DecidesLiveness, Outcome, Plan
 from carnet_check.engines.runner import Listener, Silent
 from carnet_check.results import Kind, Result
 from carnet_check.verification.answers import accepted
@@ -26,7 +29,12 @@ SILENT = Silent()
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     """Ask every engine what was planned, check the answers, and list the rows in a fixed order."""
     began = time.monotonic()
-    answers = tuple(accepted(campaign, engine, engine.run(campaign.task, listener)) for engine in campaign.engines)
+    answers: tuple[Outcome, ...] = ()
+    settled: set[tuple[str, str]] = set()
+    for engine in campaign.engines:
+        asked = _with_proved(campaign, answers) if isinstance(engine, DecidesLiveness) else campaign
+        answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
+        settled |= {(engine.name, name) for plan in asked.plans for name in plan.proved}
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
     found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
@@ -40,10 +48,29 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
         answers=answers,
         results=tuple(sorted(found.rows, key=lambda row: _order(campaign, row))),
         goals=found.goals,
-        notes=(*found.notes, *remarks),
+        notes=(*found.notes, *_not_explored(settled), *remarks),
         seconds=time.monotonic() - began,
         diagnoses=diagnoses,
     )
+
+
+def _with_proved(campaign: Campaign, answers: Sequence[Outcome]) -> Campaign:
+    """Return the campaign in which liveness that is proved for any size need not be decided for one."""
+    proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
+    return replace(campaign, plans=tuple(_without(plan, proved) for plan in campaign.plans))
+
+
+def _without(plan: Plan, proved: Collection[tuple[str, str]]) -> Plan:
+    done = tuple(live for live in plan.liveness if (plan.protocol.variant, live.name) in proved)
+    rest = tuple(live for live in plan.liveness if live not in done)
+    return replace(plan, liveness=rest, proved=tuple(live.name for live in done))
+
+
+def _not_explored(settled: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Say what was not decided for an instance, by which engine, because it is proved."""
+    for engine, group in groupby(sorted(settled), key=itemgetter(0)):
+        names = ", ".join(name for _, name in group)
+        yield f"proved for any size, so no instance was explored for it (--engine {engine} does that): {names}"
 
 
 def _order(campaign: Campaign, row: Result) -> tuple[int, ...]:

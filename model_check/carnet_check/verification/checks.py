@@ -7,7 +7,6 @@ unless there is nothing to remove or its guards contradict one another.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +22,7 @@ from carnet_check.engines.interface import (
     ProvesLiveness,
     Unsure,
 )
+from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.engines.registry import able, registered
 from carnet_check.loading.models import has_model
@@ -35,6 +35,7 @@ from carnet_check.verification.vacuity import NOTHING_KNOWN, Known, possibilitie
 from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
+from carnet_spec.language.notation import fair_steps
 from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
@@ -45,6 +46,7 @@ NO_MODEL = (
 """Why a proof without a solver is no verdict."""
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
+NO_ANSWER = LivenessAnswer(open=("the engine gives no answer",))
 NO_BASES: Mapping[RowKey, Basis] = {}
 
 
@@ -308,10 +310,10 @@ class _Check:
         return True
 
     def _lively(self, prover: ProvesLiveness, live: Eventually) -> Result:
-        began = time.monotonic()
-        answer = prover.liveness(self.protocol, live)
+        answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        detail = f"by weak fairness of {listed(answer.fair)}" if answer.proved else "; ".join(answer.open)
+        fair = listed(fair_steps(replace(live, fair=answer.fair)))
+        detail = f"by weak fairness of {fair}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
@@ -325,7 +327,7 @@ class _Check:
             verdict=verdict,
             expected=Verdict.PROVED,
             detail=f"{live.sentence} ({detail})",
-            seconds=time.monotonic() - began,
+            seconds=answer.seconds,
             lemmas=answer.lemmas,
             assumptions=self.protocol.resting_on(axiom.states for axiom in axioms),
             kind=Kind.LIVENESS,

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.interface import Outcome
+from carnet_check.engines.obligation_answers import LivenessAnswer
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The searches of one variant; ``engine`` is the first engine that explored it, none if nobody did."""
+    """The searches of one variant; ``engine`` is the first engine that explored it, none if nobody did.
+
+    ``liveness`` is what each engine that proves such things could prove of each liveness property.
+    """
 
     engine: str = ""
     searches: tuple[Coverage, ...] = ()
+    liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
 
     @staticmethod
     def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
         """Collect what was seen of a variant."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
         mine = [(by, each) for by, each in found if each.search.variant == variant and not each.search.alone]
-        return Evidence(mine[0][0], tuple(each for _, each in mine)) if mine else Evidence()
+        lively = {
+            (answer.engine, name): said
+            for answer in answers
+            for (about, name), said in answer.liveness.items()
+            if about == variant
+        }
+        return Evidence(mine[0][0] if mine else "", tuple(each for _, each in mine), lively)
 
     @property
     def broad(self) -> tuple[Coverage, ...]:

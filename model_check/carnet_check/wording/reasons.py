@@ -9,7 +9,7 @@ from carnet_check.semantics.lassos import fairly, waiting_from
 from carnet_check.wording.narrate import reason
 from carnet_command.text import counted
 from carnet_spec.language import Eventually, Invariant
-from carnet_spec.language.notation import show
+from carnet_spec.language.notation import fair_steps, show
 from carnet_spec.trace import Trace
 
 
@@ -21,8 +21,8 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
     begin = waiting_from(judge, failing, states, trace.loop)
     since = "from the start" if begin == 0 else f"after {trace.steps[begin - 1].action}" if begin else "nowhere"
     told = (
-        f"{name} {fairly(judge, judge.protocol.action(name), states, trace) or 'is treated unfairly'}"
-        for name in failing.fair
+        f"{told} {fairly(judge, failing, name, states, trace) or 'is treated unfairly'}"
+        for name, told in zip(failing.fair, fair_steps(failing), strict=True)
     )
     repeated = sum(not judge.protocol.action(step.action).deduction for step in trace.steps[trace.loop :])
     rest = f"the last {counted(repeated, 'step')} are" if repeated > 1 else "the last step is"

@@ -23,6 +23,7 @@ from carnet_spec.language.statements import (
     Claim,
     Defence,
     Eventually,
+    Given,
     Goal,
     Initial,
     Invariant,
@@ -291,7 +292,27 @@ class Decoder:
         """Return a liveness property."""
         each = _object(value, "name", "trigger", "response", "sentence", "fair")
         trigger, response = self.term(each["trigger"]), self.term(each["response"])
-        return Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), _each(_text, each["fair"]))
+        fair = _each(self._fair, each["fair"])
+        return Eventually(
+            _text(each["name"]),
+            trigger,
+            response,
+            _text(each["sentence"]),
+            tuple(action for action, _ in fair),
+            tuple(given for _, values in fair for given in values),
+        )
+
+    def _fair(self, value: Json) -> tuple[str, tuple[Given, ...]]:
+        if isinstance(value, str):
+            return value, ()
+        each = _object(value, "action", "given")
+        action = _text(each["action"])
+
+        def given(value: Json) -> Given:
+            one = _object(value, "parameter", "value")
+            return Given(action, _text(one["parameter"]), self.term(one["value"]))
+
+        return action, _each(given, each["given"])
 
 
 # -- parts without terms ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ them. ``draft.protocol(without=…)`` resolves it into an immutable protocol val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from carnet_spec.language.statements import (
     Claim,
     Defence,
     Eventually,
+    Given,
     Goal,
     Initial,
     Invariant,
@@ -285,10 +286,37 @@ class Draft:
         return state
 
     def eventually(
-        self, name: str, trigger: Formula, response: Formula, *, sentence: str, fair: tuple[str, ...] = ()
+        self,
+        name: str,
+        trigger: Formula,
+        response: Formula,
+        *,
+        sentence: str,
+        fair: tuple[str, ...] = (),
+        given: Mapping[str, Mapping[str, Individual]] | None = None,
     ) -> None:
-        """State a liveness property under fairness of the named actions."""
-        self._liveness.append(Eventually(name, trigger.term, response.term, sentence, fair))
+        """State a liveness property under fairness of the named actions.
+
+        Args:
+            name: of the property.
+            trigger: what begins the waiting.
+            response: what is waited for.
+            sentence: the property in words.
+            fair: the actions that are taken fairly, in the order in which they are due.
+            given: for an action, what some of its parameters are in the steps that are to be taken fairly; without
+                it they may be anything.
+
+        Raises:
+            MisuseError: ``given`` speaks of an action that is not among them.
+        """
+        said = given or {}
+        for action in said:
+            if action not in fair:
+                raise MisuseError(f"{name} says what is given of {action}, which it does not name in 'fair'")
+        values = tuple(
+            Given(action, parameter, value.term) for action in fair for parameter, value in said.get(action, {}).items()
+        )
+        self._liveness.append(Eventually(name, trigger.term, response.term, sentence, fair, values))
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
         """Assume ``formula``, over rigid symbols only, and name the assumption it states."""

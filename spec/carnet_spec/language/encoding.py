@@ -269,8 +269,16 @@ class Encoder:
             "trigger": self.term(live.trigger),
             "response": self.term(live.response),
             "sentence": live.sentence,
-            "fair": list(live.fair),
+            "fair": [self._fair(live, action) for action in live.fair],
         }
+
+    def _fair(self, live: Eventually, action: str) -> Json:
+        values: list[Json] = [
+            {"parameter": given.parameter, "value": self.term(given.value)}
+            for given in live.given
+            if given.action == action
+        ]
+        return {"action": action, "given": values} if values else action
 
     def assumption(self, assumption: Assumption) -> Json:
         """Return an assumption."""

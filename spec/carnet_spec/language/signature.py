@@ -37,8 +37,8 @@ def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
     for goal in protocol.goals:
         visit(goal.body)
     for live in protocol.liveness:
-        visit(live.trigger)
-        visit(live.response)
+        for term in live.terms:
+            visit(term)
     for initial in protocol.initial:
         found.setdefault(initial.symbol)
         visit(initial.value)
@@ -59,7 +59,7 @@ def _named(protocol: Protocol) -> Iterator[Var | Member]:
         yield from params
         terms.append(body)
     terms += [initial.value for initial in protocol.initial]
-    terms += [part for live in protocol.liveness for part in (live.trigger, live.response)]
+    terms += [part for live in protocol.liveness for part in live.terms]
     bound: set[Var] = set()
     members: set[Member] = set()
     for sub in (sub for term in terms for sub in subterms(term)):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import require_name
-from carnet_spec.language.terms import Forall, Symbol, Term, Var
+from carnet_spec.language.terms import Equal, Forall, Symbol, Term, Var, conjunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +157,37 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What a parameter of an action is in the steps that are to be taken fairly."""
+
+    action: str
+    parameter: str
+    value: Term
+
+
+@dataclass(frozen=True, slots=True)
 class Eventually:
-    """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly."""
+    """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly.
+
+    Of an action that ``given`` speaks of, only the steps with these values are to be taken fairly.
+    """
 
     name: str
     trigger: Term
     response: Term
     sentence: str
     fair: tuple[str, ...] = ()
+    given: tuple[Given, ...] = ()
 
     def __post_init__(self) -> None:
         require_name("a liveness property", self.name)
+
+    def condition(self, action: str, parameters: Iterable[Var]) -> Term:
+        """Return which steps of an action are to be taken fairly."""
+        values = {given.parameter: given.value for given in self.given if given.action == action}
+        return conjunction(tuple(Equal(var, values[var.name]) for var in parameters if var.name in values))
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All that it says."""
+        return (self.trigger, self.response, *(given.value for given in self.given))

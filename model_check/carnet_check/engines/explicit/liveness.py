@@ -25,7 +25,15 @@ from carnet_check.engines.explicit.search import search, sightings_of
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.premises import trigger_of
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import guards_alone, is_limited, with_rules_as_steps
+from carnet_check.semantics.fairness import (
+    counted_whole,
+    divided,
+    divided_instance,
+    guards_alone,
+    is_limited,
+    whole,
+    with_rules_as_steps,
+)
 from carnet_check.semantics.lassos import going_round
 from carnet_spec.language import Eventually, Goal, Instance, Protocol
 from carnet_spec.trace import Trace, TraceStep
@@ -53,7 +61,8 @@ def lassos(
     Args:
         protocol: what is explored.
         instance: satisfies the axioms.
-        liveness: the properties; the same rules have to be steps for all of them.
+        liveness: the properties; the same rules have to be steps for all of them, and the same steps taken fairly of
+            what more than one of them names.
         max_states: end the search soon after this many states.
         max_memory: end it before the process holds more bytes than this.
         max_seconds: end it soon after so many seconds.
@@ -66,12 +75,13 @@ def lassos(
         What was covered; a lasso, with its deductions, for each property that fails; a way to the trigger of each that
         is reached; and which properties are undecided, because the instance cuts a run short.
     """
-    judge = Interpreter(with_rules_as_steps(protocol, liveness), instance)
+    parts = divided(with_rules_as_steps(protocol, liveness), liveness)
+    judge = Interpreter(parts, divided_instance(instance, parts))
     watch = Watch(
         max_states=max_states, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers
     )
     visited = _Visited(judge, liveness, watch, reduction)
-    explored = search(protocol, visited.run)
+    explored = search(parts, visited.run)
     visited.look()
     violations: dict[str, Trace] = {}
     undecided: dict[str, str] = {}
@@ -79,16 +89,17 @@ def lassos(
         waiting = visited.waiting(live)
         found = waiting.round({visited.label(name): visited.closed(name) for name in live.fair})
         if found is not None:
-            violations[live.name] = visited.lasso(found, threat)
+            violations[live.name] = whole(visited.lasso(found, threat))
         elif waiting.round({visited.label(name): visited.idle(name) for name in live.fair}) is not None:
             undecided[live.name] = _cut_short(visited, live, waiting)
     triggers = {trigger_of(live).name for live in liveness}
     goals = {
-        name: replace(trace, steps=tuple(judge.expand(trace.steps)), threat=threat)
+        name: whole(replace(trace, steps=tuple(judge.expand(trace.steps)), threat=threat))
         for name, trace in explored.goals.items()
         if name in triggers
     }
-    return replace(explored, violations=violations, undecided=undecided, goals=goals)
+    fired = counted_whole(explored.fired)
+    return replace(explored, violations=violations, undecided=undecided, goals=goals, fired=fired)
 
 
 def _cut_short(visited: _Visited, live: Eventually, waiting: Waiting) -> str:

@@ -25,6 +25,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Profile
+from carnet_spec.language.notation import fair_steps
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class Explorer(Explores, Shares):
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
             if task.every_claim or plan.claims(threat):
-                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
+                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near, triggers=plan.proved)
         far = [goal for goal in protocol.goals if goal.name not in near]
         if far and plan.threats and task.every_claim:
             yield replace(
@@ -298,7 +299,7 @@ def _lively(plan: Plan, name: str, detail: str) -> str:
     """Say what should happen in the end, and by whose fairness."""
     live = next(live for live in plan.liveness if live.name == name)
     verb = "is" if len(live.fair) == 1 else "are"
-    fair = f"if {listed(live.fair)} {verb} taken fairly" if live.fair else "though nobody has to act"
+    fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "though nobody has to act"
     return f"{live.sentence} ({fair}; {detail})"
 
 

@@ -7,17 +7,26 @@ from dataclasses import replace
 
 from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import rules_as_steps
+from carnet_check.semantics.fairness import agree, rules_as_steps
 from carnet_check.semantics.lassos import objection
 from carnet_spec.language import Eventually, Protocol
 
 
 def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
-    """Return the names of liveness properties in groups that one search decides: the same rules are steps for them."""
-    groups: dict[frozenset[str], list[str]] = {}
+    """Return the names of liveness properties in groups that one search decides.
+
+    The same rules are steps for them, and they want the same steps of an action taken fairly that more than one names.
+    """
+    groups: list[list[Eventually]] = []
     for live in liveness:
-        groups.setdefault(rules_as_steps(protocol, live), []).append(live.name)
-    return [tuple(names) for names in groups.values()]
+        rules = rules_as_steps(protocol, live)
+        for group in groups:
+            if rules_as_steps(protocol, group[0]) == rules and all(agree(protocol, live, each) for each in group):
+                group.append(live)
+                break
+        else:
+            groups.append([live])
+    return [tuple(live.name for live in group) for group in groups]
 
 
 def with_lassos_judged(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Exploration:

@@ -126,7 +126,8 @@ def search_in(
         return _lively(explorer, task, protocol, instance, watch)
     invariants = [protocol.claim(name).checked for name in task.claims]
     premises = [] if task.sought else [premise for each in invariants for premise in premises_of(each)]
-    wanted = [*goals, *premises]
+    triggers = [trigger_of(live) for live in protocol.liveness if live.name in task.triggers]
+    wanted = [*goals, *premises, *triggers]
     found = explorer.explore(
         protocol,
         instance,

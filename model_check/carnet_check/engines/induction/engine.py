@@ -110,19 +110,24 @@ class Induction(
         rows: list[Result] = []
         bases: dict[tuple[str, str, str, str, str], Basis] = {}
         found: list[Standing] = []
+        lively: dict[tuple[str, str], LivenessAnswer] = {}
         before = task.runner.answers(self.name, self.version())
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
             for plan in task.plans:
-                if not (wanted := _wanted(plan)):
-                    continue
-                tried, seconds = self._proved(plan, wanted, workers, listener)
-                found += standings(tried.proofs)
-                for claim, threat in wanted:
-                    proof = tried.claims[claim.name, threat.id]
-                    rows.append(row_of(self, task, plan, proof, threat, seconds, _detail(proof)))
-                    bases[rows[-1].key] = Basis(proof.layer, proof.satisfiable)
+                proofs: tuple[ProofResult, ...] = ()
+                if wanted := _wanted(plan):
+                    tried, seconds = self._proved(plan, wanted, workers, listener)
+                    proofs = tried.proofs
+                    found += standings(proofs)
+                    for claim, threat in wanted:
+                        proof = tried.claims[claim.name, threat.id]
+                        rows.append(row_of(self, task, plan, proof, threat, seconds, _detail(proof)))
+                        bases[rows[-1].key] = Basis(proof.layer, proof.satisfiable)
+                for live in plan.liveness:
+                    listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
+                    lively[plan.protocol.variant, live.name] = by_fairness(plan.protocol, live, proofs, workers)
         notes = before.used.notes if before else ()
-        return Outcome(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found))
+        return Outcome(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found), liveness=lively)
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
         """Answer the obligations that fall to ``shard``; whatever else a failure makes worth asking is left out."""

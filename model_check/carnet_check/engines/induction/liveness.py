@@ -11,24 +11,42 @@ so it holds for any number of parties and under every threat model.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from carnet_check.engines.induction.induction import prove
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
 from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.workers import ask_apart
+from carnet_check.engines.induction.workers import Workers, ask_apart
 from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_check.engines.proving.answers import SolverOutcome
 from carnet_check.exports.smtlib import Declarations, problem, statement
+from carnet_check.semantics.fairness import divided
 from carnet_check.wording.sentences import listed
 from carnet_spec.language import Action, Eventually, Protocol
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
 
 
-def by_fairness(protocol: Protocol, live: Eventually) -> LivenessAnswer:
-    """Try to prove ``live`` by fairness of one of the actions that it names, and then of all of them."""
-    asked = _Asked(protocol)
+def by_fairness(
+    protocol: Protocol, live: Eventually, proofs: Sequence[ProofResult] = (), workers: Workers | None = None
+) -> LivenessAnswer:
+    """Try to prove ``live`` by fairness of one of the actions that it names, and then of all of them.
+
+    Args:
+        protocol: whose property it is.
+        live: the property.
+        proofs: of the protocol's invariants; what they proved is not asked again.
+        workers: a pool to use instead of starting one.
+    """
+    began = time.monotonic()
+    answer = _by_fairness(_Asked(protocol, proofs, workers), live)
+    return replace(answer, seconds=time.monotonic() - began)
+
+
+def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
+    protocol = asked.protocol
     waiting = conjunction((live.trigger, negation(live.response)))
     waited_on = disjunction((live.trigger, live.response))
     leaving = [action.name for action in protocol.actions if not asked.leads(action, waiting, waited_on)]
@@ -39,7 +57,7 @@ def by_fairness(protocol: Protocol, live: Eventually) -> LivenessAnswer:
     alone = tuple((name,) for name in live.fair)
     for names in (*alone, live.fair) if len(alone) > 1 else alone:
         asked.used = always
-        stages = _Stages(asked, live.response, waiting, [protocol.action(name) for name in names])
+        stages = _Stages(asked, replace(live, fair=names), waiting)
         missing = [*stages.missing()] or [*asked.unproved()]
         if not missing:
             return LivenessAnswer(fair=names, axioms=asked.axioms, lemmas=asked.lemmas)
@@ -50,12 +68,13 @@ def by_fairness(protocol: Protocol, live: Eventually) -> LivenessAnswer:
 class _Stages:
     """The conditions of the rule for actions that are treated fairly, in the order in which they are due."""
 
-    def __init__(self, asked: _Asked, response: Term, waiting: Term, stages: Sequence[Action]) -> None:
+    def __init__(self, asked: _Asked, live: Eventually, waiting: Term) -> None:
         self._asked = asked
-        self._response = response
+        self._response = live.response
         self._waiting = waiting
-        self._stages = stages
-        self._possible = [_enabled(action) for action in stages]
+        self._parts = divided(asked.protocol, [live])
+        self._stages = [self._parts.action(name) for name in live.fair]
+        self._possible = [_enabled(action) for action in self._stages]
 
     def missing(self) -> Iterator[str]:
         """Yield what keeps fairness of the stages from bringing it about."""
@@ -78,8 +97,8 @@ class _Stages:
         own, later = self._stages[place], [action.name for action in self._stages[place + 1 :]]
         if not self._asked.leads(own, self._at(place), self._beyond(place + 1)):
             yield f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
-        for action in self._asked.protocol.actions if place else ():
-            if action != own and not self._asked.leads(action, self._at(place), self._beyond(place)):
+        for action in self._parts.actions if place else ():
+            if action.name != own.name and not self._asked.leads(action, self._at(place), self._beyond(place)):
                 yield f"{action.name} may lead back from where {own.name} is possible"
 
     def _at(self, place: int) -> Term:
@@ -104,11 +123,12 @@ class _Asked:
     Invariants may be used as they are stated, and are proved in the end.
     """
 
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers | None) -> None:
         self.protocol = protocol
         self.used: frozenset[str] = frozenset()
         self._system = system(protocol, None)
-        self._proofs: list[ProofResult] = []
+        self._proofs = [*proofs]
+        self._workers = workers
 
     def leads(self, action: Action, before: Term, after: Term) -> bool:
         """Whether ``action``, taken where ``before`` holds, leads to where ``after`` does."""
@@ -142,7 +162,12 @@ class _Asked:
         return tuple(dict.fromkeys(id for name in sorted(wanted) for id in self._proofs[-1].missing(name)))
 
     def _prove(self, wanted: frozenset[str]) -> None:
-        proof = prove(self.protocol, only=lambda each: each.invariant.name in wanted, baselines=self._proofs)
+        proof = prove(
+            self.protocol,
+            only=lambda each: each.invariant.name in wanted,
+            baselines=self._proofs,
+            workers=self._workers,
+        )
         self._proofs.append(proof)
 
     @property

@@ -73,13 +73,19 @@ def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
     """Return what claims may read before it is written: an exploration judges them by one first value only.
 
     A claim reads like an action that could be taken wherever the claim is false; a liveness property, like one that
-    could be taken wherever it begins to wait, and one wherever it is answered.
+    could be taken wherever it begins to wait, one wherever it is answered, and those that are to be taken fairly
+    until then.
     """
     falling = [(c.name, c.checked.params, negation(c.checked.body)) for c in protocol.claims if not c.declared]
     for live in protocol.liveness:
         falling += [
             (live.name, (), conjunction((live.trigger, negation(live.response)))),
             (live.name, (), live.response),
+        ]
+        fair = (action for action in protocol.actions if action.name in live.fair)
+        waits = negation(live.response)
+        falling += [
+            (live.name, each.params, conjunction((waits, live.condition(each.name, each.params)))) for each in fair
         ]
     judges = {f"judge {number}": each for number, each in enumerate(falling)}
     actions = (_judge(name, params, falls) for name, (_, params, falls) in judges.items())

@@ -45,7 +45,7 @@ def hasty_reads(protocol: Protocol) -> Findings:
         for name in misread(goal.body, True):
             yield f"goal {goal.name}", f"asks that {name}, which rules add to, does not hold"
     for live in protocol.liveness:
-        for name in sorted({*misread(live.trigger, None), *misread(live.response, None)}):
+        for name in sorted({name for term in live.terms for name in misread(term, None)}):
             yield f"liveness {live.name}", f"reads {name}, which rules add to"
 
 

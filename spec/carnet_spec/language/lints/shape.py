@@ -38,8 +38,8 @@ def scope(protocol: Protocol) -> Findings:
     for goal in protocol.goals:
         yield from strangers(f"goal {goal.name}", goal.body, goal.params)
     for live in protocol.liveness:
-        yield from strangers(f"liveness {live.name}", live.trigger, ())
-        yield from strangers(f"liveness {live.name}", live.response, ())
+        for term in live.terms:
+            yield from strangers(f"liveness {live.name}", term, ())
 
 
 def unused(protocol: Protocol) -> Findings:

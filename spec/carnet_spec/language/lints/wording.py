@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect
 from carnet_spec.language.lints.common import Findings, at, one_of, repeated
 from carnet_spec.language.protocol import Protocol, terms_of_action
-from carnet_spec.language.terms import Kind, variables_in
+from carnet_spec.language.statements import Given
+from carnet_spec.language.terms import Kind, sort_of, variables_in
 
 _WORD = re.compile(r"[^\W\d][\w-]*")
 
@@ -57,7 +59,7 @@ def spelling(protocol: Protocol) -> Findings:
     terms += [invariant.body for invariant in protocol.invariants] + [goal.body for goal in protocol.goals]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
     terms += [initial.value for initial in protocol.initial]
-    terms += [term for live in protocol.liveness for term in (live.trigger, live.response)]
+    terms += [term for live in protocol.liveness for term in live.terms]
     bound = {var.name for term in terms for var in variables_in(term)}
     called = {
         "symbol": {symbol.name for symbol in protocol.symbols},
@@ -133,18 +135,37 @@ def judged(protocol: Protocol) -> Findings:
 
 
 def fairness(protocol: Protocol) -> Findings:
-    """What is taken fairly is an action, of somebody who follows the protocol."""
-    known = {action.name: action.by for action in protocol.actions}
+    """What is taken fairly is an action, of somebody who follows the protocol, with values that fit its parameters."""
+    known = {action.name: action for action in protocol.actions}
     for live in protocol.liveness:
+        where = f"liveness {live.name}"
         for name in live.fair:
             if name not in known:
-                yield f"liveness {live.name}", f"asks for fairness of '{name}', which is no action: {one_of(known)}"
-            elif not known[name].honest:
+                yield where, f"asks for fairness of '{name}', which is no action: {one_of(known)}"
+            elif not known[name].by.honest:
                 yield (
-                    f"liveness {live.name}",
-                    f"asks for fairness of '{name}', taken by {known[name].name}, who need not follow the protocol: "
+                    where,
+                    f"asks for fairness of '{name}', taken by {known[name].by.name}, who need not follow the protocol: "
                     "name steps of honest parties",
                 )
+        for given in live.given:
+            if given.action in known:
+                yield from ((where, why) for why in _misgiven(known[given.action], given))
+
+
+def _misgiven(action: Action, given: Given) -> Iterator[str]:
+    """Say what is wrong with what a parameter is said to be where an action is taken fairly."""
+    sorts = {var.name: var.sort for var in action.params if var not in action.fresh}
+    if given.parameter not in sorts:
+        yield (
+            f"says what '{given.parameter}' of {action.name} is, which is no parameter of it that somebody chooses: "
+            f"{one_of(sorts)}"
+        )
+    elif sort_of(given.value) != sorts[given.parameter]:
+        yield (
+            f"says that '{given.parameter}' of {action.name}, a {sorts[given.parameter].name}, is a "
+            f"{sort_of(given.value).name}: name one of its own sort"
+        )
 
 
 def claims(protocol: Protocol) -> Findings:
