@@ -19,10 +19,10 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
 )
 
 _NAMED = {
-    "rotation-out": "a rotation before the GPU travels",
-    "rotation-in": "the rotation at return",
-    "fence": "a fence",
-    "scrub": "a scrub",
+    "rotation-out": "to rotate before the GPU travels",
+    "rotation-in": "to rotate at return",
+    "fence": "to fence",
+    "scrub": "to scrub",
 }
 
 
@@ -47,7 +47,7 @@ def _answered(draft: Draft, order: str, waiting: Phase, fair: tuple[str, str], *
         f"{order}-answered",
         phase == waiting,
         (phase != waiting) | ~exists(attested_live, Gpu),
-        sentence=f"Every order of {_NAMED[order]} is seen carried out, or the session ends.",
+        sentence=f"Every order {_NAMED[order]} is seen carried out, or the session ends.",
         fair=fair,
         given={fair[0]: given},
     )
