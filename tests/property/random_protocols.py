@@ -17,6 +17,7 @@ from carnet_spec.language import (
     Action,
     Effect,
     Eventually,
+    Given,
     Goal,
     Guard,
     GuardKind,
@@ -32,7 +33,7 @@ from carnet_spec.language import (
     Update,
 )
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.notation import show
+from carnet_spec.language.notation import fair_steps, show
 from carnet_spec.language.printing import show_action, show_goal, show_initial, show_invariant
 from carnet_spec.language.terms import (
     BOOL,
@@ -94,7 +95,10 @@ class Sample:
             *map(show_action, self.protocol.actions),
             *map(show_invariant, self.invariants),
             *map(show_goal, self.goals),
-            *(f"{show(each.trigger)} ~> {show(each.response)} fairly {each.fair}" for each in self.protocol.liveness),
+            *(
+                f"{show(each.trigger)} ~> {show(each.response)} fairly {fair_steps(each)}"
+                for each in self.protocol.liveness
+            ),
             repr(self.instance),
         ]
         return "\n".join(["", *parts])
@@ -324,8 +328,16 @@ def lively_samples(draw: st.DrawFn) -> Sample:
     for name in ("serve", "swing"):
         if name in names and name not in fair and draw(st.integers(0, 3)):
             fair = [name, *fair]
-    lively = Eventually("in-the-end", trigger, response, "random", tuple(fair))
+    given = [each for name in fair for each in draw(_given(next(each for each in actions if each.name == name)))]
+    lively = Eventually("in-the-end", trigger, response, "random", tuple(fair), tuple(given))
     return replace(sample, protocol=replace(sample.protocol, actions=actions, liveness=(lively,)))
+
+
+@st.composite
+def _given(draw: st.DrawFn, action: Action) -> list[Given]:
+    """Draw what some parameters of an action are where it is to be taken fairly."""
+    chosen = [var for var in action.params if var not in action.fresh and draw(st.booleans())]
+    return [Given(action.name, var.name, draw(individuals(var.sort, ()))) for var in chosen]
 
 
 @st.composite

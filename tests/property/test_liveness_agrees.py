@@ -52,12 +52,14 @@ def test_the_engine_says_what_a_fixpoint_over_the_interpreters_states_says() -> 
         assert found.states == len(runs.steps) or (reduction and found.states < len(runs.steps))
         assert said(found, live) == runs.verdict(live)
         counts[said(found, live)] += 1
+        counts[f"given, {said(found, live)}"] += bool(live.given)
         if live.name in found.violations:
             assert objection(runs.judge, live, found.violations[live.name]) == ""
             counts["goes round"] += found.violations[live.name].loop != len(found.violations[live.name].steps)
 
     agrees()
     assert all(counts[each] >= 5 for each in ("VIOLATED", "UNKNOWN", "EXHAUSTED", "goes round")), counts
+    assert all(counts[f"given, {each}"] >= 3 for each in ("VIOLATED", "EXHAUSTED")), counts
 
 
 def test_the_engine_says_what_is_so_if_no_rule_has_to_be_taken() -> None:

@@ -94,7 +94,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     if variant == "hidden-address":
         give_up_the_model(draft)
     state_goals(draft)
-    state_progress(draft)
+    state_progress(draft, answers=variant in MAIN)
     if variant == "inner-key":
         state_inner_key(draft)
     return draft

@@ -26,8 +26,8 @@ _NAMED = {
 }
 
 
-def state_progress(draft: Draft) -> None:
-    """Add what happens eventually to ``draft``."""
+def state_progress(draft: Draft, *, answers: bool) -> None:
+    """Add what happens eventually to ``draft``; ``answers`` too, where the lemmas are that they rest on."""
     draft.eventually(
         "grant-ends",
         phase == Phase.AWAY,
@@ -35,6 +35,11 @@ def state_progress(draft: Draft) -> None:
         sentence="Every grant is followed by return, eviction or fail-stop.",
         fair=("evict",),
     )
+    if answers:
+        _state_answers(draft)
+
+
+def _state_answers(draft: Draft) -> None:
     _answered(draft, "rotation-out", Phase.ROTATING_OUT, ("gpu_rotate_out", "rotated_out"), s=session, k=pending)
     _answered(draft, "rotation-in", Phase.ROTATING_IN, ("gpu_rotate_in", "rotated_in"), s=session, k=pending)
     _answered(draft, "fence", Phase.FENCING, ("exec_fence", "fenced"), k=link_h2d)
