@@ -312,8 +312,8 @@ class _Check:
     def _lively(self, prover: ProvesLiveness, live: Eventually) -> Result:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        fair = listed(fair_steps(replace(live, fair=answer.fair)))
-        detail = f"by weak fairness of {fair}" if answer.proved else "; ".join(answer.open)
+        fair = fair_steps(replace(live, fair=answer.fair))
+        detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS

@@ -84,6 +84,14 @@ def reordered(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
 # -- steps that go round ---------------------------------------------------------------------------
 
 
+def serve_one(step: Step, a: Party) -> None:
+    """Serve whoever came last; for others go from here to there and back."""
+    step.require("asked", first)
+    step.insert(second, when=a == last)
+    step.insert(third, when=(a != last) & ~third)
+    step.remove(third, when=(a != last) & third)
+
+
 def swing(step: Step) -> None:
     """Go from here to there."""
     step.require("here", ~third)

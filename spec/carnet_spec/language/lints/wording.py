@@ -163,8 +163,8 @@ def _misgiven(action: Action, given: Given) -> Iterator[str]:
         )
     elif sort_of(given.value) != sorts[given.parameter]:
         yield (
-            f"says that '{given.parameter}' of {action.name}, a {sorts[given.parameter].name}, is a "
-            f"{sort_of(given.value).name}: name one of its own sort"
+            f"says that '{given.parameter}' of {action.name}, of sort {sorts[given.parameter].name}, is of sort "
+            f"{sort_of(given.value).name}: name one of its own"
         )
 
 

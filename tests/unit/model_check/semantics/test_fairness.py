@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import is_cut_short, is_open, rules_as_steps, with_rules_as_steps
+from carnet_check.semantics.fairness import (
+    agree,
+    counted_whole,
+    divided,
+    divided_instance,
+    is_cut_short,
+    is_open,
+    part,
+    rules_as_steps,
+    with_rules_as_steps,
+)
 from carnet_spec.language import Instance, Protocol, Step
-from tests.unit.model_check.small import Key, Party, drafted, first, known, second, seen, third
+from tests.unit.model_check.small import Key, Party, drafted, first, known, last, second, seen, third
 
 
 def see(step: Step, a: Party) -> None:
@@ -68,6 +78,37 @@ def test_an_action_that_changes_nothing_is_not_open() -> None:
     assert is_open(judge, action, start)
     assert not is_open(judge, action, after)
     assert not is_cut_short(judge, action, after), "every party is in its pool"
+
+
+def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
+    draft = drafted(see, finish)
+    given = {"see": {"a": last}}
+    draft.eventually("seen", ~second, second, sentence="It comes.", fair=("see", "finish"), given=given)
+    draft.eventually("other", ~third, second, sentence="It comes.", fair=("see",))
+    whole_one = draft.protocol()
+    live, other = whole_one.liveness
+    assert not agree(whole_one, live, other)
+    assert agree(whole_one, live, live)
+    parts = divided(whole_one, [live])
+    assert [action.name for action in parts.actions] == ["see", "see otherwise", "finish"]
+    instance = Instance({"Party": ("p", "q", "r")}, pools={("see", "a"): ("p", "q")})
+    judge = Interpreter(parts, divided_instance(instance, parts))
+    taken = [(action.name, env["a"]) for action, env in judge.enabled(judge.initial())]
+    assert taken == [("see", "p"), ("see otherwise", "q")]
+    assert counted_whole({"see": 2, "see otherwise": 3, "finish": 1}) == {"see": 5, "finish": 1}
+
+
+def test_what_is_open_is_what_is_meant() -> None:
+    draft = drafted(see)
+    draft.eventually("seen", ~second, second, sentence="It comes.", fair=("see",), given={"see": {"a": last}})
+    protocol = draft.protocol()
+    judge = Interpreter(protocol, Instance({"Party": ("p", "q")}))
+    whole_action, start = protocol.action("see"), judge.initial()
+    meant = part(whole_action, protocol.liveness[0])
+    after = judge.step(start, whole_action, {"a": "p"})
+    assert is_open(judge, whole_action, after)
+    assert is_open(judge, meant, start)
+    assert not is_open(judge, meant, after)
 
 
 def draw(step: Step, k: Key) -> None:

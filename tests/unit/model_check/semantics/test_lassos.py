@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.semantics.lassos import going_round, objection
 from carnet_spec.language import Instance, Step
 from carnet_spec.trace import Trace, TraceStep
-from tests.unit.model_check.small import ask, back, drafted, first, learn, second, see, swing, third
+from tests.unit.model_check.small import ask, back, drafted, first, last, learn, second, see, serve_one, swing, third
 
 
 def serve(step: Step) -> None:
@@ -62,6 +63,28 @@ def test_the_judge_objects_to_what_is_no_counterexample(name: str) -> None:
     fair, (loop, *steps), why = ROUNDS[name]
     judge = _judge(*fair)
     assert objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
+
+
+MEANT: dict[str, tuple[tuple[Any, ...], str]] = {
+    "the step that is meant is not taken": ((1, "ask", "serve_one q", "serve_one q"), "it is not fair to serve_one"),
+    "nothing that is meant": ((1, "ask"), "it is not fair to serve_one"),
+    "it is taken, and all is well": ((1, "ask", "serve_one p"), "it does not return"),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_the_judge_asks_for_the_steps_that_are_meant(name: str) -> None:
+    (loop, *steps), why = MEANT[name]
+    draft = drafted(ask, serve_one)
+    draft.eventually(
+        "served", first, second, sentence="It comes.", fair=("serve_one",), given={"serve_one": {"a": last}}
+    )
+    judge = Interpreter(draft.protocol(), Instance({"Party": ("p", "q")}))
+    live = judge.protocol.liveness[0]
+    assert objection(judge, live, _trace(loop, *steps)).startswith(why)
+    everybody = replace(live, given=())
+    taken = [step for step in steps if step == "serve_one q"]
+    assert (objection(judge, everybody, _trace(loop, *steps)) == "") == bool(taken)
 
 
 def test_a_round_is_taken_until_the_whole_state_returns() -> None:

@@ -20,12 +20,17 @@ from tests.unit.model_check.small import (
     drafted,
     first,
     known,
+    last,
     learn,
     second,
     see,
+    serve_one,
     swing,
     third,
 )
+
+LAST = {"serve_one": {"a": last}}
+"""The steps that serve whoever came last."""
 
 
 def serve(step: Step) -> None:
@@ -121,6 +126,27 @@ def test_a_way_out_is_no_way_round() -> None:
     """Whoever is fair to the step that serves is served, though it leads out of where runs go round."""
     found = _found(_protocol(drafted(ask, serve, swing, back), "swing", "back", "serve"))
     assert (found.violations, found.undecided) == ({}, {})
+
+
+def test_only_the_steps_that_are_meant_have_to_be_taken() -> None:
+    """Who serves others for ever is fair to serving, and not to serving those who came last."""
+    stem, repeated = _way(_found(_protocol(drafted(ask, serve_one), "serve_one")))
+    assert (stem, repeated) == (["ask"], ["serve_one", "serve_one"])
+    draft = drafted(ask, serve_one, swing)
+    draft.eventually("served", first, second, sentence="It comes.", fair=("serve_one",), given=LAST)
+    found = _found(draft.protocol())
+    assert (found.complete, found.violations, found.undecided) == (True, {}, {})
+    assert set(found.fired) == {"ask", "serve_one", "swing"}
+    assert found.fired["serve_one"] == 8
+
+
+def test_a_lasso_takes_steps_by_the_names_of_whole_actions() -> None:
+    """Nobody has to serve those who did not come last."""
+    draft = drafted(ask, serve_one)
+    draft.eventually("there", first, second & third, sentence="It comes.", fair=("serve_one",), given=LAST)
+    found = _found(draft.protocol())
+    assert _way(found)[0][0] == "ask"
+    assert {step.action for trace in found.violations.values() for step in trace.steps} <= {"ask", "serve_one"}
 
 
 CUT = {

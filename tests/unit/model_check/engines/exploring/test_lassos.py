@@ -14,7 +14,7 @@ from carnet_check.engines.exploring.lassos import alike
 from carnet_check.engines.exploring.searches import search_in
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol, Step
 from carnet_spec.trace import Trace, TraceStep
-from tests.unit.model_check.small import Party, drafted, first, known, learn, second, see, seen
+from tests.unit.model_check.small import Party, drafted, first, known, last, learn, second, see, seen
 
 INSTANCE = Instance({"Party": ("p",)})
 TASK = Search("small", "main", (), "unrestricted", Profile("tiny", {}), (), liveness=("served", "known"))
@@ -38,6 +38,7 @@ def _protocol() -> Protocol:
     draft.eventually("served", first, second, sentence="It comes.", fair=("serve",))
     draft.eventually("unfair", first, second, sentence="It comes.")
     draft.eventually("known", first, second, sentence="It comes.", fair=("tell",))
+    draft.eventually("known-last", first, second, sentence="It comes.", fair=("tell",), given={"tell": {"a": last}})
     return draft.protocol()
 
 
@@ -66,9 +67,9 @@ class Liar:
         return replace(EXPLICIT.lassos(protocol, instance, liveness=liveness), **self.change)
 
 
-def test_properties_are_decided_together_that_have_the_same_rules_as_steps() -> None:
+def test_properties_are_decided_together_that_want_the_same_steps() -> None:
     protocol = _protocol()
-    assert alike(protocol, protocol.liveness) == [("served", "unfair"), ("known",)]
+    assert alike(protocol, protocol.liveness) == [("served", "unfair"), ("known",), ("known-last",)]
 
 
 def test_a_lasso_that_the_interpreter_accepts_is_a_violation() -> None:

@@ -8,7 +8,7 @@ from carnet_check.engines.induction import liveness
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_spec.language import Draft, Formula, Step
-from tests.unit.model_check.small import Body, Phase, drafted, first, phase, second, third
+from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, serve_one, third
 
 
 def serve(step: Step) -> None:
@@ -55,6 +55,16 @@ def test_nothing_is_brought_about_for_those_who_left() -> None:
     assert _open(drafted(serve, leave), "serve") == ("leave may end the waiting without what is waited for",)
 
 
+def test_only_the_steps_that_are_meant_have_to_bring_it_about() -> None:
+    assert _open(drafted(serve_one), "serve_one") == ("serve_one does not always bring it about",)
+    draft = drafted(serve_one)
+    draft.eventually(
+        "served", first, second, sentence="It comes.", fair=("serve_one",), given={"serve_one": {"a": last}}
+    )
+    protocol = draft.protocol()
+    assert by_fairness(protocol, protocol.liveness[0]).fair == ("serve_one",)
+
+
 # -- in several stages -------------------------------------------------------------------------------
 
 
@@ -92,6 +102,31 @@ def _staged(draft: Draft, *fair: str) -> LivenessAnswer:
     draft.eventually("served", first, second, sentence="Who waits is served.", fair=fair)
     protocol = draft.protocol()
     return by_fairness(protocol, protocol.liveness[0])
+
+
+def test_other_steps_of_an_action_may_not_lead_back() -> None:
+    """Who prepares for those who came last may undo it for others."""
+
+    def prepare(step: Step, a: Party) -> None:
+        step.require("waited for", first)
+        step.set(phase, Phase.LATE, when=a == last, name="prepare")
+        step.set(phase, Phase.EARLY, when=a != last, name="undo")
+
+    def staged(body: Body) -> LivenessAnswer:
+        draft = drafted(begin, body, finish)
+        draft.initially(phase, Phase.EARLY)
+        given = {"prepare": {"a": last}}
+        draft.eventually("served", first, second, sentence="It comes.", fair=("prepare", "finish"), given=given)
+        protocol = draft.protocol()
+        return by_fairness(protocol, protocol.liveness[0])
+
+    def prepare_them_alone(step: Step, a: Party) -> None:
+        step.require("waited for", first & (a == last))
+        step.set(phase, Phase.LATE)
+
+    assert not staged(prepare).proved
+    prepare_them_alone.__name__ = "prepare"
+    assert staged(prepare_them_alone).proved
 
 
 def kept_open(draft: Draft) -> Draft:

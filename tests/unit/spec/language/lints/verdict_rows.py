@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Kind, Step, constant, flag, relation
+from carnet_spec.language import Draft, Individual, Kind, Step, constant, flag, relation
 from tests.unit.spec.language.lints.pieces import Part, act, claim, given, learn, pass_on, rule, secret
 from tests.unit.spec.language.vocabulary import (
     ADVERSARY,
@@ -11,6 +11,7 @@ from tests.unit.spec.language.vocabulary import (
     Key,
     Phase,
     boss,
+    chosen,
     enrolled,
     knows,
     own,
@@ -25,6 +26,20 @@ at = relation("at", Agent, kind=Kind.STATE, of=PARTY)
 
 def _live(*fair: str) -> Part:
     return lambda draft: draft.eventually("live", ready, ready, sentence="It comes.", fair=fair)
+
+
+def _given(parameter: str, value: Individual) -> Part:
+    def state(draft: Draft) -> None:
+        (action,) = draft.protocol().actions
+        said = {action.name: {parameter: value}}
+        draft.eventually("live", ready, ready, sentence="It comes.", fair=(action.name,), given=said)
+
+    return state
+
+
+def _draws(step: Step, k: Key) -> None:
+    step.fresh(k)
+    step.set(chosen, k)
 
 
 def _odd_constant(draft: Draft) -> None:
@@ -101,6 +116,21 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (act(pass_on, by=ADVERSARY, message=""), _live("pass_on")),
         "'pass_on', taken by adversary, who need not follow the protocol",
     ),
+    "fairness given something that is chosen nowhere": (
+        "fairness",
+        (act(pass_on), _given("b", boss)),
+        "says what 'b' of pass_on is, which is no parameter of it that somebody chooses: write one of a, k",
+    ),
+    "fairness given what is drawn fresh": (
+        "fairness",
+        (act(_draws), _given("k", chosen)),
+        "'k' of _draws is, which",
+    ),
+    "fairness given another sort": (
+        "fairness",
+        (act(pass_on), _given("k", boss)),
+        "says that 'k' of pass_on, of sort Key, is of sort Agent: name one of its own",
+    ),
     "a property named like a claim": (
         "names",
         (claim(secret), lambda d: d.eventually("peace", ready, ready, sentence="It comes.")),
@@ -130,6 +160,7 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
 PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
     "a claim that is to fall": ("judged", (claim(secret, under=(), fails_under=("any",)),)),
     "fairness of an action": ("fairness", (act(pass_on), _live("pass_on"))),
+    "fairness of some steps of an action": ("fairness", (act(pass_on), _given("k", chosen))),
     "words": ("spelling", (act(pass_on), lambda d: d.axiom("even", enrolled(boss)))),
     "a move elsewhere": ("conflicts", (act(_moves_elsewhere),)),
     "one of two changes": ("conflicts", (act(_moves_one_of_two),)),
