@@ -104,29 +104,29 @@ def _staged(draft: Draft, *fair: str) -> LivenessAnswer:
     return by_fairness(protocol, protocol.liveness[0])
 
 
-def test_other_steps_of_an_action_may_not_lead_back() -> None:
-    """Who prepares for those who came last may undo it for others."""
-
-    def prepare(step: Step, a: Party) -> None:
-        step.require("waited for", first)
-        step.set(phase, Phase.LATE, when=a == last, name="prepare")
-        step.set(phase, Phase.EARLY, when=a != last, name="undo")
+def test_other_steps_of_the_action_of_a_stage_may_not_lead_back() -> None:
+    """Who is fair to those who came last may undo for others what was prepared."""
 
     def staged(body: Body) -> LivenessAnswer:
-        draft = drafted(begin, body, finish)
+        body.__name__ = "finish"
+        draft = drafted(begin, prepare, body)
         draft.initially(phase, Phase.EARLY)
-        given = {"prepare": {"a": last}}
+        given = {"finish": {"a": last}}
         draft.eventually("served", first, second, sentence="It comes.", fair=("prepare", "finish"), given=given)
-        protocol = draft.protocol()
+        protocol = kept_open(draft).protocol()
         return by_fairness(protocol, protocol.liveness[0])
 
-    def prepare_them_alone(step: Step, a: Party) -> None:
-        step.require("waited for", first & (a == last))
-        step.set(phase, Phase.LATE)
+    def finish_or_undo(step: Step, a: Party) -> None:
+        step.require("prepared", first & (phase == Phase.LATE))
+        step.insert(second, when=a == last)
+        step.set(phase, Phase.EARLY, when=a != last)
 
-    assert not staged(prepare).proved
-    prepare_them_alone.__name__ = "prepare"
-    assert staged(prepare_them_alone).proved
+    def finish_or_not(step: Step, a: Party) -> None:
+        step.require("prepared", first & (phase == Phase.LATE))
+        step.insert(second, when=a == last)
+
+    assert "finish otherwise may lead back from where finish is possible" in staged(finish_or_undo).open
+    assert staged(finish_or_not).fair == ("prepare", "finish")
 
 
 def kept_open(draft: Draft) -> Draft:

@@ -23,7 +23,7 @@ from carnet_spec.language import (
     true,
     variable,
 )
-from carnet_spec.language.analysis.initialisation import early_reads
+from carnet_spec.language.analysis.initialisation import claims_that_read_early, early_reads
 from tests.unit.spec.language.analysis.steps_and_items import (
     PARTY,
     Agent,
@@ -366,3 +366,18 @@ def test_what_holds_at_first_says_nothing_of_what_was_written(row: str) -> None:
 def test_a_complaint_names_the_place_and_the_writers() -> None:
     (found,) = early_reads(_protocol(write, skip, read))
     assert (found.where, found.writers) == ("guard 'it'", ("write",))
+
+
+@pytest.mark.parametrize(
+    ("waits", "early"),
+    [(Phase.START, [("in-the-end", "item")]), (Phase.MIDDLE, [])],
+    ids=["before it is written", "after it is written"],
+)
+def test_what_is_given_of_a_fair_step_may_be_read_too_early(waits: Phase, early: list[tuple[str, str]]) -> None:
+    def take(step: Step, i: Item) -> None:
+        step.insert(ready)
+
+    draft = _draft(write, take)
+    given = {"take": {"i": item}}
+    draft.eventually("in-the-end", phase == waits, phase != waits, sentence="It comes.", fair=("take",), given=given)
+    assert [(read.action, read.symbol.name) for read in claims_that_read_early(draft.protocol())] == early
