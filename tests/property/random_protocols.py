@@ -33,8 +33,8 @@ from carnet_spec.language import (
     Update,
 )
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.notation import fair_steps, show
-from carnet_spec.language.printing import show_action, show_goal, show_initial, show_invariant
+from carnet_spec.language.notation import show
+from carnet_spec.language.printing import fair_steps, show_action, show_goal, show_initial, show_invariant
 from carnet_spec.language.terms import (
     BOOL,
     TRUE,

@@ -22,7 +22,7 @@ from carnet_spec.language import (
     Update,
 )
 from carnet_spec.language.notation import show
-from carnet_spec.language.printing import show_guard, show_initial, show_signature, show_symbol, show_update
+from carnet_spec.language.printing import fair_steps, show_guard, show_initial, show_signature, show_symbol, show_update
 from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 
@@ -258,7 +258,7 @@ class ProtocolPages:
                 "",
             )
         for live in self.protocol.liveness:
-            fair = f", if taken fairly: {', '.join(map(code, live.fair))}" if live.fair else ""
+            fair = f", if taken fairly: {', '.join(map(code, fair_steps(live)))}" if live.fair else ""
             told = f"Whenever {code(show(live.trigger))}, later {code(show(live.response))}{fair}."
             yield from (f"### {prose(live.name)}", "", prose(live.sentence), "", told, "")
 

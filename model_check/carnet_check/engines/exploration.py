@@ -48,7 +48,7 @@ class Search:
     liveness: tuple[str, ...] = ()
     """Liveness properties to decide, instead of claims."""
     triggers: tuple[str, ...] = ()
-    """Liveness properties that are proved: whether anything is ever waited for is looked at beside the claims."""
+    """Liveness properties of which is looked at, beside the claims, whether anything is ever waited for."""
     sought: bool = False
     """For claims that are expected to fall, and did not in the profile: it ends when all of them fell."""
     alone: bool = False

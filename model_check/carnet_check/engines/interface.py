@@ -47,6 +47,12 @@ class Plan:
     proved: tuple[str, ...] = ()
     """What happens in the end, as another engine proved for any size: only whether anything waits is looked at."""
 
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The liveness properties asked for, whoever judges them, in the protocol's order."""
+        asked = {*self.proved, *(live.name for live in self.liveness)}
+        return tuple(live.name for live in self.protocol.liveness if live.name in asked)
+
     def claims(self, threat: Threat) -> tuple[str, ...]:
         """Return the claims that are judged under ``threat``."""
         return tuple(claim.name for claim, other in self.pairs if other == threat)
@@ -251,7 +257,8 @@ class DecidesLiveness(Explores):
     ) -> Exploration:
         """Look for fair runs that wait for ever; what is fair is said in :mod:`carnet_check.semantics.fairness`.
 
-        The properties of ``liveness`` have the same rules as steps; the other arguments are those of :meth:`explore`.
+        The properties of ``liveness`` have the same rules as steps, and want the same steps taken fairly of what more
+        than one of them names; the other arguments are those of :meth:`explore`.
 
         Returns:
             ``violations`` has a lasso where a property fails; ``goals`` has ways to triggers, ``undecided`` the rest.

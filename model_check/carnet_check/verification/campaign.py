@@ -30,11 +30,11 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     """Ask every engine what was planned, check the answers, and list the rows in a fixed order."""
     began = time.monotonic()
     answers: tuple[Outcome, ...] = ()
-    settled: set[tuple[str, str]] = set()
+    settled: set[tuple[str, str, str]] = set()
     for engine in campaign.engines:
         asked = _with_proved(campaign, answers) if isinstance(engine, DecidesLiveness) else campaign
         answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
-        settled |= {(engine.name, name) for plan in asked.plans for name in plan.proved}
+        settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
     found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
@@ -66,11 +66,12 @@ def _without(plan: Plan, proved: Collection[tuple[str, str]]) -> Plan:
     return replace(plan, liveness=rest, proved=tuple(live.name for live in done))
 
 
-def _not_explored(settled: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _not_explored(settled: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     """Say what was not decided for an instance, by which engine, because it is proved."""
-    for engine, group in groupby(sorted(settled), key=itemgetter(0)):
-        names = ", ".join(name for _, name in group)
-        yield f"proved for any size, so no instance was explored for it (--engine {engine} does that): {names}"
+    for (engine, variant), group in groupby(sorted(settled), key=itemgetter(0, 1)):
+        names = ", ".join(name for _, _, name in group)
+        told = f"proved for any size, so no instance was explored for it (--engine {engine} does that): {names}"
+        yield f"{variant}: {told}"
 
 
 def _order(campaign: Campaign, row: Result) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ from carnet_check.verification.vacuity import NOTHING_KNOWN, Known, possibilitie
 from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
-from carnet_spec.language.notation import fair_steps
+from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.terms import TRUE, Term
 
 ANY_THREAT = "any"
@@ -312,7 +312,7 @@ class _Check:
     def _lively(self, prover: ProvesLiveness, live: Eventually) -> Result:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        fair = fair_steps(replace(live, fair=answer.fair))
+        fair = fair_steps(live.fair_to(answer.fair))
         detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         if not self._may_wait(live):

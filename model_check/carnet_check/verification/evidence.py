@@ -64,8 +64,8 @@ class Evidence:
         return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
 
     def decides(self, live: str) -> bool:
-        """Whether some search decided about a liveness property."""
-        return any(live in found.search.liveness for found in self.searches)
+        """Whether some search decided about a liveness property, or looked whether anything waits for it."""
+        return any(live in (*found.search.liveness, *found.search.triggers) for found in self.searches)
 
     def tried(self, goal: str) -> tuple[Coverage, ...]:
         """Return the searches that looked for the goal."""

@@ -9,7 +9,8 @@ from carnet_check.semantics.lassos import fairly, waiting_from
 from carnet_check.wording.narrate import reason
 from carnet_command.text import counted
 from carnet_spec.language import Eventually, Invariant
-from carnet_spec.language.notation import fair_steps, show
+from carnet_spec.language.notation import show
+from carnet_spec.language.printing import fair_steps
 from carnet_spec.trace import Trace
 
 

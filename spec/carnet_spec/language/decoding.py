@@ -293,14 +293,8 @@ class Decoder:
         each = _object(value, "name", "trigger", "response", "sentence", "fair")
         trigger, response = self.term(each["trigger"]), self.term(each["response"])
         fair = _each(self._fair, each["fair"])
-        return Eventually(
-            _text(each["name"]),
-            trigger,
-            response,
-            _text(each["sentence"]),
-            tuple(action for action, _ in fair),
-            tuple(given for _, values in fair for given in values),
-        )
+        names, given = tuple(name for name, _ in fair), tuple(one for _, values in fair for one in values)
+        return Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), names, given)
 
     def _fair(self, value: Json) -> tuple[str, tuple[Given, ...]]:
         if isinstance(value, str):

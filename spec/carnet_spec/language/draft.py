@@ -18,7 +18,6 @@ from carnet_spec.language.expressions import (
     Function,
     Individual,
     Relation,
-    formula_term,
     parameters,
 )
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
@@ -29,14 +28,14 @@ from carnet_spec.language.statements import (
     Claim,
     Defence,
     Eventually,
-    Given,
     Goal,
     Initial,
     Invariant,
     Threat,
 )
-from carnet_spec.language.terms import Apply, Role, Symbol, Var, sort_of, symbols_of
-from carnet_spec.language.tracing import said_twice, written_at
+from carnet_spec.language.stating import given_values, traced_invariant, variable_of
+from carnet_spec.language.terms import Apply, Role, Symbol, sort_of, symbols_of
+from carnet_spec.language.tracing import written_at
 
 
 class Draft:
@@ -116,7 +115,7 @@ class Draft:
             action = Action(
                 name=function.__name__,
                 by=by,
-                params=tuple(_variable(param) for param in params),
+                params=tuple(variable_of(param) for param in params),
                 guards=tuple(step.guards),
                 updates=tuple(step.updates),
                 says=says,
@@ -155,7 +154,7 @@ class Draft:
         def trace(function: Callable[..., None]) -> Action:
             place, base = self._place_of(name)
             params = parameters(function, skip=1)
-            added = tuple(var for var in map(_variable, params) if var not in base.params)
+            added = tuple(var for var in map(variable_of, params) if var not in base.params)
             every = {var.name for update in base.updates for var in update.each}
             clashes = sorted(var.name for var in added if var.name in every | {param.name for param in base.params})
             if clashes:
@@ -224,7 +223,7 @@ class Draft:
         """State the decorated function, over all its parameters, as a claim."""
 
         def state(function: Callable[..., Formula]) -> Claim:
-            invariant = _invariant(function, name)
+            invariant = traced_invariant(function, name)
             claim = Claim(name, invariant, sentence, requirement, source, under, fails_under)
             self._claims.append(claim)
             self._stated_at["claim", name] = written_at(function)
@@ -253,7 +252,7 @@ class Draft:
 
     def lemma(self, function: Callable[..., Formula]) -> Invariant:
         """State the decorated function as a lemma; its docstring says it in words."""
-        invariant = _invariant(function, function.__name__)
+        invariant = traced_invariant(function, function.__name__)
         self._lemmas.append(invariant)
         return invariant
 
@@ -261,7 +260,7 @@ class Draft:
         """State the decorated function as a lemma that holds under the named threat models only."""
 
         def state(function: Callable[..., Formula]) -> Invariant:
-            invariant = replace(_invariant(function, function.__name__), under=threats)
+            invariant = replace(traced_invariant(function, function.__name__), under=threats)
             self._lemmas.append(invariant)
             self._stated_at["lemma", invariant.name] = written_at(function)
             return invariant
@@ -278,7 +277,7 @@ class Draft:
         """State the decorated function, for some parameters, as something that must be reachable."""
 
         def state(function: Callable[..., Formula]) -> Goal:
-            traced = _invariant(function, function.__name__.replace("_", "-"))
+            traced = traced_invariant(function, function.__name__.replace("_", "-"))
             goal = Goal(traced.name, traced.params, traced.body, sentence, rounds)
             self._goals.append(goal)
             return goal
@@ -295,28 +294,16 @@ class Draft:
         fair: tuple[str, ...] = (),
         given: Mapping[str, Mapping[str, Individual]] | None = None,
     ) -> None:
-        """State a liveness property under fairness of the named actions.
+        """State a liveness property under fairness of the actions ``fair``, in the order in which they are due.
 
-        Args:
-            name: of the property.
-            trigger: what begins the waiting.
-            response: what is waited for.
-            sentence: the property in words.
-            fair: the actions that are taken fairly, in the order in which they are due.
-            given: for an action, what some of its parameters are in the steps that are to be taken fairly; without
-                it they may be anything.
+        For an action, ``given`` says what some parameters are in the steps that are to be taken fairly.
 
         Raises:
-            MisuseError: ``given`` speaks of an action that is not among them.
+            MisuseError: ``fair`` is no tuple, ``given`` speaks of another action, or a value is no element.
         """
-        said = given or {}
-        for action in said:
-            if action not in fair:
-                raise MisuseError(f"{name} says what is given of {action}, which it does not name in 'fair'")
-        values = tuple(
-            Given(action, parameter, value.term) for action in fair for parameter, value in said.get(action, {}).items()
+        self._liveness.append(
+            Eventually(name, trigger.term, response.term, sentence, fair, given_values(name, fair, given or {}))
         )
-        self._liveness.append(Eventually(name, trigger.term, response.term, sentence, fair, values))
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
         """Assume ``formula``, over rigid symbols only, and name the assumption it states."""
@@ -354,7 +341,7 @@ class Draft:
             raise SpecificationError(
                 f"a layer cannot give {symbol.name}, which belongs to the design below, a first value"
             )
-        self._initial.append(Initial(symbol, tuple(_variable(param) for param in params), given.term))
+        self._initial.append(Initial(symbol, tuple(variable_of(param) for param in params), given.term))
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
@@ -404,16 +391,3 @@ class Draft:
         )
         symbols = symbols_in(protocol)
         return replace(protocol, symbols=symbols, sorts=sorts_in(protocol, symbols))
-
-
-def _variable(param: Individual) -> Var:
-    if not isinstance(param.term, Var):
-        raise SpecificationError(f"{param!r} is not a parameter")
-    return param.term
-
-
-def _invariant(function: Callable[..., Formula], name: str) -> Invariant:
-    params = parameters(function)
-    body = said_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
-    says = " ".join((function.__doc__ or "").split())
-    return Invariant(name, tuple(_variable(param) for param in params), body, says)

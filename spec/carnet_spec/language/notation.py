@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from carnet_spec.language.statements import Eventually
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -58,16 +57,6 @@ def show(term: Term, notation: Notation = MATH, names: _Names | None = None) -> 
     """Return ``term`` on one line; ``names`` overrides the names of its free variables."""
     known = dict(names or {})
     return _Writer(notation, reserved_names(term) | set(known.values())).text(term, known, _LOOSE)
-
-
-def fair_steps(live: Eventually) -> list[str]:
-    """Return what a property wants taken fairly: each action by name, with what is given of it."""
-    return [_fair_steps(live, action) for action in live.fair]
-
-
-def _fair_steps(live: Eventually, action: str) -> str:
-    given = [f"{each.parameter} = {show(each.value)}" for each in live.given if each.action == action]
-    return f"{action} with {' and '.join(given)}" if given else action
 
 
 def show_lines(term: Term, notation: Notation = MATH, width: int = 88) -> list[str]:

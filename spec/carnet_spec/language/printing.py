@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
 from carnet_spec.language.notation import MATH, Notation, binders, reserved_names, show, unused_name
-from carnet_spec.language.statements import Axiom, Claim, Goal, Initial, Invariant
+from carnet_spec.language.statements import Axiom, Claim, Eventually, Goal, Initial, Invariant
 from carnet_spec.language.terms import (
     TRUE,
     Apply,
@@ -111,3 +111,13 @@ def _names_of_each(update: Update) -> dict[Var, str]:
         names[var] = unused_name(var.name.removeprefix("each_").rstrip("0123456789"), taken)
         taken.add(names[var])
     return names
+
+
+def fair_steps(live: Eventually) -> list[str]:
+    """Return what a property wants taken fairly: each action by name, with what is given of it."""
+    return [_fair_steps(live, action) for action in live.fair]
+
+
+def _fair_steps(live: Eventually, action: str) -> str:
+    given = [f"{each.parameter} = {show(each.value)}" for each in live.given if each.action == action]
+    return f"{action} with {' and '.join(given)}" if given else action

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import require_name
@@ -181,6 +181,16 @@ class Eventually:
 
     def __post_init__(self) -> None:
         require_name("a liveness property", self.name)
+        places = [(given.action, given.parameter) for given in self.given]
+        ordered = [place for action in dict.fromkeys(self.fair) for place in places if place[0] == action]
+        if len(set(places)) < len(places) or ordered != places:
+            raise SpecificationError(f"{self.name} gives a value twice, of what is not fair, or in another order")
+
+    def fair_to(self, actions: Iterable[str]) -> Eventually:
+        """Return the property under fairness of some actions, and of the same steps of them."""
+        names = tuple(actions)
+        given = (each for name in dict.fromkeys(names) for each in self.given if each.action == name)
+        return replace(self, fair=names, given=tuple(given))
 
     def condition(self, action: str, parameters: Iterable[Var]) -> Term:
         """Return which steps of an action are to be taken fairly."""

@@ -25,7 +25,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Profile
-from carnet_spec.language.notation import fair_steps
+from carnet_spec.language.printing import fair_steps
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class Explorer(Explores, Shares):
         protocol, family, every = plan.protocol, task.source.family, self._whole(task, plan)
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
-            if task.every_claim or plan.claims(threat):
-                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near, triggers=plan.proved)
+            if task.every_claim or plan.claims(threat) or plan.proved:
+                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near, triggers=plan.stated)
         far = [goal for goal in protocol.goals if goal.name not in near]
         if far and plan.threats and task.every_claim:
             yield replace(

@@ -14,7 +14,7 @@ from typing import Any
 from carnet_check.cache import Answers, NotAnAnswerError
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.interface import DecidesLiveness, Explores
-from carnet_check.engines.premises import premises_of
+from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_command.workers import tell
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.language.instance import InLine
@@ -60,7 +60,8 @@ def _asked(
     **asked: Any,
 ) -> str | None:
     """Return all that an exploration depends on, if the names of invariants and goals say what these are."""
-    known = {*protocol.goals, *(premise for each in invariants for premise in premises_of(each))}
+    premises = (premise for each in invariants for premise in premises_of(each))
+    known = {*protocol.goals, *premises, *map(trigger_of, protocol.liveness)}
     if not (set(invariants) <= set(protocol.invariants) and set(goals) <= known):
         return None
     options = {name: asked[name] for name in sorted(asked.keys() - {"watch"})}

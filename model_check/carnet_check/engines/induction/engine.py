@@ -222,7 +222,7 @@ class Induction(
         return solver_version()
 
     def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
-        """Try to prove ``live`` by fairness of one step."""
+        """Try to prove ``live`` by fairness of one action that it names, or of all of them."""
         return by_fairness(protocol, live)
 
     def possibilities(

@@ -57,7 +57,7 @@ def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
     alone = tuple((name,) for name in live.fair)
     for names in (*alone, live.fair) if len(alone) > 1 else alone:
         asked.used = always
-        stages = _Stages(asked, replace(live, fair=names), waiting)
+        stages = _Stages(asked, live.fair_to(names), waiting)
         missing = [*stages.missing()] or [*asked.unproved()]
         if not missing:
             return LivenessAnswer(fair=names, axioms=asked.axioms, lemmas=asked.lemmas)

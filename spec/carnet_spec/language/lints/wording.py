@@ -54,7 +54,7 @@ def names(protocol: Protocol) -> Findings:
 
 
 def spelling(protocol: Protocol) -> Findings:
-    """Symbols, sorts, members and variables are called by words, so that no engine can take one for its own."""
+    """What is named in traces and formulas is called by words, so that no engine can take a name for its own."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [invariant.body for invariant in protocol.invariants] + [goal.body for goal in protocol.goals]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
@@ -62,6 +62,7 @@ def spelling(protocol: Protocol) -> Findings:
     terms += [term for live in protocol.liveness for term in live.terms]
     bound = {var.name for term in terms for var in variables_in(term)}
     called = {
+        "action": {action.name for action in protocol.actions},
         "symbol": {symbol.name for symbol in protocol.symbols},
         "sort": {sort.name for sort in protocol.sorts},
         "member": {member for sort in protocol.sorts for member in sort.members or ()},
@@ -139,6 +140,8 @@ def fairness(protocol: Protocol) -> Findings:
     known = {action.name: action for action in protocol.actions}
     for live in protocol.liveness:
         where = f"liveness {live.name}"
+        for name in repeated(live.fair):
+            yield where, f"asks for fairness of '{name}' twice: name it once"
         for name in live.fair:
             if name not in known:
                 yield where, f"asks for fairness of '{name}', which is no action: {one_of(known)}"

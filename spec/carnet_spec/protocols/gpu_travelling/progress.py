@@ -1,8 +1,9 @@
 """Progress: what happens eventually, if the actions named are fair.
 
 A grant ends because the orchestrator may evict. Everything else that it waits for is an answer of the firmware, which
-comes in two steps: the GPU carries the order out, and the orchestrator sees the report. Neither the host nor a holder
-can keep it from coming for ever but by ending the session, which is a fail-stop.
+comes in two steps: the GPU carries the order out, and the orchestrator sees the report. That these are taken fairly
+assumes that the host delivers orders and reports in the end. Nothing else that anybody does keeps the answer from
+coming for ever, but ending the session, which is a fail-stop.
 """
 
 from __future__ import annotations

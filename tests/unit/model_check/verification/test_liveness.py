@@ -55,7 +55,7 @@ def test_what_is_proved_for_any_size_is_explored_for_none_unless_asked() -> None
     ran = carnet("verify", name, "--jobs", "1", "--json")
     found = {row["engine"]: row["verdict"] for row in ran.json["results"] if row["kind"] == "liveness"}
     assert (ran.code, found) == (0, {"induction": "PROVED"})
-    note = "proved for any size, so no instance was explored for it (--engine explicit does that): lights-up"
+    note = "main: proved for any size, so no instance was explored for it (--engine explicit does that): lights-up"
     assert note in ran.json["notes"]
     code, alone = rows("liveness_that_fairness_brings", "--engine", "explicit")
     assert (code, {engine: row["verdict"] for engine, row in alone.items()}) == (0, {"explicit": "EXHAUSTED"})
@@ -159,6 +159,25 @@ def test_a_budget_too_small_decides_nothing() -> None:
     campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(explicit,))
     (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
     assert row.verdict is Verdict.UNKNOWN
+
+
+def test_that_nothing_waits_in_this_profile_is_noted_of_what_is_proved() -> None:
+    """No search meets the trigger, and the solver cannot tell that none would in a larger instance."""
+    for claims in ((), ("--claim", "comes")):
+        ran = carnet("verify", f"{MENDED}:liveness_after_what_two_would_do", *claims, "--jobs", "1", "--json")
+        (row,) = (row for row in ran.json["results"] if row["claim"] == "comes")
+        assert (row["engine"], row["verdict"]) == ("induction", "PROVED")
+        assert any(
+            "comes waits for nothing in any state of this profile, though it may" in n for n in ran.json["notes"]
+        )
+
+
+def test_searches_are_remembered_that_look_whether_anything_waits(tmp_path: Path) -> None:
+    name = f"{MENDED}:liveness_that_fairness_brings"
+    asked = ("verify", name, "--cache", str(tmp_path / "cache"), "--jobs", "1", "--json")
+    carnet(*asked)
+    notes = carnet(*asked).json["notes"]
+    assert any("explicit: 1 of 1 answer came from the cache" in note for note in notes), notes
 
 
 # -- engines with defects -------------------------------------------------------------------------

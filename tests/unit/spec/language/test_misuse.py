@@ -373,8 +373,3 @@ def test_a_design_may_take_back_a_lemma_that_does_not_hold_in_it() -> None:
     assert [lemma.name for lemma in draft.protocol().lemmas] == ["sent_is_known"]
     with pytest.raises(SpecificationError, match="no lemma 'known_is_sent' to take back"):
         draft.withdraw("known_is_sent")
-
-
-def test_nothing_is_given_of_what_is_not_taken_fairly() -> None:
-    with pytest.raises(MisuseError, match="live says what is given of pass_on, which it does not name in 'fair'"):
-        drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})

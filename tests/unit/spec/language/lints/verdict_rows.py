@@ -37,6 +37,14 @@ def _given(parameter: str, value: Individual) -> Part:
     return state
 
 
+def _pass_on_otherwise(draft: Draft) -> None:
+    def body(step: Step, a: Agent, k: Key) -> None:
+        pass_on(step, a, k)
+
+    body.__name__ = "pass_on otherwise"
+    act(body)(draft)
+
+
 def _draws(step: Step, k: Key) -> None:
     step.fresh(k)
     step.set(chosen, k)
@@ -131,6 +139,8 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (act(pass_on), _given("k", boss)),
         "says that 'k' of pass_on, of sort Key, is of sort Agent: name one of its own",
     ),
+    "fairness asked for twice": ("fairness", (act(pass_on), _live("pass_on", "pass_on")), "of 'pass_on' twice"),
+    "an action of two words": ("spelling", (_pass_on_otherwise,), "action 'pass_on otherwise'"),
     "a property named like a claim": (
         "names",
         (claim(secret), lambda d: d.eventually("peace", ready, ready, sentence="It comes.")),
