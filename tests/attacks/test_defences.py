@@ -156,6 +156,18 @@ def test_a_pair_opens_more_than_each_alone() -> None:
     assert fallen(PAIR) - fallen((needed,)) == OPENED
 
 
+LATER = {"wrapped-key-once": "no-replay", "session-sequence": "trains-verified"}
+"""What the defence is there for, where another claim falls in as few steps."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("without", LATER)
+def test_what_it_is_there_for_falls_too(without: str) -> None:
+    found = hunted(without=(without,), claim=LATER[without])
+    assert (found.verdict, found.claim) == (Verdict.VIOLATED, LATER[without]), found.detail
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("without", ATTACKS)

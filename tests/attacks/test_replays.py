@@ -188,6 +188,10 @@ def test_the_command_replays_another_attack_where_the_shortest_cannot_be(monkeyp
     )
     outcome = carnet("attack", *arguments, "--replay", "--json").json["replay"]
     assert outcome["steps"] == asked[1]["steps"]
+    limits = replay.realisable([action.name for action in _design("engine-per-holder", ())[0].actions])
+    left_out = {name for name, allowed in limits.items() if allowed is None}
+    assert left_out
+    assert left_out.isdisjoint(step["action"] for step in outcome["steps"])
     assert replay(asked[1])["reproduced"]
     protocol, instance = _design("engine-per-holder", ("rotation-before-fence", "no-context-left"))
     judge = Interpreter(protocol, instance)

@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """The liveness properties asked for, whoever judges them, in the protocol's order."""
+        """All liveness properties of the plan, proved or not, in the protocol's order."""
         asked = {*self.proved, *(live.name for live in self.liveness)}
         return tuple(live.name for live in self.protocol.liveness if live.name in asked)
 

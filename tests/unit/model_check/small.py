@@ -85,7 +85,7 @@ def reordered(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
 
 
 def serve_one(step: Step, a: Party) -> None:
-    """Serve whoever came last; for others go from here to there and back."""
+    """Serve the party that came last; for others go from here to there and back."""
     step.require("asked", first)
     step.insert(second, when=a == last)
     step.insert(third, when=(a != last) & ~third)

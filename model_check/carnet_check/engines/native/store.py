@@ -18,8 +18,8 @@ from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Words
 
 LOAD = 0.75
 """How full the table may be."""
-GROWTH = 2
-"""How many times larger rows and table become when they are full."""
+GROWTH = 1.4
+"""How many times larger rows and table become when they are full: so no state takes more than 8 bytes of the table."""
 MOST_STATES = (1 << 32) - 1
 """As many as a number of the table can tell apart."""
 FEWEST, MOST = 1 << 8, PLACES

@@ -30,7 +30,7 @@ from tests.unit.model_check.small import (
 )
 
 LAST = {"serve_one": {"a": last}}
-"""The steps that serve whoever came last."""
+"""The steps that serve the party that came last."""
 
 
 def serve(step: Step) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,9 @@ from carnet_check.engines.native.tables import BLOCK
 
 
 @pytest.mark.parametrize("function", [kernel.expand, answers.enter_answers])
-def test_it_is_compiled_anew_when_any_file_of_the_package_changes(function: object) -> None:
+def test_it_is_compiled_anew_when_any_file_of_the_package_changes(function: Any) -> None:
     """A function contains others, and constants, of files that Numba does not look at."""
-    stamp = function._cache._cache_file._source_stamp  # type: ignore[attr-defined]
+    stamp = function._cache._cache_file._source_stamp
     files = {file.name: file.stat() for file in Path(compiling.__file__).parent.glob("*.py")}
     assert {"kernel.py", "rows.py", "tables.py"} < files.keys()
     assert {name: (size, time) for name, size, time in stamp} == {

@@ -61,6 +61,15 @@ def test_states_keep_their_order_and_are_found_again(known: list[int], more: int
         assert place_of((1 << BITS) + 1, store) == -1
 
 
+@pytest.mark.parametrize("begun", [1_000, 4_096, 10_007])
+def test_a_state_takes_at_most_eight_bytes_of_the_table(begun: int) -> None:
+    """Right after the table grew it is as empty as it gets."""
+    store = Store(1, range(begun), begun)
+    store.make_room(1)
+    assert store.kept.slots.nbytes <= 8 * store.size + 8
+    assert store.most > store.size
+
+
 def test_most_words_are_kept_as_codes() -> None:
     """Three words of sixty values take one, and four where one of them has more values than there are codes."""
     known = [value << 64 | value << 128 for value in range(60)]
