@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if checker is None or exhaust is None:
         sys.stderr.write("expected the programs that `make -C model_check/coq program exhaust` builds\n")
         return 2
-    campaign = Campaign(options.seed, checker, exhaust, options.e_every)
+    campaign = Campaign(options.seed, checker, exhaust, options.e_every, explorers_only=options.explorers_only)
     try:
         counts = _recorded(options.out, campaign)
     except ValueError as error:
@@ -67,8 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _head(campaign: Campaign) -> dict[str, int]:
-    """Return what says which protocols are drawn, and of which E is asked."""
-    return {"seed": campaign.seed, "E is asked about one chunk in": campaign.e_every}
+    """Return what says which protocols are drawn, and who is asked of which."""
+    return {
+        "seed": campaign.seed,
+        "E is asked about one chunk in": 0 if campaign.explorers_only else campaign.e_every,
+        "only explorers are asked": int(campaign.explorers_only),
+    }
 
 
 def _recorded(file: Path, campaign: Campaign) -> Counter[str]:
@@ -81,7 +85,7 @@ def _recorded(file: Path, campaign: Campaign) -> Counter[str]:
         return Counter()
     with file.open(encoding="utf-8", newline="") as lines:
         found = {what: int(number) for what, number in list(csv.reader(lines))[1:]}
-    if {what: found.pop(what, None) for what in _head(campaign)} != _head(campaign) or found.pop("disagreements", 1):
+    if {what: found.pop(what, 0) for what in _head(campaign)} != _head(campaign) or found.pop("disagreements", 1):
         raise ValueError("it is the record of another campaign")
     return Counter(found)
 
@@ -90,7 +94,7 @@ def _write(file: Path, campaign: Campaign, counts: Counter[str]) -> None:
     with replacing(file) as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("counted", "number"))
-        writer.writerows(_head(campaign).items())
+        writer.writerows((what, number) for what, number in _head(campaign).items() if number)
         writer.writerows((what, counts[what]) for what in COUNTED if counts[what])
         writer.writerow(("disagreements", 0))
 
@@ -101,6 +105,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--e-every", type=int, default=1, help=f"of so many chunks of {CHUNK}, ask E about one")
+    parser.add_argument("--explorers-only", action="store_true", help="ask none but the explorers, a fifth of the time")
     parser.add_argument("--out", type=Path, required=True, help="write the record into this CSV file")
     return parser.parse_args(arguments)
 

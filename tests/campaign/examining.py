@@ -18,6 +18,7 @@ from carnet_check.certificates.following import follow
 from carnet_check.certificates.judging import Judge
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.kernel.engine import composed_of
 from carnet_check.engines.native.engine import Native
@@ -34,7 +35,7 @@ from tests.campaign.exhausting import Exhausted, instance_of
 from tests.campaign.kernels import Both, Key
 from tests.campaign.models import Models
 from tests.campaign.spoiling import spoilt
-from tests.oracle.compare import EXPLORED, Disagreement, Truth, judge_family, truth_about
+from tests.oracle.compare import EXPLORED, Disagreement, Judgement, Truth, judge, judge_family, truth_about
 from tests.oracle.enumerate import ANYTHING
 from tests.oracle.errors import TooBigError
 from tests.oracle.pipeline import BOTH, RLIMIT, family
@@ -59,6 +60,7 @@ class AtOnce(Native):
 
 
 ENGINES = (*BOTH, AtOnce(), BOUNDED)
+EXPLORERS = (EXPLICIT, AtOnce())
 COQ, PYTHON, KERNELS = "kernel in Coq", "kernel in Python", "kernels"
 
 
@@ -79,16 +81,18 @@ class Examined:
     disagreements: list[Disagreement] = field(default_factory=list)
 
 
+def explored(recipe: Recipe) -> Examined:
+    """Have a protocol explored, and nothing else."""
+    return _judged(judge(recipe, EXPLORERS))
+
+
 def examined(recipe: Recipe, tools: Tools, draw: random.Random, with_e: bool) -> Examined:
     """Put a protocol through everything."""
     asked = family(recipe, {sort.name: EXPLORED for sort in recipe.words.sorts})
     judgement = judge_family(asked, ENGINES)
-    found = Examined(Counter(judgement.rows), list(judgement.disagreements))
+    found = _judged(judgement)
     if judgement.refused:
-        found.counts["refused"] += 1
         return found
-    found.counts["protocols"] += 1
-    found.counts["too big to enumerate"] += judgement.too_big
     found.counts["protocols asked of E"] += with_e
     for name in asked.variants:
         protocol = asked.protocol(name)
@@ -101,6 +105,13 @@ def examined(recipe: Recipe, tools: Tools, draw: random.Random, with_e: bool) ->
             crash = f"{type(error).__name__}: {error}"
             found.disagreements.append(Disagreement("crash", f"variant {name}", crash, "an answer"))
     return found
+
+
+def _judged(judgement: Judgement) -> Examined:
+    counts = Counter(judgement.rows)
+    counts["refused" if judgement.refused else "protocols"] += 1
+    counts["too big to enumerate"] += judgement.too_big
+    return Examined(counts, list(judgement.disagreements))
 
 
 def _truth(protocol: Protocol) -> Truth | None:

@@ -19,7 +19,7 @@ from hypothesis.errors import Flaky
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from tests.campaign.examining import Examined, Tools, examined
+from tests.campaign.examining import Examined, Tools, examined, explored
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
 
@@ -36,6 +36,8 @@ class Campaign:
     exhaust: Path
     e_every: int = 1
     """Of so many chunks, E is asked about one."""
+    explorers_only: bool = False
+    """Whether none but the explorers are asked."""
     size: int = CHUNK
     shrinks: bool = True
     """Whether a small protocol is looked for where anything disagrees."""
@@ -58,6 +60,8 @@ class Campaign:
         return Chunk(number, counts, tuple(map(str, found.disagreements)), shown)
 
     def _examined(self, recipe: Recipe, number: int, tools: Tools) -> Examined:
+        if self.explorers_only:
+            return explored(recipe)
         draw = random.Random(f"{self.seed}/{number}/{recipe!r}")
         return examined(recipe, tools, draw, with_e=number % self.e_every == 0)
 

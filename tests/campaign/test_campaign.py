@@ -123,6 +123,17 @@ def test_what_is_wrong_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -
     assert any(small.chunk(number).disagreements for number in range(3))
 
 
+def test_explorers_alone_are_held_to_the_enumerator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    alone = Campaign(SEED, tmp_path, tmp_path, size=12, shrinks=False, explorers_only=True)
+    counts = alone.chunk(1).counts
+    assert counts["claim native EXHAUSTED"] == counts["claim explicit EXHAUSTED"] > 0
+    assert counts["claim native VIOLATED"] == counts["claim explicit VIOLATED"] > 0
+    assert not counts.keys() & {"obligations", "claim induction PROVED"}
+    monkeypatch.setattr(NativeSearch, "_look", lambda _: None)
+    assert alone.chunk(1).disagreements
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_disagreement_ends_a_run_with_a_small_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +181,9 @@ def test_a_run_goes_on_where_its_record_ends(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("words", [["--seed", "4"], ["--seed", "3", "--e-every", "2"]])
+@pytest.mark.parametrize(
+    "words", [["--seed", "4"], ["--seed", "3", "--e-every", "2"], ["--seed", "3", "--explorers-only"]]
+)
 def test_the_record_of_another_campaign_is_not_gone_on_with(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]
 ) -> None:
