@@ -89,7 +89,20 @@ def write_durably(path: Path, data: bytes) -> None:
     Raises:
         OSError: it could not be written; an earlier file is unchanged.
     """
-    with _written_beside(path, data) as beside:
+    with replacing_durably(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing_durably(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for bytes that replaces ``path`` as `write_durably` does, once all is written.
+
+    Raises:
+        OSError: it could not be written; an earlier file is unchanged.
+    """
+    with _written_beside(path) as (beside, file):
+        yield file
+        _sync(file)
         beside.replace(path)
     _sync_folder(path)
 
@@ -101,24 +114,28 @@ def create_durably(path: Path, data: bytes) -> None:
         FileExistsError: the file exists.
         OSError: it could not be written; the file still does not exist.
     """
-    with _written_beside(path, data) as beside:
+    with _written_beside(path) as (beside, file):
+        file.write(data)
+        _sync(file)
         path.hardlink_to(beside)
     _sync_folder(path)
 
 
 @contextlib.contextmanager
-def _written_beside(path: Path, data: bytes) -> Iterator[Path]:
-    """Write ``data`` to a file beside ``path``, and remove that file unless it was moved."""
+def _written_beside(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """Open a file beside ``path``, and remove it in the end unless it was moved."""
     beside = _beside(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        yield beside
+            yield beside, file
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _sync_folder(path: Path) -> None:

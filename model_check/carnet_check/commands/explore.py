@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from carnet_check.commands.common import (
+    Memory,
     Sized,
     finish,
     json_option,
@@ -56,6 +59,13 @@ if TYPE_CHECKING:
 @states_option
 @time_option
 @memory_option
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep what is found in DIR after each level, and go on from what is there.",
+)
+@click.option("--max-disk", type=Memory(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB.")
 @json_option
 @click.pass_context
 def explore(
@@ -72,13 +82,16 @@ def explore(
     max_states: int | None,
     max_seconds: int | None,
     max_memory: int | None,
+    checkpoint: Path | None,
+    max_disk: int | None,
     as_json: bool,
     **options: int | None,
 ) -> int:
     """Visit every state of one instance of PROTOCOL and check every claim in each of them.
 
-    Exit code 3: the search stopped before it had seen every state, at --max-states or
-    --max-seconds, or when its memory was used up.
+    Exit code 3: the search stopped before it had seen every state, at --max-states,
+    --max-seconds or --max-disk, or when its memory or its disk was used up. With
+    --checkpoint, the same command goes on from there.
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
@@ -101,13 +114,57 @@ def explore(
         claims=target.claims,
         caps=Caps(states=max_states, memory=memory, seconds=max_seconds),
         reduction=not no_reduction,
+        digest=target.protocol.digest,
     )
     for line in _intention(target, scope.describes, profile):
         (log if as_json else say)(line)
-    found = _explored(explores, target, search, scope)
-    closing = _closing(context, explores, target, found, max_memory)
+    with _keeping(explores, search, checkpoint, max_disk) as able:
+        found = _explored(able, target, search, scope)
+    closing = _closing(context, explores, target, found, max_memory, checkpoint)
     finish(as_json, _as_json(explores, target, found), [] if as_json else _lines(target, found), closing)
     return _code(target, found)
+
+
+@contextmanager
+def _keeping(explores: Explores, search: Search, folder: Path | None, most: int | None) -> Iterator[Explores]:
+    """Have the engine keep what it finds in a folder that is this command's alone, if one is given.
+
+    Raises:
+        UsageError: the engine cannot, the folder is of another search, or a bound is given without a folder.
+    """
+    from carnet_check.cache import code
+    from carnet_check.engines.checkpoints import Checkpoint
+    from carnet_check.engines.keeping import Keeps
+    from carnet_check.errors import UsageError
+    from carnet_check.report.artefacts import claimed
+
+    if folder is None:
+        if most is not None:
+            raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
+        yield explores
+        return
+    if not isinstance(explores, Keeps):
+        raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
+    with claimed(folder):
+        kept = Checkpoint(folder, most)
+        states = kept.begin(_question(explores, search, code()))
+        if states:
+            log(f"going on from {states:,} states in {folder}")
+        yield explores.keeping(kept)
+
+
+def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
+    """Return what a checkpoint is of, by what a reader calls it."""
+    return {
+        "protocol": search.reference,
+        "variant": search.variant,
+        "threat model": search.threat,
+        "size": [search.profile.name, sorted(search.profile.scale.items()), search.profile.budget],
+        "engine": explores.name,
+        "reduction": search.reduction,
+        "specification": search.digest,
+        "version of Carnet": code,
+    }
 
 
 def _profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
@@ -233,7 +290,12 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
 
 
 def _closing(
-    context: click.Context, explores: Explores, target: AttackTarget, found: Coverage, memory: int | None
+    context: click.Context,
+    explores: Explores,
+    target: AttackTarget,
+    found: Coverage,
+    memory: int | None,
+    checkpoint: Path | None,
 ) -> Closing:
     from carnet_check.engines.exploration import fixed
     from carnet_check.report.closing import Closing, rerun_command
@@ -254,7 +316,7 @@ def _closing(
         budget=_budget(found.search.caps, memory),
         profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
         digests={protocol.variant: protocol.digest},
-        artefacts="",
+        artefacts="" if checkpoint is None else str(checkpoint),
         rerun=rerun_command(context),
         seconds=found.seconds,
     )

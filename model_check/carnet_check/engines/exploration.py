@@ -68,7 +68,7 @@ class Exploration:
         transitions: steps taken between them; a step that changes nothing, or leads to a known state, counts.
         depth: the number of steps to the farthest state reached.
         stopped_by: what ended the search before every reachable state was reached and every step from it taken:
-            "violation", "states", "memory", "time", "interrupt" or "an error".
+            "violation", "states", "memory", "disk", "time", "interrupt" or "an error".
         peak_memory_bytes: of the whole process.
         violations: for each invariant that failed, a shortest trace to a state in which it fails.
         goals: for each goal that was reached, a shortest trace to it.

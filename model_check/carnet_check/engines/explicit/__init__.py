@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from carnet_check.engines.checkpoints import Shelf
 from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
@@ -42,6 +43,7 @@ def explore(
     reduction: bool = True,
     progress: Report | None = None,
     threat: str = "",
+    shelf: Shelf | None = None,
 ) -> Exploration:
     """Search breadth first for states that violate an invariant or reach a goal.
 
@@ -64,12 +66,14 @@ def explore(
             smaller system. The interpreter never reduces.
         progress: called about once a second with the states found and the depth reached.
         threat: the threat model to name in traces.
+        shelf: where the compiled search keeps what it finds, and goes on from.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
         EngineDisagreement: the interpreter does not confirm a trace.
+        UsageError: what lies on the shelf is not what such a search kept.
     """
     if engine not in SEARCHES:
         raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
@@ -82,7 +86,7 @@ def explore(
         found = reference.search(interpreter, invariants, goals, watch, enough=enough)
     else:
         model = build(interpreter, invariants, goals, reduce=reduction)
-        found = search(protocol, packed(model, watch, enough=enough, dominance=reduction))
+        found = search(protocol, packed(model, watch, enough=enough, dominance=reduction, shelf=shelf))
     return _confirmed(interpreter, found, invariants, goals, threat)
 
 

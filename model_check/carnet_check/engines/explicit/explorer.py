@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
+from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.explorer import Explorer
+from carnet_check.engines.exploring.remembering import question
 from carnet_check.engines.interface import DecidesLiveness
+from carnet_check.engines.keeping import Keeps
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Protocol
 
 
-class PackedExplorer(Explorer, DecidesLiveness):
+@dataclass(frozen=True)
+class PackedExplorer(Explorer, DecidesLiveness, Keeps):
     """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
 
     packed: ClassVar[type[PackedSearch]] = PackedSearch
     """What runs the search."""
+    checkpoint: Checkpoint | None = None
+    """Where searches keep what they find, if they do."""
+
+    def keeping(self, checkpoint: Checkpoint) -> Self:
+        """Return the same engine with a checkpoint; what decides liveness keeps nothing."""
+        return replace(self, checkpoint=checkpoint)
 
     def explore(
         self,
@@ -35,6 +46,11 @@ class PackedExplorer(Explorer, DecidesLiveness):
         watch: Callable[[int, int], None] | None = None,
     ) -> Exploration:
         """Run the compiled search."""
+        shelf = None
+        if self.checkpoint is not None:
+            options = {"reduction": reduction, "first": stop_at_first, "fallen": stop_when_fallen}
+            asked = question(protocol, instance, invariants=invariants, goals=goals, **options)
+            shelf = None if asked is None else self.checkpoint.shelf(asked)
         return explore(
             protocol,
             instance,
@@ -50,6 +66,7 @@ class PackedExplorer(Explorer, DecidesLiveness):
             reduction=reduction,
             progress=watch,
             threat=threat,
+            shelf=shelf,
         )
 
     def lassos(

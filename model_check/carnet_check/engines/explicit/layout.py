@@ -101,6 +101,22 @@ class Layout:
         self._fields: list[Place] = []
         self._readers: dict[str, list[tuple[Pattern, Callable[[int], None]]]] = {}
 
+    @property
+    def fields(self) -> list[tuple[str, Row]]:
+        """The places that have a field, in the order in which they got it: from it follows what states are like."""
+        return [(place.symbol.name, place.row) for place in self._fields]
+
+    def give_fields(self, fields: Iterable[tuple[str, Row]]) -> None:
+        """Give places their fields as another layout of the same instance did.
+
+        Raises:
+            LookupError: there is no such place.
+        """
+        for name, row in fields:
+            place = self.tables[name].places[row]
+            if not place.mask:
+                self._give_field(place)
+
     def on_growth(self, symbol: str, pattern: Pattern, tell: Callable[[int], None]) -> None:
         """Call ``tell`` with the mask of every place matching the pattern that has a field, now and later."""
         self._readers.setdefault(symbol, []).append((pattern, tell))

@@ -9,11 +9,13 @@ shortest one. Every state keeps the number of the one it was found from, and pat
 from __future__ import annotations
 
 import itertools
-from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from carnet_check.engines.checkpoints import Shelf
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
+from carnet_check.engines.explicit.found import Found
 from carnet_check.engines.explicit.memory import Memo, arranged
 from carnet_check.engines.explicit.model import CompiledStep, Model
 from carnet_check.engines.explicit.saturation import Change, changed
@@ -103,36 +105,23 @@ def all_sightings(parts: list[Sighting]) -> Sighting:
     return tuple(itertools.chain.from_iterable(parts))
 
 
-class PackedSearch:
-    """One search, from the first state on."""
+class PackedSearch(Found):
+    """One search, from the first state on, or from where another one kept what it had found."""
 
-    def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool) -> None:
-        self.model = model
-        self.watch = watch
+    def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool, shelf: Shelf | None = None) -> None:
+        super().__init__(model, watch)
+        self.shelf = shelf
+        """Where what is found is kept, if it is."""
         self.enough = enough
-        self.states: list[int] = []
-        self.found: Sequence[int] = self.states
-        """The states, in the order found."""
-        self.parents = array("L")
-        self.seen: set[int] = set()
         self.steps: dict[int, trace.TraceStep] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
         self.lookouts = {number: sightings_of(model, number) for number in range(len(model.monitors))}
         self.moving = list(self.expanders)
         self.looking = list(self.lookouts.values())
-        self.sightings: dict[int, int] = {}
-        self.depth = 0
-        self.dominated = 0
-        self.fired = {step.action.name: 0 for step in model.steps}
-        self.expanded = 0
         self.looked = 0
         self.rearrange_at = ARRANGED_FROM
-        self.levels: list[int] = []
-        """Where each level begins."""
-        self.level_ends = 1
-        self.passed_over = 0
-        """How many states are not expanded: at the end of their level they are dominated."""
         self._idle: set[int] = set()
+        """States that are not expanded."""
         self.chunk = CHUNK
         self.spent = model.layout.spent if dominance else 0
 
@@ -153,12 +142,10 @@ class PackedSearch:
         return [self._step_to(after, before) for after, before in itertools.pairwise(places)][::-1]
 
     def _run(self) -> str | None:
-        start = self.model.saturation.start()
-        self.states.append(start)
-        self.parents.append(0)
-        self.seen.add(start)
-        self._look()
-        self.levels.append(0)
+        if self.shelf is None or self.shelf.notes is None:
+            self._begin()
+        else:
+            self._resume(self.shelf, self.shelf.notes)
         while self.expanded < len(self.found):
             if 0 < self.enough <= sum(not self.model.monitors[number].is_goal for number in self.sightings):
                 return "violation"
@@ -171,12 +158,42 @@ class PackedSearch:
             self._expand(self.expanded, end)
             self.expanded = end
             self._look()
-            if end == self.level_ends and len(self.found) > end:
+            if end < self.level_ends:
+                continue
+            if len(self.found) > end:
                 self.depth += 1
                 self.levels.append(end)
                 self.level_ends = len(self.found)
                 self._pass_over()
+            if self.shelf is not None and not self._keep(self.shelf):
+                return "disk"
         return None
+
+    def _keep(self, shelf: Shelf) -> bool:
+        """Keep what was found, now that a level is complete; return whether there was room."""
+        self._tally_all()
+        try:
+            self.keep(shelf)
+        except OSError:
+            return False
+        return True
+
+    def _resume(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
+        """Go on from what was kept: what was left out of its last level is left out again."""
+        self.take(shelf, notes)
+        counted = self.dominated, self.passed_over
+        self._pass_over()
+        self.dominated, self.passed_over = counted
+        self.looked = len(self.found)
+        self._drop_what_is_seen()
+
+    def _begin(self) -> None:
+        start = self.model.saturation.start()
+        self.states.append(start)
+        self.parents.append(0)
+        self.seen.add(start)
+        self._look()
+        self.levels.append(0)
 
     def _expand(self, begin: int, end: int) -> None:
         places = [place for place in range(begin, end) if place not in self._idle]
@@ -215,8 +232,9 @@ class PackedSearch:
         """Leave out what is dominated once its level is complete: the order within a level must not matter."""
         if self.spent:
             level = range(self.levels[-1], self.level_ends)
-            self._idle.update(place for place in level if self._is_dominated(self.states[place]))
-            self.passed_over = len(self._idle)
+            idle = {place for place in level if self._is_dominated(self.states[place])}
+            self._idle |= idle
+            self.passed_over += len(idle)
 
     def _look(self) -> None:
         """Look at the states found since the last look."""
@@ -302,7 +320,7 @@ def _nothing() -> None:
 def search(protocol: Protocol, run: PackedSearch) -> Exploration:
     """Run a search to its end or its bounds; traces leave deductions out."""
     stopped_by = run.run()
-    model, seconds = run.model, run.watch.seconds
+    model, seconds = run.model, run.seconds
     violations: dict[str, trace.Trace] = {}
     goals: dict[str, trace.Trace] = {}
     for number, position in run.sightings.items():

@@ -33,7 +33,7 @@ class Remembering:
 
     def explore(self, protocol: Protocol, instance: Instance, *, caps: Caps, **asked: Any) -> Exploration:
         """Return what was found before, or explore now and keep what is found."""
-        text = _asked(protocol, instance, **asked)
+        text = question(protocol, instance, **asked)
         if text is None:
             return self.explorer.explore(protocol, instance, caps=caps, **asked)
         here = Answers(self.before.folder, self.before.who)
@@ -51,7 +51,7 @@ class Remembering:
         return self.explorer.lassos(protocol, instance, **asked)
 
 
-def _asked(
+def question(
     protocol: Protocol,
     instance: Instance,
     *,

@@ -23,11 +23,17 @@ from carnet_check.engines.native.tables import (
     Missing,
     Number,
     Numbers,
+    Words,
     Work,
 )
 
 BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
+
+
+def words_of(layout: Layout) -> int:
+    """Return how many words a state has."""
+    return 1 + layout.bits // WORD
 
 
 class Machine:
@@ -37,12 +43,12 @@ class Machine:
         states: those found, in the order found.
     """
 
-    def __init__(self, layout: Layout, states: Sequence[int], spent: int) -> None:
+    def __init__(self, layout: Layout, states: Iterable[Words], room: int, spent: int) -> None:
         self._layout = layout
         self._spent = np.uint64(spent)
-        self._words = 1 + layout.bits // WORD
+        self._words = words_of(layout)
         self._width = BUFFER
-        self.states = Store(self._words, states, 4 * len(states) + 4 * BUFFER)
+        self.states = Store(self._words, states, room + 4 * BUFFER)
         self._moving: Sequence[Memo[Moves | None]] = ()
         self._looking: Sequence[Memo[Sighting]] = ()
         self._level, self._idle = 0, np.zeros(0, np.uint8)
@@ -171,7 +177,7 @@ class Machine:
         ]
         answers = [self._book.asked(memo, state) for memo, state in asked]
         if self._layout.bits > WORD * self._words:
-            self._words = 1 + self._layout.bits // WORD
+            self._words = words_of(self._layout)
             self.states.widen(self._words)
             self._begin()
         else:

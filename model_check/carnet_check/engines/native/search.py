@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from carnet_check.engines.checkpoints import Shelf
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch, expander
@@ -21,6 +23,8 @@ from carnet_spec.trace import TraceStep
 
 HAND_OVER_AT = 16_000
 """How many states are found before the kernel goes on, which takes half a second to load."""
+FIRST_ROOM, ROOM_AGAIN = 4, 1.2
+"""For how many times the states that are there room is made when the kernel takes over, and when it goes on."""
 CHUNK = 1 << 12
 """How many states are expanded before bounds are looked at, and again for each step of a path."""
 
@@ -29,9 +33,16 @@ class NativeSearch(PackedSearch):
     """One search, from the first state on."""
 
     def __init__(
-        self, model: Model, watch: Watch, *, enough: int, dominance: bool, hand_over_at: int = HAND_OVER_AT
+        self,
+        model: Model,
+        watch: Watch,
+        *,
+        enough: int,
+        dominance: bool,
+        shelf: Shelf | None = None,
+        hand_over_at: int = HAND_OVER_AT,
     ) -> None:
-        super().__init__(model, watch, enough=enough, dominance=dominance)
+        super().__init__(model, watch, enough=enough, dominance=dominance, shelf=shelf)
         self._hand_over_at = hand_over_at
         self._machine: Any = None  # its module is slow to import
         self._groups: list[Group] = list(zip(model.steps, self.expanders, strict=True))
@@ -97,17 +108,45 @@ class NativeSearch(PackedSearch):
 
     def _hand_over(self) -> None:
         """Give the states to the kernel."""
-        from carnet_check.engines.native.machine import Machine
+        from carnet_check.engines.native.machine import words_of
+        from carnet_check.engines.native.store import packed
 
         self._tally_all()
-        self._machine = Machine(self.model.layout, self.states, self.spent)
+        self._start(packed(self.states, words_of(self.model.layout)), FIRST_ROOM * len(self.states))
         if self.spent:
             self._machine.leave_out(self.levels[-1], self.level_ends, self._idle)
-        self.found = self._machine.states
         self.states.clear()
-        self.chunk = CHUNK
         self.seen.clear()
+
+    def _start(self, states: Iterable[Any], room: int) -> None:
+        """Let the kernel go on from states, given as words, with room for so many."""
+        from carnet_check.engines.native.machine import Machine
+
+        self._machine = Machine(self.model.layout, states, room, self.spent)
+        self.found = self._machine.states
+        self.chunk = CHUNK
         self.rearrange_at = len(self.found)
+
+    def _notes(self) -> dict[str, Any]:
+        return {**super()._notes(), "chunks": self._chunks}
+
+    def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
+        if self._machine is None:
+            return super()._packed(begin)
+        return self._machine.states.bytes_each, (words.tobytes() for words in self._machine.states.words_from(begin))
+
+    def _take_states(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
+        if shelf.items("origins") == shelf.items("states"):
+            super()._take_states(shelf, notes)
+            return
+        from carnet_check.engines.native.machine import words_of
+        from carnet_check.engines.native.store import widened
+
+        words = words_of(self.model.layout)
+        states = (widened(block, each, words) for each, block in shelf.blocks("states", CHUNK))
+        self._start(states, int(ROOM_AGAIN * shelf.items("states")))
+        self._take_origins(shelf)
+        self._chunks = [(found, begin, end) for found, begin, end in notes["chunks"]]
 
     def _arrange(self) -> None:
         if self._machine is None:

@@ -7,7 +7,7 @@ mapping more memory behind what there is, which copies nothing, and the table by
 from __future__ import annotations
 
 import mmap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, overload
 
@@ -26,6 +26,8 @@ FEWEST, MOST = 1 << 8, PLACES
 """How many places there are for the codes of a word at first, and at most: half of them stay empty."""
 WORD = 64
 BYTES = 8
+ALL = np.uint64((1 << WORD) - 1)
+"""The field of a word that is kept as it is."""
 _PART = 1 << 16
 """How many rows are written anew at once."""
 _AHEAD = 256
@@ -40,7 +42,7 @@ class Store(Sequence[int]):
         kept: what the kernel is given: rows with room for states to come, and how they are found again.
     """
 
-    def __init__(self, words: int, states: Sequence[int], room: int) -> None:
+    def __init__(self, words: int, parts: Iterable[Words], room: int) -> None:
         self.words = words
         self.size = 0
         self._plain: list[int] = []
@@ -55,8 +57,8 @@ class Store(Sequence[int]):
             numbers=np.uint64(0),
         )
         self._reserve(room)
-        for packed in _packed(states, words):
-            self._pack(packed)
+        for part in parts:
+            self._pack(part)
         self._enter_all(room)
 
     def widen(self, words: int) -> None:
@@ -143,6 +145,24 @@ class Store(Sequence[int]):
                     codes = old.values[(word << CODE) + codes.astype(np.int64)]
                 written[:, new.columns[word]] |= codes << new.shifts[word]
 
+    @property
+    def bytes_each(self) -> int:
+        """How many bytes the words of a state take."""
+        return BYTES * self.words
+
+    def words_from(self, begin: int) -> Iterator[Words]:
+        """Yield the words of the states from ``begin`` on, of many at once."""
+        kept = self.kept
+        rows = kept.rows.reshape(-1, kept.width)
+        for at in range(begin, self.size, _PART):
+            part = rows[at : min(at + _PART, self.size)]
+            words = np.empty((len(part), self.words), np.uint64)
+            for word in range(self.words):
+                codes = (part[:, kept.columns[word]] >> kept.shifts[word]) & kept.fields[word]
+                coded = kept.fields[word] != ALL
+                words[:, word] = kept.values[(word << CODE) + codes.astype(np.int64)] if coded else codes
+            yield words
+
     def _enter_all(self, room: int) -> None:
         """Make a table for so many states, and enter those that are there."""
         self.kept = self.kept._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
@@ -184,7 +204,7 @@ def _arranged(words: int, plain: Collection[int]) -> dict[str, Any]:
     coded = [word for word in range(words) if word not in plain]
     columns, shifts, fields = np.zeros(words, np.int64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     for column, word in enumerate(sorted(plain)):
-        columns[word], fields[word] = column, (1 << WORD) - 1
+        columns[word], fields[word] = column, ALL
     for number, word in enumerate(coded):
         place = CODE * number
         columns[word], shifts[word], fields[word] = len(plain) + place // WORD, place % WORD, (1 << CODE) - 1
@@ -192,7 +212,16 @@ def _arranged(words: int, plain: Collection[int]) -> dict[str, Any]:
     return {"width": width, "columns": columns, "shifts": shifts, "fields": fields}
 
 
-def _packed(states: Sequence[int], words: int) -> Iterator[Words]:
+def widened(block: bytes, bytes_each: int, words: int) -> Words:
+    """Return states that are given as bytes, so many each, as words, so many each; there are no fewer of them."""
+    given = np.frombuffer(block, np.uint8).reshape(-1, bytes_each)
+    room = np.zeros((len(given), BYTES * words), np.uint8)
+    room[:, :bytes_each] = given
+    return room.view(np.uint64).ravel()
+
+
+def packed(states: Iterable[int], words: int) -> Iterator[Words]:
+    """Yield states as words, many at once."""
     every = iter(states)
     while part := b"".join(state.to_bytes(BYTES * words, "little") for state in islice(every, 4096)):
         yield np.frombuffer(part, np.uint64)

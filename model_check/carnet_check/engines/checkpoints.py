@@ -1,0 +1,170 @@
+"""Checkpoints: what searches found so far, in a folder, so that another run goes on from there.
+
+``checkpoint.json`` says what is explored. For each instance there is a **head** beside it, which is replaced when a
+level is complete, and a **segment** for each time that it was: the states found since the one before. A segment never
+changes, and a head names only segments that are whole. So whatever ends a run, the head that is there says what was
+found up to some level, and no more than the level at work is lost.
+
+A checkpoint is believed as one's own results are: the checksums are there for what breaks, and not against forgery.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from carnet_check.errors import UsageError
+from carnet_command.files import read_plain, reason, replacing_durably, write_durably
+
+FORMAT: Final = 1
+NAME: Final = "checkpoint.json"
+LARGEST: Final = 1 << 30
+"""More bytes than a head has."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder for the searches of one question.
+
+    Attributes:
+        folder: it exists, and nobody else writes into it.
+        most_bytes: how many bytes may lie in it, if that is bounded.
+    """
+
+    folder: Path
+    most_bytes: int | None = None
+
+    def begin(self, question: Mapping[str, Any]) -> int:
+        """Take the folder for a question, by name of what is asked; return how many states lie there already.
+
+        Raises:
+            UsageError: it is the checkpoint of another question, or no checkpoint, or cannot be read or written.
+        """
+        try:
+            if not any(self.folder.iterdir()):
+                _write(self.folder / NAME, {"format": FORMAT, "of": question})
+            kept = _read(self.folder / NAME)
+            shelves = [Shelf(self, file.stem) for file in self.folder.glob("*.head")]
+        except FileNotFoundError:
+            raise UsageError(f"expected a checkpoint or an empty folder, and '{self.folder}' is neither") from None
+        except OSError as error:
+            raise UsageError(f"cannot use the folder '{self.folder}': {reason(error)}") from None
+        if kept.get("format") != FORMAT:
+            raise UsageError(f"'{self.folder}' is a checkpoint of another version of Carnet")
+        asked = json.loads(json.dumps(question))
+        if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
+            raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
+        return sum(shelf.items("states") for shelf in shelves)
+
+    @property
+    def room(self) -> float:
+        """How many more bytes may lie in the folder."""
+        if self.most_bytes is None:
+            return math.inf
+        return self.most_bytes - sum(file.stat().st_size for file in self.folder.iterdir())
+
+    def shelf(self, instance: str) -> Shelf:
+        """Return where the search of one instance keeps its states; ``instance`` is all that it depends on."""
+        return Shelf(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Items that were kept at one time, all of them as long, as a file has them side by side."""
+
+    bytes_each: int
+    items: int
+    sum: str
+
+
+class Shelf:
+    """Where the search of one instance keeps what it found: notes, and series that only grow.
+
+    Attributes:
+        notes: what the search noted when it kept anything last; nothing if it never did.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
+        self._checkpoint = checkpoint
+        self._name = name
+        self.notes: Mapping[str, Any] | None = None
+        self._series: dict[str, list[Segment]] = {}
+        head = self._file("head")
+        if head.exists():
+            kept = _read(head)
+            self.notes = kept["notes"]
+            self._series = {name: [Segment(*each) for each in listed] for name, listed in kept["series"].items()}
+
+    def items(self, series: str) -> int:
+        """Return how many items a series has."""
+        return sum(segment.items for segment in self._series.get(series, ()))
+
+    def keep(self, notes: Mapping[str, Any], more: Mapping[str, tuple[int, Iterable[bytes]]]) -> None:
+        """Take notes, and add items to series: for each how many bytes an item has, and the items.
+
+        Raises:
+            OSError: there is no room, or less than may be used. What was kept before still is.
+        """
+        added = {series: self._written(series, each, parts) for series, (each, parts) in more.items()}
+        every = self._series | {series: [*self._series.get(series, ()), segment] for series, segment in added.items()}
+        listed = {series: [astuple(segment) for segment in segments] for series, segments in every.items()}
+        _write(self._file("head"), {"notes": notes, "series": listed})
+        self.notes, self._series = notes, every
+
+    def blocks(self, series: str, items: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the items of a series, so many at once, each time with how many bytes an item has.
+
+        Raises:
+            UsageError: they are not what was written, which may show only after the last of them.
+        """
+        for number, segment in enumerate(self._series.get(series, ())):
+            file, digest = self._file(f"{series}.{number}"), hashlib.sha256()
+            try:
+                with file.open("rb") as stream:
+                    while block := stream.read(segment.bytes_each * items):
+                        digest.update(block)
+                        yield segment.bytes_each, block
+            except OSError as error:
+                raise UsageError(f"the checkpoint is broken: cannot read '{file}': {reason(error)}") from None
+            if digest.hexdigest() != segment.sum:
+                raise UsageError(f"the checkpoint is broken: '{file}' is not what was written")
+
+    def _written(self, series: str, bytes_each: int, parts: Iterable[bytes]) -> Segment:
+        """Write the next segment of a series."""
+        digest, size, room = hashlib.sha256(), 0, self._checkpoint.room
+        with replacing_durably(self._file(f"{series}.{len(self._series.get(series, ()))}")) as file:
+            for part in parts:
+                size += len(part)
+                if size > room:
+                    raise OSError(errno.ENOSPC, "the checkpoint would be larger than it may be")
+                digest.update(part)
+                file.write(part)
+        return Segment(bytes_each, size // bytes_each, digest.hexdigest())
+
+    def _file(self, what: str) -> Path:
+        return self._checkpoint.folder / f"{self._name}.{what}"
+
+
+def _write(file: Path, value: Mapping[str, Any]) -> None:
+    text = json.dumps(value).encode()
+    write_durably(file, text + b"\n" + hashlib.sha256(text).hexdigest().encode())
+
+
+def _read(file: Path) -> Any:
+    """Return what `_write` wrote.
+
+    Raises:
+        UsageError: it is something else.
+        OSError: it cannot be read.
+    """
+    content = read_plain(file, LARGEST)
+    text, _, digest = content.rpartition(b"\n")
+    if hashlib.sha256(text).hexdigest().encode() != digest:
+        raise UsageError(f"the checkpoint is broken: '{file}' is not what was written")
+    return json.loads(text)
