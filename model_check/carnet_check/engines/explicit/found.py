@@ -78,6 +78,7 @@ class Found:
         """Return what there is to know beside the states."""
         return {
             "fields": self.model.layout.fields,
+            "bits": self.model.layout.bits,
             "rules": [rule.name for rule in self.model.saturation.rules if rule.fired],
             "sightings": [*self.sightings.items()],
             "seconds": self.seconds,
@@ -95,6 +96,7 @@ class Found:
         layout, saturation = self.model.layout, self.model.saturation
         try:
             layout.give_fields((name, tuple(row)) for name, row in notes["fields"])
+            laid_out_alike = layout.bits == notes["bits"]
             self._take_states(shelf, notes)
             for name in NOTED:
                 setattr(self, name, notes[name])
@@ -105,7 +107,7 @@ class Found:
             begins_as_it_should = self.found[0] == saturation.start()
         except (LookupError, TypeError, ValueError) as error:
             raise UsageError(f"the checkpoint is broken: {type(error).__name__} {error}") from error
-        if not begins_as_it_should or self.level_ends != len(self.found):
+        if not laid_out_alike or not begins_as_it_should or self.level_ends != len(self.found):
             raise UsageError("the checkpoint is broken: its states are not those of a search")
 
     def _take_states(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:

@@ -206,8 +206,8 @@ class Explorer(Explores, Shares):
         return caps if self.most_states is None else replace(caps, states=self.most_states)
 
     def _judged(self, task: Task, found: Coverage, sought: Sequence[Coverage]) -> Iterator[Result]:
-        """Yield a row for each claim; a directed search, which judges none, has rows only if it failed."""
-        if found.search.directed and not found.problems:
+        """Yield a row for each claim; a search that judges none, for goals alone, has rows only if it failed."""
+        if not (found.search.claims or found.search.liveness or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
         elsewhere = {name: more for more in beside for name in _told(more)}
@@ -233,7 +233,7 @@ class Explorer(Explores, Shares):
             bound=bound,
             detail=_detail(plan, found, claim),
             seconds=found.seconds,
-            kind=Kind.GOAL if search.directed else Kind.LIVENESS if search.liveness else Kind.CLAIM,
+            kind=Kind.CLAIM if search.claims else Kind.LIVENESS if search.liveness else Kind.GOAL,
             steps=trace.steps if trace else (),
             loop=trace.loop if trace else None,
         )

@@ -67,3 +67,26 @@ def test_what_falls_in_none_of_the_sizes_is_not_as_expected() -> None:
     row, code = _falling("MISSED")
     assert (row["verdict"], code) == ("EXHAUSTED", 3)
     assert row["detail"].startswith("tiny")
+
+
+BYSTANDER = f"{FIXTURES / 'bystander.py'}:FAMILY"
+
+
+@pytest.mark.parametrize("engine", ["explicit", "native"])
+def test_a_threat_model_without_a_claim_is_explored_for_goals_alone(engine: str) -> None:
+    if engine == "native":
+        pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    ran = carnet("verify", BYSTANDER, "--engine", engine, "--json")
+    assert ran.code == 0, ran.err
+    assert {row["threat"] for row in ran.json["results"] if row["kind"] == "claim"} == {"none", "collusion"}
+
+
+def test_an_exploration_for_goals_alone_that_failed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_explorer: object, tasks: Sequence[Search], *_: object) -> Iterator[tuple[Search, Coverage]]:
+        for task in tasks:
+            yield task, _coverage(task, **({} if task.claims else {"problems": ("an axiom is violated",)}))
+
+    monkeypatch.setattr(pools, "run_all", run)
+    ran = carnet("verify", BYSTANDER, "--engine", "explicit", "--json")
+    assert {row["verdict"] for row in ran.json["results"] if row["threat"] == "bystander"} == {"ERROR"}
+    assert ran.code == 5

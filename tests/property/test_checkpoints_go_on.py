@@ -1,0 +1,103 @@
+"""A search that was stopped and gone on with, as often as may be, finds what one finds that never stopped."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from carnet_check.engines.checkpoints import Checkpoint
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Exploration
+from carnet_check.loading.families import load
+from carnet_spec.language import Profile
+from tests.property.random_protocols import Sample, samples
+
+SEARCH = importlib.import_module("carnet_check.engines.explicit.search")
+NATIVE = importlib.import_module("carnet_check.engines.native.search")
+TOO_MANY = 3_000
+RUNS = 16
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=30)
+
+Packed = Callable[..., PackedSearch]
+
+
+def handing_over_at(states: int) -> Packed:
+    """Return the native engine's search, whose kernel takes over after so many states."""
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    return functools.partial(NATIVE.NativeSearch, hand_over_at=states)
+
+
+def said(found: Exploration) -> tuple[object, ...]:
+    """Return everything that has to be the same however often a search was stopped."""
+    lengths = [{name: len(trace.steps) for name, trace in traces.items()} for traces in (found.violations, found.goals)]
+    return (found.states, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
+
+
+def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> tuple[Exploration, int]:
+    """Run a search that stops after some more states than last time, until it stops no more; return the runs, too."""
+    for run in range(RUNS):
+        found = explored(shelf=Checkpoint(folder).shelf("it"), max_states=1 + more * (1 + run))
+        if found.complete:
+            return found, run
+    raise AssertionError("it never ends")
+
+
+@relaxed
+@given(samples(), st.integers(1, 400), st.integers(1, 5), st.booleans(), st.sampled_from([None, 1, 60]))
+def test_in_pieces_it_finds_the_same(
+    sample: Sample, more: int, chunk: int, reduction: bool, hand_over_at: int | None
+) -> None:
+    packed = PackedSearch if hand_over_at is None else handing_over_at(hand_over_at)
+    explored = functools.partial(
+        explore,
+        sample.protocol,
+        sample.instance,
+        invariants=sample.invariants,
+        goals=sample.goals,
+        packed=packed,
+        reduction=reduction,
+        stop_at_first=False,
+    )
+    expected = explored(max_states=TOO_MANY)
+    assume(expected.complete)
+    more = max(more, 2 * expected.states // RUNS)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch("os.fsync"),  # nobody takes the power away
+        patch.object(SEARCH, "CHUNK", chunk),
+        patch.object(NATIVE, "CHUNK", chunk),
+    ):
+        found, _ = in_pieces(explored, Path(folder), more)
+        again, runs = in_pieces(explored, Path(folder), found.states)
+    assert said(found) == said(again) == said(expected)
+    assert runs == 0
+
+
+@pytest.mark.parametrize("hand_over_at", [None, 1, 500])
+def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, tmp_path: Path) -> None:
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2)
+    explored = functools.partial(
+        explore,
+        protocol,
+        source.instance(protocol, "collusion", sizes),
+        invariants=[claim.checked for claim in protocol.claims if claim.invariant],
+        goals=protocol.goals,
+        packed=PackedSearch if hand_over_at is None else handing_over_at(hand_over_at),
+        stop_at_first=False,
+    )
+    expected = explored()
+    found, runs = in_pieces(explored, tmp_path, expected.states // 6)
+    assert runs > 3
+    assert said(found) == said(expected)
+    assert found.reduction["states_dominated"] == expected.reduction["states_dominated"] > 0
