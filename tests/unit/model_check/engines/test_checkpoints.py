@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_whatever_byte_is_another_is_noticed(checkpoint: Checkpoint) -> None:
     look()
 
 
-SPOILT = {
+SPOILT: dict[str, dict[str, Any]] = {
     "a field is of no symbol": {"fields": [["nothing", ["alice"]]]},
     "a field is of no element": {"fields": [["sent", ["nobody"]]]},
     "a note is missing": {"levels": None},

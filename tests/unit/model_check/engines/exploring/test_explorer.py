@@ -84,7 +84,7 @@ def test_a_threat_model_without_a_claim_is_explored_for_goals_alone(engine: str)
 def test_an_exploration_for_goals_alone_that_failed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_explorer: object, tasks: Sequence[Search], *_: object) -> Iterator[tuple[Search, Coverage]]:
         for task in tasks:
-            yield task, _coverage(task, **({} if task.claims else {"problems": ("an axiom is violated",)}))
+            yield task, _coverage(task, problems=() if task.claims else ("an axiom is violated",))
 
     monkeypatch.setattr(pools, "run_all", run)
     ran = carnet("verify", BYSTANDER, "--engine", "explicit", "--json")
