@@ -154,9 +154,11 @@ class Comparison:
         change. What is not seen to change in three times as many comparisons is given up.
         """
         while self.counts.comparisons < comparisons:
-            self._compare_state(range(len(self.protocol.actions)))
+            instance = self._instance()
+            self._compare_start(instance)
+            self._compare_state(instance, range(len(self.protocol.actions)))
         while (places := self._changing_what_is_missing()) and self.counts.comparisons < 3 * comparisons:
-            self._compare_state(places)
+            self._compare_state(self._instance(), places)
         return self.counts
 
     def _changing_what_is_missing(self) -> list[int]:
@@ -168,10 +170,8 @@ class Comparison:
             if any(update.symbol.name not in seen for update in action.updates)
         ]
 
-    def _compare_state(self, places: Sequence[int]) -> None:
-        """Compare what happens in one random state, at the start and after the actions of these places."""
-        instance = self._instance()
-        self._compare_start(instance)
+    def _compare_state(self, instance: Instance, places: Sequence[int]) -> None:
+        """Compare what happens in one random state after the actions of these places."""
         state = self._state(instance)
         for place in places:
             self._compare_step(instance, state, place, self.protocol.actions[place])
