@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from carnet_check.errors import EngineError
 from carnet_check.semantics import Interpreter, NotEnabled, State
+from carnet_check.slicing import Slicer
 from carnet_spec.language import Invariant
 from carnet_spec.trace import Trace, TraceStep
 
@@ -26,60 +27,15 @@ def minimise(judge: Interpreter, invariant: Invariant, trace: Trace) -> Trace:
     deductions = {action.name for action in judge.protocol.actions if action.deduction}
     written = any(step.action in deductions for step in trace.steps)
     steps = list(trace.steps) if written else judge.expand(trace.steps)
-    slicer = _Slicer(judge, invariant)
-    if not slicer.falls(judge.start(), steps):
-        raise EngineError(f"the interpreter does not reproduce the violation of {invariant.name}")
-    shorter = slicer.without_superfluous(steps)
-    return replace(trace, steps=tuple(shorter))
+    names = {action.name: action for action in judge.protocol.actions}
 
-
-class _Slicer:
-    def __init__(self, judge: Interpreter, invariant: Invariant) -> None:
-        self._judge = judge
-        self._formula = invariant.formula
-        self._actions = {action.name: action for action in judge.protocol.actions}
-
-    def without_superfluous(self, steps: list[TraceStep]) -> list[TraceStep]:
-        """Delete smaller and smaller pieces, from the end to the beginning; then short runs, wherever they start."""
-        size = len(steps) // 2
-        while size > 1:
-            steps = self._pass(steps, size, size)
-            size //= 2
-        while True:
-            shorter = steps
-            for length in range(1, LONGEST_RUN + 1):
-                shorter = self._pass(shorter, length, 1)
-            if len(shorter) == len(steps):
-                return shorter
-            steps = shorter
-
-    def _pass(self, steps: list[TraceStep], size: int, stride: int) -> list[TraceStep]:
-        """Try to delete every piece of ``size`` steps whose end is a multiple of ``stride`` from the end."""
-        prefix = self._states(steps)
-        end = len(steps)
-        while end > 0:
-            begin = max(0, end - size)
-            if self.falls(prefix[begin], steps[end:]):
-                steps = steps[:begin] + steps[end:]
-                end = begin
-            else:
-                end -= stride
-        return steps
-
-    def _states(self, steps: list[TraceStep]) -> list[State]:
-        states = [self._judge.start()]
-        for step in steps:
-            states.append(self._fire(states[-1], step))
-        return states
-
-    def falls(self, state: State, steps: list[TraceStep]) -> bool:
-        """Whether ``steps`` can be taken from ``state`` and end where the claim does not hold."""
+    def take(state: State, step: TraceStep) -> State | None:
         try:
-            for step in steps:
-                state = self._fire(state, step)
+            return judge.fire(state, names[step.action], step.env)
         except NotEnabled:
-            return False
-        return not self._judge.holds(self._formula, state)
+            return None
 
-    def _fire(self, state: State, step: TraceStep) -> State:
-        return self._judge.fire(state, self._actions[step.action], step.env)
+    slicer = Slicer(judge.start(), take, lambda state: not judge.holds(invariant.formula, state))
+    if not slicer.serves(steps):
+        raise EngineError(f"the interpreter does not reproduce the violation of {invariant.name}")
+    return replace(trace, steps=tuple(slicer.without_superfluous(steps, LONGEST_RUN)))
