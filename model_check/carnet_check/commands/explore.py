@@ -212,7 +212,7 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
 
 
 def _intention(target: AttackTarget, size: str, profile: Profile) -> Iterator[str]:
-    from carnet_check.engines.exploring.explorer import adversary
+    from carnet_check.engines.exploring.judging import adversary
     from carnet_command.text import wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from carnet_check.engines.walks import Walked, Walks
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
 from carnet_spec.language import Instance, Profile
@@ -57,6 +58,8 @@ class Search:
     reduction: bool = True
     digest: str = ""
     """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
+    walks: Walks | None = None
+    """Random walks to take instead of visiting every state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class Exploration:
         undecided: for each liveness property of which a run neither ends nor goes on in the instance, why.
         reduction: what was left out because it cannot matter, by name of the reduction.
         problems: what is wrong with the instance or the engine; anything here is an error, not a verdict.
+        walked: what random walks covered, if that was asked: states and transitions are not told apart then, and
+            ``depth`` is that of the longest walk.
     """
 
     states: int = 0
@@ -91,11 +96,12 @@ class Exploration:
     undecided: Mapping[str, str] = field(default_factory=dict)
     reduction: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    walked: Walked | None = None
 
     @property
     def complete(self) -> bool:
         """Whether every reachable state of the instance was reached and every step from it taken."""
-        return self.stopped_by is None
+        return self.stopped_by is None and self.walked is None
 
     @property
     def states_per_second(self) -> float:
@@ -149,14 +155,29 @@ class Coverage:
     # -- how far ----------------------------------------------------------------------------------
 
     @cached_property
+    def walked(self) -> Walked:
+        """What random walks covered, in all instances."""
+        return Walked.together(found.walked for found in self._all() if found.walked)
+
+    def walks(self, claim: str) -> int:
+        """Return how many random walks came to their end that looked for a violation of a claim."""
+        mine = (part.exploration.walked for part in self.parts if part.claims is None or claim in part.claims)
+        return sum(each.walks for each in mine if each)
+
+    @property
+    def walked_all(self) -> bool:
+        """Whether random walks were asked for, and every one of them came to its end in every instance."""
+        return bool(self.parts) and all(found.walked and found.stopped_by is None for found in self._all())
+
+    @cached_property
     def states(self) -> int:
-        """The states of the instances that all claims share."""
-        return sum(found.states for found in self._shared())
+        """The states of the instances that all claims share; of random walks all that they met, again and again."""
+        return sum(found.states for found in self._counted())
 
     @cached_property
     def transitions(self) -> int:
-        """The transitions of the instances that all claims share."""
-        return sum(found.transitions for found in self._shared())
+        """The transitions of the instances that all claims share; of random walks all that they took."""
+        return sum(found.transitions for found in self._counted())
 
     def extra_states(self, claim: str) -> int:
         """Return the states of the instances that were explored for a claim beside the shared ones."""
@@ -198,7 +219,11 @@ class Coverage:
         """What was covered, in words."""
         moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
         extent = f"{self.states:,} states, depth {self.depth}{moves}"
-        return extent if self.complete else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
+        if self.search.walks:
+            steps = counted(self.walked.steps, "step")
+            extent = f"{counted(self.walked.walks, 'random walk')}, {steps} in all, {self.depth} in the longest{moves}"
+        whole = self.walked_all if self.search.walks else self.complete
+        return extent if whole else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
 
     # -- what was found ---------------------------------------------------------------------------
 
@@ -244,8 +269,8 @@ class Coverage:
     def _all(self) -> tuple[Exploration, ...]:
         return tuple(part.exploration for part in self.parts)
 
-    def _shared(self) -> Iterator[Exploration]:
-        return (part.exploration for part in self.parts if part.claims is None)
+    def _counted(self) -> Iterator[Exploration]:
+        return (part.exploration for part in self.parts if part.claims is None or self.search.walks)
 
 
 def fixed(searches: Iterable[Coverage]) -> str:

@@ -15,7 +15,9 @@ from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, search
+from carnet_check.engines.explicit.walking import PackedWalks, walk
 from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.walks import Walks
 from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, Replays, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
@@ -23,7 +25,7 @@ from carnet_spec.trace import Trace, TraceStep
 
 SEARCHES = ("compiled", "interpreter")
 
-__all__ = ["SEARCHES", "explore"]
+__all__ = ["SEARCHES", "explore", "sample"]
 
 
 def explore(
@@ -88,6 +90,36 @@ def explore(
         model = build(interpreter, invariants, goals, reduce=reduction)
         found = search(protocol, packed(model, watch, enough=enough, dominance=reduction, shelf=shelf))
     return _confirmed(interpreter, found, invariants, goals, threat)
+
+
+def sample(
+    protocol: Protocol,
+    instance: Instance,
+    walks: Walks,
+    *,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal] = (),
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
+    workers: int = 1,
+    packed: Callable[..., PackedWalks] = PackedWalks,
+    progress: Report | None = None,
+    threat: str = "",
+) -> Exploration:
+    """Take random walks, and look in every state on the way for what violates an invariant or reaches a goal.
+
+    Nothing is left out of a state, so which walks are taken does not depend on what is looked for. All walks are taken,
+    also where something is found; a trace is the beginning of the first walk on which it was, without its detours.
+    The arguments are those of :func:`explore`; ``packed`` is what takes the walks.
+
+    Raises:
+        SpecificationError: the instance does not fit the protocol.
+        EngineDisagreement: the interpreter does not confirm a trace.
+    """
+    watch = Watch(max_states=None, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers)
+    interpreter = Interpreter(protocol, instance)
+    model = build(interpreter, invariants, goals, reduce=False)
+    return _confirmed(interpreter, walk(protocol, packed(model, watch, walks)), invariants, goals, threat)
 
 
 def _confirmed(

@@ -9,15 +9,17 @@ from typing import ClassVar
 from carnet_check.engines.explicit.changing import observe
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.explicit.walker import PackedWalker
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.interface import Remembers
+from carnet_check.engines.interface import Remembers, Samples
 from carnet_check.engines.observing import Observed, Observes
+from carnet_check.engines.walks import Walks
 from carnet_check.exports.exhaustion import Visited
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 
 @dataclass(frozen=True)
-class Explicit(PackedExplorer, Remembers, Observes):
+class Explicit(PackedExplorer, Remembers, Observes, Samples):
     """Explores in Python, and hands out the states that it visited."""
 
     name: ClassVar = "explicit"
@@ -34,6 +36,18 @@ class Explicit(PackedExplorer, Remembers, Observes):
     ) -> Observed | None:
         """Run the compiled search, and look at its layout."""
         return observe(protocol, instance, caps, watch)
+
+    def sampling(self, walks: Walks) -> ExplicitWalker:
+        """Return the walker in Python."""
+        return ExplicitWalker(walks)
+
+
+@dataclass(frozen=True)
+class ExplicitWalker(PackedWalker):
+    """Takes random walks in Python."""
+
+    name: ClassVar = Explicit.name
+    purpose: ClassVar = "random walks through instances of any size"
 
 
 EXPLICIT = Explicit()

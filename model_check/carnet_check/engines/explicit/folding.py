@@ -98,7 +98,7 @@ class Folding:
 
     def domain(self, var: Var, pool: Row, tests: Sequence[Condition]) -> Row:
         """Return the elements of the pool that no condition on this variable alone rules out."""
-        decided = [test for test in tests if test.needs == {var.name} and not _changes(test.term)]
+        decided = [test for test in tests if test.needs == {var.name} and not changes(test.term)]
         return tuple(
             element
             for element in pool
@@ -135,5 +135,6 @@ class Folding:
         return any(not self.instance.of(var.sort) for var in bound)
 
 
-def _changes(term: Term) -> bool:
+def changes(term: Term) -> bool:
+    """Whether a term reads anything that may change."""
     return any(symbol.mutable for symbol in symbols_of(term))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -24,12 +24,14 @@ from carnet_spec.language.terms import Var, symbols_of
 class CompiledStep:
     """One action: ``moves`` returns, for a state, what it writes and with which elements it does.
 
-    ``parts`` yields, for each parameter that may be several elements, a step for each of them.
+    ``choices`` are the elements that each parameter may be. ``parts`` yields, for each parameter that may be several, a
+    step for each of them.
     """
 
     action: Action
     moves: Callable[[int], list[tuple[Writes, Row]]]
     reads: tuple[Read, ...]
+    choices: Mapping[str, Domain]
     parts: Callable[[], Iterator[Sequence[CompiledStep]]]
 
 
@@ -52,6 +54,7 @@ class Model:
     monitors: tuple[Monitor, ...]
     saturation: Saturation
     relevance: Relevance
+    queries: Queries
 
 
 def build(
@@ -75,6 +78,7 @@ def build(
         monitors=tuple(builder.monitor(each) for each in builder.monitored),
         saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
         relevance=builder.relevance,
+        queries=builder.queries,
     )
 
 
@@ -124,7 +128,8 @@ class _Builder:
             return generated()(bits)
 
         reads = tuple(self._reads(action, domains))
-        return CompiledStep(action, moves, reads, partial(self._parts, action, domains))
+        choices = self._choices(action, domains)
+        return CompiledStep(action, moves, reads, choices, partial(self._parts, action, domains))
 
     def _parts(self, action: Action, domains: Domains) -> Iterator[Sequence[CompiledStep]]:
         for var in action.params:

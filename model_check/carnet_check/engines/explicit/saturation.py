@@ -93,6 +93,11 @@ class Saturation:
         self._closures: dict[frozenset[int], Memo[Change]] = {}
         self._woken: dict[tuple[Place, bool], frozenset[int]] = {}
 
+    @property
+    def memos(self) -> tuple[Memo[Change], ...]:
+        """All that is remembered of deductions."""
+        return (*self.rules, *self._closures.values())
+
     def after(self, writes: Writes) -> Memo[Change] | None:
         """Return what deductions change after a step that wrote this; nothing, if none can."""
         woken = frozenset[int]().union(*itertools.starmap(self._woken_by, writes.items()))

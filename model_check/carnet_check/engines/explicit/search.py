@@ -48,7 +48,7 @@ class Moves:
 
 def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | None]], None]) -> Memo[Moves | None]:
     """Return the memo of what one action does."""
-    spent = model.layout.spent if step.action.cost else 0
+    spent = spent_by(model, step)
 
     def work_out(bits: int) -> Moves | None:
         if not can_afford(model, step, bits):
@@ -59,17 +59,32 @@ def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | Non
             touched, cleared = model.layout.written(writes.items(), memo.forget)
             if touched & ~memo.reads == 0 and (bits | touched) ^ cleared == bits and not spent:
                 continue
-            if spent:
-                total = (bits & spent) + step.action.cost
-                touched, cleared = touched | spent, cleared | spent & ~total
-            effects.append((touched, cleared, model.saturation.after(writes)))
+            effects.append((*paid(touched, cleared, bits, step, spent), model.saturation.after(writes)))
         return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
 
     memo = Memo(work_out, tally)
-    memo.grow(spent)
+    read_by_step(model, step, memo)
+    return memo
+
+
+def spent_by(model: Model, step: CompiledStep) -> int:
+    """Return the bits that count what the adversary has spent, if the step spends anything."""
+    return model.layout.spent if step.action.cost else 0
+
+
+def paid(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) -> tuple[int, int]:
+    """Return masks that also count what the step costs."""
+    if not spent:
+        return touched, cleared
+    total = (bits & spent) + step.action.cost
+    return touched | spent, cleared | spent & ~total
+
+
+def read_by_step(model: Model, step: CompiledStep, memo: Memo[Moves | None]) -> None:
+    """Let a memo of what a step does read what decides that."""
+    memo.grow(spent_by(model, step))
     for symbol, pattern in step.reads:
         model.layout.on_growth(symbol, pattern, memo.grow)
-    return memo
 
 
 def can_afford(model: Model, step: CompiledStep, s: int) -> bool:

@@ -108,7 +108,7 @@ class _Left:
         self._states += found.states if part.claims is None else 0
         self._seconds += found.seconds
         fallen = self.task.stop_at_first and bool(found.violations)
-        self.over = fallen or not found.complete or bool(found.problems)
+        self.over = fallen or found.stopped_by is not None or bool(found.problems)
 
 
 def search_in(
@@ -214,7 +214,7 @@ def judged(
 ) -> Exploration:
     """Add to the problems that the engine has itself those that the interpreter has with it."""
     problems = [*found.problems]
-    if found.complete and not found.states:
+    if found.stopped_by is None and not found.states:
         problems.append("the search calls itself complete, and saw no state")
     replays = Replays(judge)
     breaking = {each.name: partial(falls, replays, each) for each in invariants}

@@ -1,0 +1,205 @@
+"""Random walks: every step that changes the state is as likely as any other, and few walks cover a small graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from carnet_check.engines.explicit import explore, sample
+from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.chance import chance_of
+from carnet_check.engines.explicit.model import build
+from carnet_check.engines.explicit.walking import PackedWalks
+from carnet_check.engines.walks import ActionSeen, GuardSeen, Walked, Walks
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Goal, Instance, Protocol, Step, exists
+from carnet_spec.language.terms import TRUE
+from tests.fixtures import toy
+from tests.unit.model_check.small import Party, drafted, first, known, second, seen
+
+ANY = Goal("anything", (), TRUE, "whatever happens")
+SOMEBODY = Goal("somebody", (), exists(seen, Party).term, "somebody is seen")
+SOMEBODY_KNOWS = Goal("somebody knows", (), exists(known, Party).term, "somebody knows")
+whoever_walks = pytest.mark.parametrize(
+    "packed",
+    [PackedWalks],
+    ids=["explicit"],
+)
+
+
+def see(step: Step, a: Party) -> None:
+    step.require("not seen", ~seen(a))
+    step.insert(seen(a))
+
+
+def see_again(step: Step, a: Party) -> None:
+    step.insert(seen(a))
+
+
+def set_first(step: Step) -> None:
+    step.insert(first)
+
+
+def stay(step: Step, a: Party) -> None:
+    step.insert(known(a))
+    step.remove(known(a), name="take back")
+
+
+def stop(step: Step) -> None:
+    step.require("first is set", first)
+    step.require("second is not", ~second)
+    step.insert(second)
+
+
+def learn(step: Step, a: Party) -> None:
+    step.given("seen", seen(a))
+    step.insert(known(a))
+
+
+def see_at_last(step: Step, a: Party) -> None:
+    step.require("second is set", second)
+    step.insert(seen(a))
+
+
+def instance(protocol: Protocol, parties: int = 3, budget: int | None = None) -> Instance:
+    names = tuple(f"p{number}" for number in range(parties))
+    return Instance(
+        elements={"Party": names, "Key": ("k0", "k1", "k2")},
+        relations={"before": frozenset(), "corrupt": frozenset()},
+        functions={"alice": {(): names[0]}, "bob": {(): names[-1]}},
+        budget=budget,
+    )
+
+
+def _toy() -> tuple[Protocol, Instance]:
+    protocol = toy.FAMILY.draft("main").protocol()
+    return protocol, toy.instance(protocol, "collusion", {"borrowers": 2})
+
+
+def walks_of(protocol: Protocol, walks: Walks, where: Instance | None = None) -> PackedWalks:
+    judge = Interpreter(protocol, where or instance(protocol))
+    return PackedWalks(
+        build(judge, (), (), reduce=False), Watch(max_states=None, max_memory=None, progress=None), walks
+    )
+
+
+# -- what is drawn --------------------------------------------------------------------------------
+
+
+def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
+    """Seven of them: three of two actions each, and another; three that are offered beside them change nothing."""
+    protocol = drafted(see, see_again, set_first, stay).protocol()
+    run = walks_of(protocol, Walks(1))
+    many, counts = 21_000, Counter[tuple[int, int]]()
+    for number in range(many):
+        found = run._step_from(run.start, chance_of(0, number))
+        assert found is not None
+        counts[found[:2]] += 1
+    names = {(run.model.steps[action].action.name, way) for action, way in counts}
+    assert names == {(name, way) for name in ("see", "see_again") for way in range(3)} | {("set_first", 0)}
+    expected = many / 7
+    assert sum((count - expected) ** 2 / expected for count in counts.values()) < 22.46  # 6 degrees, 1 in 1,000
+
+
+@whoever_walks
+def test_walks_take_each_step_equally_often(packed: Callable[..., PackedWalks]) -> None:
+    protocol = drafted(see, see_again, set_first, stay).protocol()
+    found = sample(protocol, instance(protocol), Walks(14_000, depth=1), invariants=(), packed=packed)
+    assert found.walked is not None
+    counts = {name: seen.taken for name, seen in found.walked.actions.items()}
+    assert counts["stay"] == 0
+    for name, ways in {"see": 3, "see_again": 3, "set_first": 1}.items():
+        assert abs(counts[name] - 2_000 * ways) < 200 * ways
+
+
+@whoever_walks
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_last_state_of_a_walk_is_judged(packed: Callable[..., PackedWalks], depth: int) -> None:
+    """Nobody is seen before the last step, and no walk goes on from there."""
+    protocol = drafted(*((see,) if depth == 1 else (set_first, stop, see_at_last))).protocol()
+    found = sample(protocol, instance(protocol), Walks(5, depth), invariants=(), goals=[SOMEBODY], packed=packed)
+    assert len(found.goals["somebody"].steps) == depth
+
+
+@whoever_walks
+def test_what_rules_conclude_is_there_after_the_step(packed: Callable[..., PackedWalks]) -> None:
+    protocol = drafted(see, rules=(learn,)).protocol()
+    found = sample(
+        protocol, instance(protocol, parties=1), Walks(2, 1), invariants=(), goals=[SOMEBODY_KNOWS], packed=packed
+    )
+    assert [step.action for step in found.goals["somebody knows"].steps] == ["see", "learn"]
+    assert found.fired == {"see": 2, "learn": 1}
+
+
+def test_a_step_that_changes_nothing_is_never_taken() -> None:
+    protocol = drafted(stay).protocol()
+    found = sample(protocol, instance(protocol), Walks(3), invariants=())
+    assert found.walked == Walked(3, 0, 3, {"stay": ActionSeen(0, True, {})})
+    assert (found.states, found.depth, found.stopped_by) == (3, 0, None)
+
+
+def test_walks_cover_every_step_of_a_small_graph() -> None:
+    """The toy has 144 states; in each of them, everything that changes it is taken by some walk."""
+    protocol, where = _toy()
+    every = explore(protocol, where, invariants=(), reduction=False)
+    run = walks_of(protocol, Walks(1), where)
+    visited, steps = {run.start}, set[tuple[int, int, int]]()
+    for number in range(4_000):
+        s, chance = run.start, chance_of(0, number)
+        while (found := run._step_from(s, chance)) is not None:
+            steps.add((s, *found[:2]))
+            s = found[2]
+            visited.add(s)
+    ways = {
+        (s, action, way)
+        for s in visited
+        for action, memo in enumerate(run.options)
+        if (moves := memo.answer(s)) is not None
+        for way in range(len(moves.effects))
+        if run._after(s, moves, way) != s
+    }
+    assert len(visited) == every.states
+    assert steps == ways
+
+
+# -- what is covered ------------------------------------------------------------------------------
+
+
+def test_guards_are_told_apart() -> None:
+    protocol = drafted(see, set_first, stop).protocol()
+    found = sample(protocol, instance(protocol), Walks(50), invariants=())
+    assert found.walked is not None
+    guards = found.walked.actions["stop"].guards
+    assert guards == {"first is set": GuardSeen(True, True, True), "second is not": GuardSeen(True, True, True)}
+    never = sample(drafted(see, stop).protocol(), instance(protocol), Walks(50), invariants=())
+    assert never.walked is not None
+    seen = never.walked.actions["stop"]
+    assert (seen.taken, seen.enabled) == (0, False)
+    assert seen.guards == {"first is set": GuardSeen(False, True, True), "second is not": GuardSeen(True, False, False)}
+
+
+def test_what_several_instances_show_is_added_up() -> None:
+    one = Walked(2, 10, 1, {"a": ActionSeen(3, False, {"g": GuardSeen(held=True, decided=True)})})
+    other = Walked(1, 5, 0, {"a": ActionSeen(0, True, {"g": GuardSeen(failed=True, alone=True)})})
+    assert Walked.together([one, other]) == Walked(
+        3, 15, 1, {"a": ActionSeen(3, True, {"g": GuardSeen(True, True, True)})}
+    )
+
+
+def test_no_state_is_kept() -> None:
+    """Ten times as many walks remember as many answers."""
+    protocol, where = _toy()
+    remembered = []
+    for number in (1_000, 10_000):
+        run = walks_of(protocol, Walks(number), where)
+        assert run.run() is None
+        remembered.append((sum(map(len, run.options)), sum(map(len, run.model.saturation.memos))))
+    assert remembered[0] == remembered[1]
+
+
+def test_memory_ends_walks_with_what_they_covered() -> None:
+    protocol = drafted(see).protocol()
+    found = sample(protocol, instance(protocol), Walks(10), invariants=(), goals=[ANY], max_memory=1)
+    assert (found.stopped_by, found.complete, found.goals) == ("memory", False, {})
