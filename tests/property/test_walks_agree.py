@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +27,7 @@ from carnet_spec.language import Guard, GuardKind
 from carnet_spec.language.terms import free_variables
 from tests.property.random_protocols import Sample, samples
 
+NATIVE = "carnet_check.engines.native"
 TOO_MANY = 2_000
 seeds, depths = st.integers(0, 3), st.sampled_from([12, 1, 2, 3])
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=40)
@@ -199,6 +204,32 @@ def _arguments(step: CompiledStep, state: State, needed: set[str]) -> Iterator[E
             yield from choose(names[1:], {**chosen, names[0]: element})
 
     return choose([name for name in step.choices if name in needed], {})
+
+
+# -- the kernel -----------------------------------------------------------------------------------
+
+
+@relaxed
+@given(samples(), seeds, depths, st.sampled_from([0, 1, 7, 40]), st.booleans())
+def test_the_kernel_takes_the_same_walks(each: Sample, seed: int, depth: int, hand_over_at: int, tight: bool) -> None:
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    book, machine, walking = (
+        importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "walk_machine", "walking")
+    )
+    room: Mapping[tuple[object, str], int] = {
+        (book, "ASKED"): 1,
+        (machine, "ASKED"): 1,
+        (book, "_ROOM"): 1,
+        (machine, "STEPS"): 3,
+        (machine, "OFFERED"): 1,
+    }
+    packed = functools.partial(walking.NativeWalks, hand_over_at=hand_over_at)
+    chunk = patch("carnet_check.engines.explicit.walking.CHUNK", 3)
+    with ExitStack() as patches, chunk:
+        for (module, name), value in (room if tight else {}).items():
+            patches.enter_context(patch.object(module, name, value))
+        found = walked(each, Walks(12, depth, seed), packed)
+    assert shown(found) == shown(walked(each, Walks(12, depth, seed)))
 
 
 @relaxed

@@ -80,7 +80,8 @@ class PackedWalks:
                 if reason is not None:
                     return reason
                 self.watch.report(self.steps + self.number, self.longest)
-                self._forget_what_is_too_much()
+                if sum(map(len, self._remembered())) > MOST_ANSWERS:
+                    self._forget()
                 self._go_on()
         except KeyboardInterrupt:
             return "interrupt"
@@ -196,11 +197,14 @@ class PackedWalks:
         read_by_step(model, step, memo)
         return memo
 
-    def _forget_what_is_too_much(self) -> None:
-        memos: tuple[Memo[Any], ...] = (*self.options, *self.looking, *self.model.saturation.memos)
-        if sum(map(len, memos)) > MOST_ANSWERS:
-            for memo in memos:
-                memo.forget()
+    def _remembered(self) -> tuple[Memo[Any], ...]:
+        """Return all memos that walks ask."""
+        return (*self.options, *self.looking, *self.model.saturation.memos)
+
+    def _forget(self) -> None:
+        """Forget all answers."""
+        for memo in self._remembered():
+            memo.forget()
 
 
 def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:

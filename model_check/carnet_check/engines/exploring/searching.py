@@ -18,7 +18,7 @@ from carnet_check.engines.exploring.caps import SOUGHT_CAPS, caps_of, within
 from carnet_check.engines.exploring.judging import adversary, detail_of, verdict_of
 from carnet_check.engines.interface import Explores, Outcome, Plan, Task
 from carnet_check.engines.runner import Listener
-from carnet_check.errors import InvalidSpecificationError
+from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.results import Kind, Result, Verdict
@@ -42,7 +42,14 @@ class Searcher(Explores):
         return (explored, f"these instances fix {fixes}") if fixes else (explored,)
 
     def require_runnable(self, task: Task) -> None:
-        """Build every instance once, so that a size that makes none is known before anything runs."""
+        """Build every instance once, so that a size that makes none is known before anything runs.
+
+        Raises:
+            UsageError: something is not installed, or an instance is too large to lay out.
+            InvalidSpecificationError: an instance of the profile does not satisfy the axioms.
+        """
+        if self.lacks:
+            raise UsageError(self.lacks)
         memory = available_memory() if task.limits.memory is None else task.limits.memory
         for plan in task.plans:
             for threat in plan.threats:

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native.answers import enter_answers
 from carnet_check.engines.native.keys import WORD, Gathering
 from carnet_check.engines.native.store import row_of
-from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Numbers, Tables, Words
+from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Missing, Numbers, Tables, Words
 
 ASKED = 512
 """How many answers are asked for at once."""
@@ -75,11 +76,17 @@ class Book:
         """Look for what these memos see."""
         self.looking: Numbers = np.array([self._number(memo, bool) for memo in looking], np.int64)
 
-    def asked(self, number: int, state: int) -> Any:
-        """Have a memo answer about a state; what it reads may have grown."""
-        return self._memos[number].answer(state)
+    def work_out(self, missing: Missing, misses: int, layout: Layout) -> bool:
+        """Have memos answer what is missing; return false if states need more words now, and so another book."""
+        memos, states = missing.memos[:misses], missing.states[: misses * self.words]
+        asked = zip(memos, states.reshape(-1, self.words), strict=True)
+        answers = [self._memos[memo].answer(int.from_bytes(state.tobytes(), "little")) for memo, state in asked]
+        if layout.bits > WORD * self.words:
+            return False
+        self._enter_all(memos, states, answers, layout.bits)
+        return True
 
-    def enter(self, memos: Numbers, states: Words, answers: Sequence[Any], bits: int) -> None:
+    def _enter_all(self, memos: Numbers, states: Words, answers: Sequence[Any], bits: int) -> None:
         """Enter answers about states of so many bits, which the kernel awaits; what was forgotten it will ask again."""
         stale = [number for number, memo in enumerate(self._memos) if memo.forgotten != self._forgotten[number]]
         for number in stale:

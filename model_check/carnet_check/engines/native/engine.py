@@ -8,22 +8,22 @@ from typing import ClassVar
 
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.interface import Task, Tool
+from carnet_check.engines.explicit.walker import PackedWalker
+from carnet_check.engines.exploring.searching import Searcher
+from carnet_check.engines.interface import Samples, Tool
 from carnet_check.engines.native.search import NativeSearch
-from carnet_check.errors import UsageError
+from carnet_check.engines.native.walking import NativeWalks
+from carnet_check.engines.walks import Walks
 
 
-@dataclass(frozen=True)
-class Native(PackedExplorer):
-    """Explores as the explicit engine does, with a kernel for what is done most often."""
+class _NeedsNumba(Searcher):
+    """What the native engine is, whether it visits every state or walks."""
 
     name: ClassVar = "native"
-    purpose: ClassVar = "every state of instances, the same as explicit and two to nine times faster"
     by_default: ClassVar = False
     needs: ClassVar = (
         Tool("numba", "exploration at native speed", "pip install -c constraints.txt '.[fast]'", ("numba", "numpy")),
     )
-    packed: ClassVar[type[PackedSearch]] = NativeSearch
 
     @property
     def lacks(self) -> str:
@@ -31,15 +31,25 @@ class Native(PackedExplorer):
         there = importlib.util.find_spec("numba") is not None
         return "" if there else f"the engine '{self.name}' needs the extra 'fast' (pip install 'carnet[fast]')"
 
-    def require_runnable(self, task: Task) -> None:
-        """Refuse to run without Numba, and as every explorer does.
 
-        Raises:
-            UsageError: it is not installed.
-        """
-        if self.lacks:
-            raise UsageError(self.lacks)
-        super().require_runnable(task)
+@dataclass(frozen=True)
+class Native(_NeedsNumba, PackedExplorer, Samples):
+    """Explores as the explicit engine does, with a kernel for what is done most often."""
+
+    purpose: ClassVar = "every state of instances, the same as explicit and two to nine times faster"
+    packed: ClassVar[type[PackedSearch]] = NativeSearch
+
+    def sampling(self, walks: Walks) -> NativeWalker:
+        """Return the walker with a kernel."""
+        return NativeWalker(walks)
+
+
+@dataclass(frozen=True)
+class NativeWalker(_NeedsNumba, PackedWalker):
+    """Takes the same random walks as the explicit engine, with a kernel for what is done most often."""
+
+    purpose: ClassVar = "random walks through instances of any size, the same as explicit and faster"
+    packed: ClassVar = NativeWalks
 
 
 NATIVE = Native()

@@ -169,19 +169,11 @@ class Machine:
             self._reserve()
 
     def _work_out(self, misses: int) -> None:
-        """Have the memos answer, and begin a new book if answers were forgotten or do not fit any more."""
-        states = self._missing.states.reshape(-1, self._words)[:misses]
-        asked = [
-            (int(memo), int.from_bytes(state.tobytes(), "little"))
-            for memo, state in zip(self._missing.memos[:misses], states, strict=True)
-        ]
-        answers = [self._book.asked(memo, state) for memo, state in asked]
-        if self._layout.bits > WORD * self._words:
+        """Have the memos answer, and begin a new book where states need more words."""
+        if not self._book.work_out(self._missing, misses, self._layout):
             self._words = words_of(self._layout)
             self.states.widen(self._words)
             self._begin()
-        else:
-            self._book.enter(self._missing.memos[:misses], self._missing.states, answers, self._layout.bits)
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""

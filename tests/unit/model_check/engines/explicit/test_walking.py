@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import pytest
 
@@ -12,6 +14,7 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.chance import chance_of
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.walking import PackedWalks
+from carnet_check.engines.native.walking import NativeWalks
 from carnet_check.engines.walks import ActionSeen, GuardSeen, Walked, Walks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
@@ -24,8 +27,14 @@ SOMEBODY = Goal("somebody", (), exists(seen, Party).term, "somebody is seen")
 SOMEBODY_KNOWS = Goal("somebody knows", (), exists(known, Party).term, "somebody knows")
 whoever_walks = pytest.mark.parametrize(
     "packed",
-    [PackedWalks],
-    ids=["explicit"],
+    [
+        PackedWalks,
+        pytest.param(
+            functools.partial(NativeWalks, hand_over_at=0),
+            marks=pytest.mark.skipif(find_spec("numba") is None, reason="the extra 'fast' is not installed"),
+        ),
+    ],
+    ids=["explicit", "native"],
 )
 
 
