@@ -149,7 +149,12 @@ def _code(result: Result) -> ExitCode:
 
 def by_verdict(results: Iterable[Result]) -> dict[str, int]:
     """Count the rows of each verdict, in the order of the closed set, leaving out what did not occur."""
+    return counted_by_verdict(result.verdict for result in results)
+
+
+def counted_by_verdict(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """Count verdicts, in the order of the closed set, leaving out what did not occur."""
     counts = dict.fromkeys(Verdict, 0)
-    for result in results:
-        counts[result.verdict] += 1
+    for each in verdicts:
+        counts[each] += 1
     return {str(verdict): count for verdict, count in counts.items() if count}

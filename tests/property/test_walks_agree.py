@@ -10,11 +10,12 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.folding import changes
 from carnet_check.engines.explicit.model import CompiledStep, build
 from carnet_check.engines.explicit.queries import Draw
@@ -25,11 +26,17 @@ from carnet_check.engines.walks import GuardSeen, Walks
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Guard, GuardKind
 from carnet_spec.language.terms import free_variables
+from tests.oracle.compare import judge
+from tests.oracle.protocols import recipes
+from tests.oracle.recipe import Recipe
 from tests.property.random_protocols import Sample, samples
 
 NATIVE = "carnet_check.engines.native"
 TOO_MANY = 2_000
 seeds, depths = st.integers(0, 3), st.sampled_from([12, 1, 2, 3])
+handful = settings(
+    max_examples=6, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck), derandomize=True
+)
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=40)
 
 
@@ -139,6 +146,15 @@ def test_whatever_is_violated_or_reached_on_the_way_is_told(each: Sample, seed: 
     }
     reached = {g.name for g in each.goals if any(judge.witness(g.params, g.body, s) is not None for s in visited)}
     assert (set(found.violations), set(found.goals)) == (violated, reached)
+
+
+@handful
+@given(recipes(), seeds)
+def test_what_a_run_says_by_walks_is_true(recipe: Recipe, seed: int) -> None:
+    """The oracle, which shares nothing with the engines, replays every violation that it is told of."""
+    found = judge(recipe, (EXPLICIT.sampling(Walks(20, 12, seed)),))
+    assert not found.disagreements, "\n".join(map(str, found.disagreements))
+    assert not [row for row in found.rows if row.endswith(("EXHAUSTED", "HOLDS-TO", "PROVED"))]
 
 
 # -- guards ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from carnet_check.commands.completion import PROTOCOL
+from carnet_check.engines.walks import DEFAULT_SEED, MOST_SEED
 from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
 from carnet_command.printable import printable
@@ -94,6 +95,22 @@ class ShardGiven(click.ParamType["Shard"]):
         if written is None or not 1 <= int(written[1]) <= int(written[2]):
             self.fail(f"expected K/N with K from 1 to N, not '{value}'", param, ctx)
         return Shard(int(written[1]), int(written[2]))
+
+
+def simulate_option(command: Decorated) -> Decorated:
+    """Add ``--simulate``: how many random walks are taken instead of visiting every state."""
+    option = click.option(
+        "--simulate", type=AtLeastOne(), metavar="N", help="Take N random walks instead of visiting every state."
+    )
+    return option(command)
+
+
+def seed_option(command: Decorated) -> Decorated:
+    """Add ``--seed``: what random walks are drawn from."""
+    option = click.option(
+        "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+    )
+    return option(command)
 
 
 def memory_option(command: Decorated) -> Decorated:

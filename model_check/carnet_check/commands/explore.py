@@ -19,18 +19,22 @@ from carnet_check.commands.common import (
     memory_option,
     protocol_argument,
     say,
+    seed_option,
+    simulate_option,
     size_option,
     sizes_given,
     states_option,
     time_option,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
+from carnet_check.commands.simulating import counterexamples, depth_option, minimised, walks_given
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
     from carnet_check.engines.exploration import Caps, Coverage, Search
     from carnet_check.engines.interface import Explores
+    from carnet_check.engines.walks import Walks
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
     from carnet_check.report.closing import Closing
@@ -58,6 +62,9 @@ if TYPE_CHECKING:
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @states_option
 @time_option
+@simulate_option
+@depth_option
+@seed_option
 @memory_option
 @click.option(
     "--checkpoint",
@@ -81,6 +88,9 @@ def explore(
     no_reduction: bool,
     max_states: int | None,
     max_seconds: int | None,
+    simulate: int | None,
+    depth: int | None,
+    seed: int | None,
     max_memory: int | None,
     checkpoint: Path | None,
     max_disk: int | None,
@@ -92,14 +102,22 @@ def explore(
     Exit code 3: the search stopped before it had seen every state, at --max-states,
     --max-seconds or --max-disk, or when its memory or its disk was used up. With
     --checkpoint, the same command goes on from there.
+
+    With --simulate N, take N random walks instead and check every claim in each state on the way: what no walk violates
+    is SAMPLED, whatever was not seen.
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
-    from carnet_check.engines.registry import explorer
+    from carnet_check.engines.registry import explorer, walker
+    from carnet_check.errors import UsageError
     from carnet_check.loading.extent import available_memory
     from carnet_check.loading.families import load
 
-    explores = explorer(engine)
+    walks = walks_given(simulate, depth, seed)
+    if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
+        told = "--no-reduction, --max-states, --checkpoint and --max-disk"
+        raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
+    explores = explorer(engine) if walks is None else walker(walks, engine)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
     profile = _profile(source, profile_name, sizes_given(options, sizes), moves)
@@ -112,16 +130,21 @@ def explore(
         threat=target.threat.id,
         profile=profile,
         claims=target.claims,
+        goals=() if walks is None else tuple(goal.name for goal in target.protocol.goals),
         caps=Caps(states=max_states, memory=memory, seconds=max_seconds),
         reduction=not no_reduction,
         digest=target.protocol.digest,
     )
-    for line in _intention(target, scope.describes, profile):
+    for line in _intention(target, scope.describes, profile, walks):
         (log if as_json else say)(line)
     with _keeping(explores, search, checkpoint, max_disk) as able:
         found = _explored(able, target, search, scope)
-    closing = _closing(context, explores, target, found, max_memory, checkpoint)
-    finish(as_json, _as_json(explores, target, found), [] if as_json else _lines(target, found), closing)
+    if walks is not None:
+        found = minimised(target, found)
+    budget = _budget(search.caps, walks, max_memory)
+    closing = _closing(context, explores, target, found, budget, walks, checkpoint)
+    value = _as_json(explores, target, found, walks)
+    finish(as_json, value, [] if as_json else _lines(target, found), closing)
     return _code(target, found)
 
 
@@ -211,12 +234,14 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
     return found
 
 
-def _intention(target: AttackTarget, size: str, profile: Profile) -> Iterator[str]:
+def _intention(target: AttackTarget, size: str, profile: Profile, walks: Walks | None) -> Iterator[str]:
     from carnet_check.engines.exploring.judging import adversary
     from carnet_command.text import wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
     yield from wrapped("instance", f"{size or dict(profile.scale)}; {adversary(profile)}")
+    if walks is not None:
+        yield from wrapped("walks", f"{walks.described}, seed {walks.seed}")
     yield ""
 
 
@@ -229,7 +254,7 @@ def _code(target: AttackTarget, found: Coverage) -> int:
         return ExitCode.INTERRUPTED
     if any(not _expected(target, claim) for claim in found.violations):
         return ExitCode.VIOLATED
-    return ExitCode.EXPECTED if _whole(found) else ExitCode.UNKNOWN
+    return ExitCode.EXPECTED if found.walked_all or _whole(found) else ExitCode.UNKNOWN
 
 
 def _whole(found: Coverage) -> bool:
@@ -237,7 +262,8 @@ def _whole(found: Coverage) -> bool:
     return found.complete and not found.left_out
 
 
-def _as_json(explores: Explores, target: AttackTarget, found: Coverage) -> dict[str, Any]:
+def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: Walks | None) -> dict[str, Any]:
+    from carnet_check.report.walked import walked_as_json
     from carnet_check.results import steps_as_json
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
@@ -264,29 +290,38 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage) -> dict[
             for claim, trace in found.violations.items()
         ],
         "reduction": dict(found.reduction),
+        **({"simulation": walked_as_json(target.protocol, walks, found)} if walks else {}),
     }
 
 
 def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
+    from carnet_check.engines.exploring.judging import verdict_of
     from carnet_check.engines.exploring.searches import moves
+    from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
     rate = found.states / found.seconds if found.seconds > 0 else 0.0
     memory = found.peak_memory_bytes / (1 << 20)
-    facts = f"{found.transitions:,} transitions, {rate:,.0f} states/s, {memory:,.0f} MiB at most"
+    facts = f"{rate:,.0f} states/s, {memory:,.0f} MiB at most"
+    if not found.walked:
+        facts = f"{found.transitions:,} transitions, {facts}"
     yield from wrapped("covered", f"{found.covered}; {facts}")
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
         yield from wrapped("VIOLATED", f"{claim} after {counted(moves(target.protocol, trace), 'step')}{expected}")
     for claim, why in found.left_out.items():
         if claim not in found.violations:
-            yield from wrapped("UNKNOWN", f"{claim}: {why}")
+            yield from wrapped(str(verdict_of(found, claim)[0]), f"{claim}: {why}")
     if not found.violations:
         yield from wrapped("violations", f"none of {counted(len(target.claims), 'claim')}")
     idle = [name for name, count in found.fired.items() if not count]
-    if idle:
+    if found.walked:
+        yield from walked_lines(target.protocol, found)
+    elif idle:
         yield from wrapped("never taken", ", ".join(idle))
     yield ""
+    if found.walked:
+        yield from counterexamples(target, found)
 
 
 def _closing(
@@ -294,27 +329,22 @@ def _closing(
     explores: Explores,
     target: AttackTarget,
     found: Coverage,
-    memory: int | None,
+    budget: str,
+    walks: Walks | None,
     checkpoint: Path | None,
 ) -> Closing:
     from carnet_check.engines.exploration import fixed
-    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.engines.exploring.judging import verdict_of
+    from carnet_check.report.closing import Closing, profile_line, rerun_command
+    from carnet_check.results import counted_by_verdict
 
-    fallen = set(found.violations)
-    word = "EXHAUSTED" if found.budget is None else "HOLDS-TO"
-    unknown = set(target.claims if not found.complete else found.left_out) - fallen
-    counts = {
-        word: len(target.claims) - len(unknown | fallen),
-        "VIOLATED": len(fallen),
-        "UNKNOWN": len(unknown),
-    }
     protocol = target.protocol
     return Closing(
-        verdicts={name: count for name, count in counts.items() if count},
+        verdicts=counted_by_verdict(verdict_of(found, claim)[0] for claim in target.claims),
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
         strength=f"{explores.name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
-        budget=_budget(found.search.caps, memory),
-        profile=f"{found.search.profile.name}; nothing is random, so there is no seed",
+        budget=budget,
+        profile=profile_line(found.search.profile.name, walks),
         digests={protocol.variant: protocol.digest},
         artefacts="" if checkpoint is None else str(checkpoint),
         rerun=rerun_command(context),
@@ -322,9 +352,10 @@ def _closing(
     )
 
 
-def _budget(caps: Caps, memory: int | None) -> str:
+def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
     from carnet_check.loading.extent import shown_memory
 
-    told = ["no cap on states" if caps.states is None else f"{caps.states:,} states"]
+    states = "no cap on states" if caps.states is None else f"{caps.states:,} states"
+    told = [states if walks is None else walks.described]
     told += [] if caps.seconds is None else [f"{caps.seconds:,.0f} s"]
     return ", ".join([*told, *([] if memory is None else [shown_memory(memory)])])

@@ -20,6 +20,8 @@ from carnet_check.commands.common import (
     log,
     memory_option,
     say,
+    seed_option,
+    simulate_option,
     states_option,
     time_option,
 )
@@ -31,6 +33,7 @@ from carnet_spec.protocols.registry import DEFAULT
 
 if TYPE_CHECKING:
     from carnet_check.engines.runner import Runner, Shard
+    from carnet_check.engines.walks import Walks
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
     from carnet_check.verification.outcome import CampaignOutcome
@@ -93,8 +96,10 @@ class Kept(NamedTuple):
     "--depth",
     type=click.IntRange(min=1),
     metavar="K",
-    help=f"How many steps {' or '.join(each.name for each in registry.all_able(Bounded))} follows.",
+    help=f"How many steps {' or '.join(each.name for each in registry.all_able(Bounded))} or a random walk takes.",
 )
+@simulate_option
+@seed_option
 @jobs_option
 @click.option(
     "--shard", type=ShardGiven(), metavar="K/N", help="Do only part K of N of the work, into the cache; no verdicts."
@@ -131,6 +136,8 @@ def verify(
     engines: tuple[str, ...],
     profile: str,
     depth: int | None,
+    simulate: int | None,
+    seed: int | None,
     jobs: int | None,
     shard: Shard | None,
     cache: Path | None,
@@ -163,13 +170,17 @@ def verify(
     if cti == "":
         raise click.UsageError("--cti expects the name of a lemma or claim, and it is empty")
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
+    if shard is not None and simulate is not None:
+        raise click.UsageError("random walks are not shared out: leave out --shard")
     runner = _runner(jobs, shard, cache, ray, kept)
     context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
     limits = Caps(states=max_states, memory=max_memory, seconds=max_seconds)
-    request = Request(load(protocol), variants, claims, threats, engines, profile, runner, limits, cti or "", depth)
+    request = Request(
+        load(protocol), variants, claims, threats, engines, profile, runner, limits, cti or "", depth, simulate, seed
+    )
     campaign = planned(request)
     announce = log if as_json else say
     for line in _intention(campaign):
@@ -291,7 +302,20 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
         "goals": [goal.as_json() for goal in outcome.goals],
         "lemmas": standings(outcome),
         "notes": list(outcome.notes),
+        **({"simulations": list(_simulations(outcome, walks))} if (walks := outcome.campaign.walks) else {}),
     }
+
+
+def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, Any]]:
+    """Say what the random walks of each engine covered, in a variant and under a threat model."""
+    from carnet_check.report.walked import walked_as_json
+
+    for answer in outcome.answers:
+        for found in (each for each in answer.searches if each.walked):
+            search = found.search
+            where = {"engine": answer.engine, "variant": search.variant, "threat": search.threat}
+            protocol = outcome.campaign.task.plan(search.variant).protocol
+            yield {**where, "profile": search.profile.name, **walked_as_json(protocol, walks, found)}
 
 
 def _limits(campaign: Campaign) -> Iterator[str]:
@@ -304,7 +328,7 @@ def _limits(campaign: Campaign) -> Iterator[str]:
 
 
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
-    from carnet_check.report.closing import Closing, rerun_command, tool_versions
+    from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import by_verdict
 
     campaign = outcome.campaign
@@ -317,7 +341,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
         strength=" · ".join(strength),
         budget=" · ".join((*(engine.budget(campaign.profile) for engine in campaign.engines), *_limits(campaign))),
-        profile=f"{campaign.profile.name}; nothing is random, so there is no seed",
+        profile=profile_line(campaign.profile.name, campaign.walks),
         digests=campaign.digests,
         artefacts=", ".join(str(path) for path in kept if path is not None),
         rerun=rerun_command(context),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from carnet_check.engines.walks import Walked, Walks
+from carnet_check.engines.walks import Walked
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
 from carnet_spec.language import Instance, Profile
@@ -58,8 +58,6 @@ class Search:
     reduction: bool = True
     digest: str = ""
     """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
-    walks: Walks | None = None
-    """Random walks to take instead of visiting every state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +153,10 @@ class Coverage:
     # -- how far ----------------------------------------------------------------------------------
 
     @cached_property
-    def walked(self) -> Walked:
-        """What random walks covered, in all instances."""
-        return Walked.together(found.walked for found in self._all() if found.walked)
+    def walked(self) -> Walked | None:
+        """What random walks covered, in all instances; nothing, if none were taken."""
+        every = [found.walked for found in self._all() if found.walked]
+        return Walked.together(every) if every else None
 
     def walks(self, claim: str) -> int:
         """Return how many random walks came to their end that looked for a violation of a claim."""
@@ -166,7 +165,7 @@ class Coverage:
 
     @property
     def walked_all(self) -> bool:
-        """Whether random walks were asked for, and every one of them came to its end in every instance."""
+        """Whether random walks were taken, and every one that was asked for came to its end in every instance."""
         return bool(self.parts) and all(found.walked and found.stopped_by is None for found in self._all())
 
     @cached_property
@@ -219,10 +218,10 @@ class Coverage:
         """What was covered, in words."""
         moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
         extent = f"{self.states:,} states, depth {self.depth}{moves}"
-        if self.search.walks:
-            steps = counted(self.walked.steps, "step")
-            extent = f"{counted(self.walked.walks, 'random walk')}, {steps} in all, {self.depth} in the longest{moves}"
-        whole = self.walked_all if self.search.walks else self.complete
+        if self.walked:
+            walks, steps = counted(self.walked.walks, "random walk"), counted(self.walked.steps, "step")
+            extent = f"{walks}, {steps} in all, {self.depth} in the longest{moves}"
+        whole = self.complete or self.walked_all
         return extent if whole else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
 
     # -- what was found ---------------------------------------------------------------------------
@@ -270,7 +269,7 @@ class Coverage:
         return tuple(part.exploration for part in self.parts)
 
     def _counted(self) -> Iterator[Exploration]:
-        return (part.exploration for part in self.parts if part.claims is None or self.search.walks)
+        return (part.exploration for part in self.parts if part.claims is None or part.exploration.walked)
 
 
 def fixed(searches: Iterable[Coverage]) -> str:

@@ -10,7 +10,8 @@ import importlib
 from collections.abc import Iterable
 from typing import TypeVar
 
-from carnet_check.engines.interface import Engine, Explores
+from carnet_check.engines.interface import Engine, Explores, Samples
+from carnet_check.engines.walks import Walks
 from carnet_check.errors import UsageError
 
 ENGINES: dict[str, str] = {
@@ -25,6 +26,7 @@ ENGINES: dict[str, str] = {
 """The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
 
 Able = TypeVar("Able", bound=Engine)
+Visiting = TypeVar("Visiting", bound=Explores)
 
 
 def registered() -> tuple[Engine, ...]:
@@ -60,11 +62,24 @@ def explorer(name: str = "") -> Explores:
     Raises:
         UsageError: the engine visits no states, or is not installed.
     """
-    every = {each.name: each for each in all_able(Explores)}
+    return _fastest(all_able(Explores), name, "visits no states")
+
+
+def walker(walks: Walks, name: str = "") -> Explores:
+    """Return the engine for random walks called ``name``, or, without a name, the fastest that is installed.
+
+    Raises:
+        UsageError: the engine takes no random walks, or is not installed.
+    """
+    return _fastest(all_able(Samples), name, "takes no random walks").sampling(walks)
+
+
+def _fastest(engines: Iterable[Visiting], name: str, otherwise: str) -> Visiting:
+    every = {each.name: each for each in engines}
     if not name:
         return [each for each in every.values() if not each.lacks][-1]
     if name not in every:
-        raise UsageError(f"the engine '{name}' visits no states (those that do: {', '.join(every)})")
+        raise UsageError(f"the engine '{name}' {otherwise} (those that do: {', '.join(every)})")
     if every[name].lacks:
         raise UsageError(every[name].lacks)
     return every[name]

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from carnet_check.engines.walks import Walks
 from carnet_command.text import LABEL_WIDTH, RULE_WIDTH, wrapped
 
 DIGEST_SHOWN = 16
@@ -81,6 +82,11 @@ class Closing:
         for label, text in facts.items():
             block += wrapped(label, text)
         return [*block, _rerun(self.rerun)]
+
+
+def profile_line(name: str, walks: Walks | None) -> str:
+    """Say which profile a run had, and what its random walks were drawn from if it took any."""
+    return f"{name}; nothing is random, so there is no seed" if walks is None else f"{name}; seed {walks.seed}"
 
 
 def rerun_line(context: click.Context) -> str:

@@ -23,9 +23,10 @@ class Evidence:
 
     @staticmethod
     def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
-        """Collect what was seen of a variant."""
+        """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
-        mine = [(by, each) for by, each in found if each.search.variant == variant and not each.search.alone]
+        found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]
+        mine = [(by, each) for by, each in found if each.search.variant == variant]
         lively = {
             (answer.engine, name): said
             for answer in answers

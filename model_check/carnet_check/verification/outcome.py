@@ -77,10 +77,14 @@ class CampaignOutcome:
             under = f" --threat {row.threat}" if self.campaign.task.plan(row.variant).protocol.threats else ""
             asked = f"--variant {row.variant}{under} --claim {row.claim} --engine {row.engine}"
             return f"carnet verify {request.source.shown} {asked} --profile {request.profile}"
-        if not self.violation_of(row).search.alone:
+        found = self.violation_of(row)
+        if found.walked is None and not found.search.alone:
             return f"carnet attack {request.source.shown} {pair}"
-        depth = "" if request.depth is None else f" --depth {request.depth}"
-        return f"carnet verify {request.source.shown} {pair} --engine {row.engine}{depth}"
+        options = [f"--engine {row.engine}"]
+        if found.walked is not None and (walks := self.campaign.walks):
+            options += [f"--simulate {walks.number} --seed {walks.seed} --profile {request.profile}"]
+        options += [] if request.depth is None else [f"--depth {request.depth}"]
+        return f"carnet verify {request.source.shown} {pair} {' '.join(options)}"
 
     @property
     def exit_code(self) -> int:

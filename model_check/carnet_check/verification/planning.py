@@ -7,8 +7,19 @@ from dataclasses import dataclass
 
 from carnet_check.engines import registry
 from carnet_check.engines.exploration import NO_CAPS, Caps
-from carnet_check.engines.interface import Bounded, DecidesLiveness, Diagnoses, Engine, Plan, ProvesLiveness, Task
+from carnet_check.engines.interface import (
+    Bounded,
+    DecidesLiveness,
+    Diagnoses,
+    Engine,
+    Explores,
+    Plan,
+    ProvesLiveness,
+    Samples,
+    Task,
+)
 from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
 from carnet_check.loading.threats import NO_THREAT
@@ -36,6 +47,10 @@ class Request:
     """The lemma or claim of which every counterexample to induction is wanted."""
     depth: int | None = None
     """How many steps runs have at most, for engines that bound them; what they do by themselves, if nothing is said."""
+    walks: int | None = None
+    """How many random walks engines take that would visit every state."""
+    seed: int | None = None
+    """What random walks are drawn from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,11 @@ class Campaign:
             runner=request.runner,
             limits=request.limits,
         )
+
+    @property
+    def walks(self) -> Walks | None:
+        """The random walks that are taken, if any."""
+        return _walks(self.request)
 
     @property
     def declared(self) -> list[str]:
@@ -104,14 +124,48 @@ def planned(request: Request) -> Campaign:
 
 
 def _engines(request: Request) -> tuple[Engine, ...]:
-    """Return the engines to run, those that bound the steps of runs with the bound that is asked for."""
+    """Return the engines to run: those that take walks with what is said of these, those that bound runs with it."""
     engines = registry.chosen(request.engines)
+    walks = _walks(request)
+    if walks is not None:
+        _refuse_unable(engines, Samples, "takes random walks, which --simulate asks for")
+        _refuse_exploring(request, engines)
+        engines = tuple(each.sampling(walks) if isinstance(each, Samples) else each for each in engines)
     if request.depth is None:
         return engines
-    if not any(isinstance(engine, Bounded) for engine in engines):
-        able = " or ".join(engine.name for engine in registry.all_able(Bounded))
-        raise UsageError(f"none of the engines bounds the steps of runs, which --depth asks for: add {able}")
+    if walks is None:
+        _refuse_unable(engines, Bounded, "bounds the steps of runs, which --depth asks for")
     return tuple(each.to_depth(request.depth) if isinstance(each, Bounded) else each for each in engines)
+
+
+def _walks(request: Request) -> Walks | None:
+    """Return the random walks that are asked for.
+
+    Raises:
+        UsageError: there are none that a seed would be for.
+    """
+    if request.walks is not None:
+        depth = DEFAULT_DEPTH if request.depth is None else request.depth
+        return Walks(request.walks, depth, DEFAULT_SEED if request.seed is None else request.seed)
+    if request.seed is not None:
+        raise UsageError("--seed expects --simulate N: nothing else is random")
+    return None
+
+
+def _refuse_exploring(request: Request, engines: Sequence[Engine]) -> None:
+    """Refuse engines that would visit every state beside those that walk, and a cap on states that nothing counts."""
+    for each in engines:
+        if isinstance(each, Explores) and not isinstance(each, Samples):
+            raise UsageError(f"the engine '{each.name}' takes no random walks, which --simulate asks for: leave it out")
+    if request.limits.states is not None:
+        raise UsageError("--max-states is about visiting every state, which --simulate does not do")
+
+
+def _refuse_unable(engines: Sequence[Engine], kind: type[Engine], what: str) -> None:
+    """Refuse an option that none of the engines of the run knows."""
+    if not any(isinstance(engine, kind) for engine in engines):
+        able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, kind))
+        raise UsageError(f"none of the engines {what}: add {able}")
 
 
 def _refuse_no_induction(campaign: Campaign) -> None:
@@ -122,11 +176,8 @@ def _refuse_no_induction(campaign: Campaign) -> None:
     known = dict.fromkeys(each.name for plan in campaign.plans for each in plan.protocol.invariants)
     if name not in known:
         raise UsageError(unknown("lemma or claim", name, campaign.request.source.family.id, known))
-    if not any(isinstance(engine, Diagnoses) for engine in campaign.engines):
-        able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, Diagnoses))
-        raise UsageError(
-            f"none of the engines finds a {registry.able(Diagnoses).shows}, which --cti asks for: add {able}"
-        )
+    shown = registry.able(Diagnoses).shows
+    _refuse_unable(campaign.engines, Diagnoses, f"finds a {shown}, which --cti asks for")
 
 
 def _plan(request: Request, variant: str) -> Plan:

@@ -27,7 +27,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
         return Verdict.ERROR, None
     if claim in found.violations:
         return Verdict.VIOLATED, None
-    if found.search.walks is not None:
+    if found.walked is not None:
         return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
     states = found.states + found.extra_states(claim)
     if not found.complete or claim in found.left_out or claim in found.undecided:
@@ -44,7 +44,7 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
     trace = found.violations.get(claim)
     name = found.search.profile.name
     size = f"{name}: {found.describes}" if found.describes else name
-    extra = 0 if found.search.walks else found.extra_states(claim)
+    extra = 0 if found.walked else found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""
     told = (
         length(plan.protocol, trace) if trace else "",

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.searching import Searcher, size_of
 from carnet_check.engines.interface import Outcome, Plan, Task
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.walks import Walked, Walks
 from carnet_check.results import Verdict
 from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
@@ -57,11 +57,10 @@ class Walker(Searcher):
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
         """Yield a search for each threat model."""
-        every = replace(self._whole(task, plan), walks=self.walks)
         near = tuple(goal.name for goal in plan.protocol.goals if task.source.family.is_within(goal, task.profile))
         for threat in plan.threats:
             if task.every_claim or plan.claims(threat):
-                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near)
+                yield replace(self._whole(task, plan), threat=threat.id, claims=plan.claims(threat), goals=near)
 
     def _limited(self, caps: Caps) -> Caps:
         """Return caps without one on states: how many steps are taken is said by the walks."""
@@ -78,12 +77,13 @@ class Walker(Searcher):
 def _left_open(found: Coverage) -> str:
     """Say how much walks saw of what may happen, and name the goals and actions that they missed."""
     missed = [name for name in found.search.goals if name not in found.goals]
-    guards = [seen for _, _, seen in found.walked.guards if not seen.decided]
+    walked = found.walked or Walked()
+    guards = [seen for _, _, seen in walked.guards if not seen.decided]
     held, failed = (sum(getattr(seen, how) for seen in guards) for how in ("held", "failed"))
     told = (
         f"{found.search.variant} · {found.search.threat}: {found.covered}",
         f"goals not reached: {', '.join(missed) or 'none'}",
-        f"never taken: {', '.join(found.walked.idle) or 'none'}",
+        f"never taken: {', '.join(walked.idle) or 'none'}",
         f"of {counted(len(guards), 'guard')} {held} seen to hold and {failed} to fail",
     )
     return "; ".join(told)
