@@ -22,7 +22,6 @@ from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploratio
 from carnet_check.engines.obligation_answers import LivenessAnswer, ObligationAnswer, StepProofs
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
-from carnet_check.engines.walks import Walks
 from carnet_check.exports.exhaustion import Visited
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
@@ -238,18 +237,6 @@ class Explores(Engine):
             reduction: leave out what provably cannot matter, if the engine knows how.
             threat: the threat model to name in traces.
             watch: called now and then with the states seen and the depth reached.
-        """
-
-
-class Samples(Explores):
-    """Can take random walks instead of visiting every state."""
-
-    @abstractmethod
-    def sampling(self, walks: Walks) -> Explores:
-        """Return the engine of the same name for random walks: what holds on them is SAMPLED, and nothing more.
-
-        What it explores are these walks, all of them whatever falls, and nothing is left out of a state. Which walks
-        they are depends on the protocol, the instance, the seed and the depth alone, not on the engine.
         """
 
 

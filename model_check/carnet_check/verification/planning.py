@@ -15,10 +15,10 @@ from carnet_check.engines.interface import (
     Explores,
     Plan,
     ProvesLiveness,
-    Samples,
     Task,
 )
 from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.sampling import Samples
 from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown

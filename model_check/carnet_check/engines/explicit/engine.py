@@ -11,8 +11,9 @@ from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.explicit.walker import PackedWalker
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.interface import Remembers, Samples
+from carnet_check.engines.interface import Remembers
 from carnet_check.engines.observing import Observed, Observes
+from carnet_check.engines.sampling import Samples
 from carnet_check.engines.walks import Walks
 from carnet_check.exports.exhaustion import Visited
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
