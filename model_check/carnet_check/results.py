@@ -50,8 +50,8 @@ STRENGTH = {
 class Result:
     """One verdict: what was asked, by which engine, and what came of it.
 
-    ``bound`` is the number that belongs to the verdict: states of an EXHAUSTED instance, adversary
-    moves of a HOLDS-TO. ``seconds`` is the only field that differs between equal runs.
+    ``bound`` is the number that belongs to the verdict: states of an EXHAUSTED instance, adversary moves of a HOLDS-TO,
+    random walks of a SAMPLED. ``seconds`` is the only field that differs between equal runs.
     """
 
     protocol: str

@@ -22,9 +22,10 @@ from tests.property.random_protocols import Sample, samples
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
-BOOK, GROUPS, MACHINE, SEARCH, STORE = (
-    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "groups", "machine", "search", "store")
+BOOK, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
 )
+GROUPS = importlib.import_module("carnet_check.engines.explicit.groups")
 TOO_MANY = 5_000
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=60)
 

@@ -6,7 +6,7 @@ import functools
 import importlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 import pytest
@@ -40,6 +40,16 @@ handful = settings(
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=40)
 
 
+@contextmanager
+def in_parts(apart: bool) -> Iterator[None]:
+    """Have whatever can be asked for one element at a time be asked so."""
+    names = {"MOST": 0, "SHARE": 1.0} if apart else {}
+    with ExitStack() as patches:
+        for name, value in names.items():
+            patches.enter_context(patch(f"carnet_check.engines.explicit.offers.{name}", value))
+        yield
+
+
 def walked(each: Sample, walks: Walks, packed: Callable[..., PackedWalks] = PackedWalks) -> Exploration:
     return sample(each.protocol, each.instance, walks, invariants=each.invariants, goals=each.goals, packed=packed)
 
@@ -56,14 +66,15 @@ def explored(each: Sample) -> Exploration:
     )
 
 
-def taken(each: Sample, walks: Walks) -> tuple[PackedWalks, list[list[State]]]:
+def taken(each: Sample, walks: Walks, apart: bool) -> tuple[PackedWalks, list[list[State]]]:
     """Take walks, and have the interpreter take each of their steps: it refuses what cannot be taken."""
     judge = Interpreter(each.protocol, each.instance)
-    run = PackedWalks(
-        build(judge, each.invariants, each.goals, reduce=False),
-        Watch(max_states=None, max_memory=None, progress=None),
-        walks,
-    )
+    with in_parts(apart):
+        run = PackedWalks(
+            build(judge, each.invariants, each.goals, reduce=False),
+            Watch(max_states=None, max_memory=None, progress=None),
+            walks,
+        )
     ends: dict[int, int] = {}
     with patch.object(PackedWalks, "_end_walk", autospec=True, side_effect=_noting(ends, PackedWalks._end_walk)):
         assert run.run() is None
@@ -71,7 +82,7 @@ def taken(each: Sample, walks: Walks) -> tuple[PackedWalks, list[list[State]]]:
     for number in range(walks.number):
         states = [judge.initial()]
         for action, chosen in run._walked(number, ends[number]):
-            step = each.protocol.action(run.model.steps[action].action.name)
+            step = each.protocol.action(run.offers.steps[action].action.name)
             env = dict(zip((var.name for var in step.params), chosen, strict=True))
             states.append(judge.step(states[-1], step, env))
         paths.append(states)
@@ -97,18 +108,18 @@ def shown(found: Exploration) -> tuple[object, ...]:
 
 
 @relaxed
-@given(samples(), seeds)
-def test_every_state_on_the_way_is_one_that_the_interpreter_reaches(each: Sample, seed: int) -> None:
-    run, paths = taken(each, Walks(5, 12, seed))
+@given(samples(), seeds, st.booleans())
+def test_every_state_on_the_way_is_one_that_the_interpreter_reaches(each: Sample, seed: int, apart: bool) -> None:
+    run, paths = taken(each, Walks(5, 12, seed), apart)
     assert run.steps == sum(len(states) - 1 for states in paths)
     assert all(before != after for states in paths for before, after in itertools.pairwise(states))
     assert run.longest == max(len(states) - 1 for states in paths)
 
 
 @relaxed
-@given(samples(), seeds)
-def test_a_walk_ends_early_only_where_no_step_changes_anything(each: Sample, seed: int) -> None:
-    run, paths = taken(each, Walks(5, 12, seed))
+@given(samples(), seeds, st.booleans())
+def test_a_walk_ends_early_only_where_no_step_changes_anything(each: Sample, seed: int, apart: bool) -> None:
+    run, paths = taken(each, Walks(5, 12, seed), apart)
     judge = Interpreter(each.protocol, each.instance)
     stuck = [states for states in paths if len(states) - 1 < 12]
     assert run.stuck == len(stuck)
@@ -135,10 +146,10 @@ def test_what_walks_find_exploration_finds_in_no_more_steps(each: Sample, seed: 
 
 
 @relaxed
-@given(samples(), seeds, depths)
-def test_whatever_is_violated_or_reached_on_the_way_is_told(each: Sample, seed: int, depth: int) -> None:
+@given(samples(), seeds, depths, st.booleans())
+def test_whatever_is_violated_or_reached_on_the_way_is_told(each: Sample, seed: int, depth: int, apart: bool) -> None:
     judge = Interpreter(each.protocol, each.instance)
-    run, paths = taken(each, Walks(5, depth, seed))
+    run, paths = taken(each, Walks(5, depth, seed), apart)
     found = walk(each.protocol, run)
     visited = [state for states in paths for state in states]
     violated = {
@@ -161,10 +172,10 @@ def test_what_a_run_says_by_walks_is_true(recipe: Recipe, seed: int) -> None:
 
 
 @relaxed
-@given(samples(), seeds)
-def test_what_is_said_of_guards_is_what_the_states_show(each: Sample, seed: int) -> None:
+@given(samples(), seeds, st.booleans())
+def test_what_is_said_of_guards_is_what_the_states_show(each: Sample, seed: int, apart: bool) -> None:
     judge = Interpreter(each.protocol, each.instance)
-    run, paths = taken(each, Walks(4, 8, seed))
+    run, paths = taken(each, Walks(4, 8, seed), apart)
     found = walk(each.protocol, run).walked
     assert found is not None
     left = [state for states in paths for state in (states[:-1] if len(states) > 8 else states)]
@@ -241,11 +252,12 @@ def test_the_kernel_takes_the_same_walks(each: Sample, seed: int, depth: int, ha
     }
     packed = functools.partial(walking.NativeWalks, hand_over_at=hand_over_at)
     chunk = patch("carnet_check.engines.explicit.walking.CHUNK", 3)
-    with ExitStack() as patches, chunk:
+    with ExitStack() as patches, chunk, in_parts(tight):
         for (module, name), value in (room if tight else {}).items():
             patches.enter_context(patch.object(module, name, value))
         found = walked(each, Walks(12, depth, seed), packed)
-    assert shown(found) == shown(walked(each, Walks(12, depth, seed)))
+    with in_parts(tight):
+        assert shown(found) == shown(walked(each, Walks(12, depth, seed)))
 
 
 @relaxed

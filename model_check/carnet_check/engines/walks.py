@@ -70,7 +70,10 @@ class ActionSeen:
 
     def joined(self, other: ActionSeen) -> ActionSeen:
         """Return how it was seen here or there."""
-        guards = {name: seen.joined(other.guards[name]) for name, seen in self.guards.items()}
+        guards = {
+            name: seen.joined(other.guards[name]) if name in other.guards else seen
+            for name, seen in self.guards.items()
+        }
         return ActionSeen(self.taken + other.taken, self.enabled or other.enabled, guards)
 
 

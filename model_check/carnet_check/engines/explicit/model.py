@@ -37,12 +37,16 @@ class CompiledStep:
 
 @dataclass(frozen=True)
 class Monitor:
-    """What is looked for in every state: the violation of an invariant, or a goal."""
+    """What is looked for in every state: the violation of an invariant, or a goal.
+
+    ``parts`` yields, for each parameter that may be several elements, what is looked for with each of them.
+    """
 
     name: str
     is_goal: bool
     holds: Callable[[int], bool]
     reads: tuple[Read, ...]
+    parts: Callable[[], Iterator[Sequence[Monitor]]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def build(
     return Model(
         layout=builder.layout,
         steps=tuple(builder.step(each, builder.domains[each.name]) for each in builder.actions if not each.deduction),
-        monitors=tuple(builder.monitor(each) for each in builder.monitored),
+        monitors=tuple(builder.monitor(each, builder.looked_through(each)) for each in builder.monitored),
         saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
         relevance=builder.relevance,
         queries=builder.queries,
@@ -154,20 +158,34 @@ class _Builder:
         rule.read(self._reads(action, domains))
         return rule
 
-    def monitor(self, each: _Monitored) -> Monitor:
-        """Generate what recognises a goal, or the violation of an invariant."""
+    def monitor(self, each: _Monitored, domains: Domains) -> Monitor:
+        """Return what recognises a goal, or the violation of an invariant, with some elements."""
         tests = conditions_in(each.body, each.is_goal)
-        domains = self.folding.domains(each.params, tests)
 
         def search(names: Names) -> Lines:
             return [*self.queries.search(domains, tests, names, lambda _: ["return True"]), "return False"]
 
-        holds = self.queries.function((), search)
-        return Monitor(each.name, each.is_goal, holds, tuple(dict.fromkeys(self._read_by_monitor(each))))
+        @cache
+        def generated() -> Callable[[int], bool]:
+            return self.queries.function((), search)
+
+        def holds(bits: int) -> bool:
+            return generated()(bits)
+
+        reads = tuple(dict.fromkeys(read_by(each.body, domains, self.folding)))
+        return Monitor(each.name, each.is_goal, holds, reads, partial(self._monitor_parts, each, domains))
+
+    def _monitor_parts(self, each: _Monitored, domains: Domains) -> Iterator[Sequence[Monitor]]:
+        for var in each.params:
+            if len(domains[var.name]) > 1:
+                yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
+
+    def looked_through(self, each: _Monitored) -> Domains:
+        """Return the elements that each parameter may be of what is looked for."""
+        return self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
 
     def _read_by_monitor(self, each: _Monitored) -> Iterator[Read]:
-        domains = self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
-        return read_by(each.body, domains, self.folding)
+        return read_by(each.body, self.looked_through(each), self.folding)
 
     def _written_by(self, action: Action) -> Iterator[Read]:
         for update in action.updates:

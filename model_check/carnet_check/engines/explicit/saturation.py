@@ -98,6 +98,13 @@ class Saturation:
         """All that is remembered of deductions."""
         return (*self.rules, *self._closures.values())
 
+    def forget(self) -> None:
+        """Forget all answers, and which premises held."""
+        for memo in self.memos:
+            memo.forget()
+        for rule in self.rules:
+            rule.fired = False
+
     def after(self, writes: Writes) -> Memo[Change] | None:
         """Return what deductions change after a step that wrote this; nothing, if none can."""
         woken = frozenset[int]().union(*itertools.starmap(self._woken_by, writes.items()))

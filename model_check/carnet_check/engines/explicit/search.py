@@ -17,7 +17,7 @@ from carnet_check.engines.checkpoints import Shelf
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.found import Found
 from carnet_check.engines.explicit.memory import Memo, arranged
-from carnet_check.engines.explicit.model import CompiledStep, Model
+from carnet_check.engines.explicit.model import CompiledStep, Model, Monitor
 from carnet_check.engines.explicit.saturation import Change, changed
 from carnet_check.engines.exploration import Exploration
 from carnet_spec import trace
@@ -106,9 +106,9 @@ Sighting = tuple[int, ...]
 """The numbers of the monitors that hold."""
 
 
-def sightings_of(model: Model, number: int) -> Memo[Sighting]:
-    """Return the memo of where one monitor holds."""
-    monitor = model.monitors[number]
+def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> Memo[Sighting]:
+    """Return the memo of where one monitor holds, or a part of it."""
+    monitor = monitor or model.monitors[number]
     memo: Memo[Sighting] = Memo(lambda bits: (number,) if monitor.holds(bits) else ())
     for symbol, pattern in monitor.reads:
         model.layout.on_growth(symbol, pattern, memo.grow)

@@ -1,8 +1,7 @@
 """Random walks over packed states, one after the other; no state is kept.
 
-What an action may do in a state is remembered by the bits that it reads, as the search remembers it, but in an order
-that only the protocol decides: by the place of the action and then by its arguments. So a seed and the number of a walk
-decide every step of it, whoever takes it and whatever was walked before. That is how a walk is told: it is taken again.
+A seed and the number of a walk decide every step of it, whoever takes it and whatever was walked before. That is how a
+walk is told: it is taken again.
 """
 
 from __future__ import annotations
@@ -11,22 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
-from carnet_check.engines.explicit.chance import Chance, chance_of
-from carnet_check.engines.explicit.guards import GuardWatch
+from carnet_check.engines.explicit.chance import chance_of
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model
-from carnet_check.engines.explicit.saturation import Writes, changed
-from carnet_check.engines.explicit.search import (
-    MemoisedChange,
-    Moves,
-    can_afford,
-    paid,
-    read_by_step,
-    sightings_of,
-    spent_by,
-)
+from carnet_check.engines.explicit.offers import Chosen, in_parts, offers_of
+from carnet_check.engines.explicit.search import Sighting, sightings_of
 from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.walks import Walked, Walks
+from carnet_check.engines.walks import ActionSeen, Walked, Walks
 from carnet_check.slicing import Slicer
 from carnet_spec.language import Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
@@ -35,14 +25,6 @@ MOST_ANSWERS = 400_000
 """How many answers are remembered before all of them are forgotten, so that memory does not grow with the walks."""
 CHUNK = 2_000
 """How many steps are taken before bounds are looked at."""
-
-Chosen = tuple[int, Row]
-"""A step: the number of its action, and with which elements it is taken."""
-
-
-def ways(step: CompiledStep, s: int) -> list[tuple[Writes, Row]]:
-    """Return what a step writes in a state, and with which elements, in the order of these."""
-    return sorted(step.moves(s), key=lambda way: way[1])
 
 
 class PackedWalks:
@@ -62,15 +44,14 @@ class PackedWalks:
         self.watch = watch
         self.walks = walks
         self.number = self.taken = self.steps = self.longest = self.stuck = 0
-        self.guards = [GuardWatch(model.queries, step) for step in model.steps]
-        self.fired = [0] * len(model.steps)
-        self.options = [self._options(*each) for each in zip(model.steps, self.guards, strict=True)]
-        self.looking = [sightings_of(model, number) for number in range(len(model.monitors))]
+        self.offers, sample = offers_of(model)
+        self.fired = [0] * len(self.offers.steps)
+        self._lookouts = {number: _lookouts(model, number, sample) for number in range(len(model.monitors))}
+        self.looking = [memo for memos in self._lookouts.values() for memo in memos]
         self.sightings: dict[int, tuple[int, int]] = {}
         self.start = model.saturation.start()
         self.state = self.start
         self.chance = chance_of(walks.seed, 0)
-        self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 
     def run(self) -> str | None:
         """Take the walks; return what stopped them before the last one ended."""
@@ -89,35 +70,31 @@ class PackedWalks:
             return "memory"
         return None
 
+    def seen(self) -> dict[str, ActionSeen]:
+        """Return how each action was seen, in the protocol's order, its parts together."""
+        seen = {step.action.name: ActionSeen() for step in self.model.steps}
+        for step, guards, taken in zip(self.offers.steps, self.offers.guards, self.fired, strict=True):
+            seen[step.action.name] = guards.seen(taken).joined(seen[step.action.name])
+        return seen
+
     def path(self, monitor: int) -> list[TraceStep]:
         """Return steps that lead to where a monitor holds: those of the walk on which it was seen that are needed."""
         steps = self._walked(*self.sightings[monitor])
-        slicer = Slicer(self.start, self._take, self.model.monitors[monitor].holds)
+        slicer = Slicer(self.start, self.offers.taken, self.model.monitors[monitor].holds)
         assert slicer.serves(steps), "a walk that is taken again ends elsewhere"
-        return [_told(self.model.steps[action], chosen) for action, chosen in slicer.without_superfluous(steps, 1)]
+        return [_told(self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1)]
 
     def _walked(self, number: int, taken: int) -> list[Chosen]:
         """Take a walk again, so many steps of it."""
         s, chance = self.start, chance_of(self.walks.seed, number)
         steps: list[Chosen] = []
         for _ in range(taken):
-            found = self._step_from(s, chance)
+            found = self.offers.drawn(s, chance)
             assert found is not None, "a walk that is taken again ends earlier"
-            action, way, after = found
-            steps.append((action, ways(self.model.steps[action], s)[way][1]))
+            offered, way, after = found
+            steps.append(self.offers.chosen(s, offered, way))
             s = after
         return steps
-
-    def _take(self, s: int, step: Chosen) -> int | None:
-        """Return where a step leads, or nothing if it cannot be taken."""
-        action, chosen = step
-        memo = self.options[action]
-        known = (action, s & memo.reads)
-        if known not in self._ways:
-            made = ways(self.model.steps[action], s)
-            self._ways[known] = {elements: way for way, (_, elements) in enumerate(made)}
-        moves, found = memo.answer(s), self._ways[known].get(chosen)
-        return None if moves is None or found is None else self._after(s, moves, found)
 
     # -- walking -----------------------------------------------------------------------------------
 
@@ -125,7 +102,7 @@ class PackedWalks:
         """Take some steps."""
         for _ in range(CHUNK):
             self._look()
-            found = self._step_from(self.state, self.chance) if self.taken < self.walks.depth else None
+            found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
             if found is not None:
                 self.fired[found[0]] += 1
                 self.state = found[2]
@@ -148,58 +125,14 @@ class PackedWalks:
         """Look at the state, and look no more for what is seen."""
         seen = [number for memo in self.looking for number in memo.answer(self.state)]
         if seen:
-            self.sightings |= dict.fromkeys(seen, (self.number, self.taken))
-            self.looking = [memo for memo in self.looking if not memo.answer(self.state)]
-
-    def _step_from(self, s: int, chance: Chance) -> tuple[int, int, int] | None:
-        """Draw a step that changes a state: its action, which of its ways, and where it leads.
-
-        What is drawn and changes nothing is drawn no more, so each that changes something is as likely as any other.
-        """
-        offered = [memo.answer(s) for memo in self.options]
-        left = sum(len(moves.effects) for moves in offered if moves)
-        order = list(range(left))
-        while left:
-            place = chance.below(left)
-            action, way = _located(offered, order[place])
-            after = self._after(s, offered[action], way)
-            if after != s:
-                return action, way, after
-            left -= 1
-            order[place] = order[left]
-        return None
-
-    def _after(self, s: int, moves: Moves | None, way: int) -> int:
-        """Return where a step leads, with the deductions that follow it."""
-        assert moves is not None
-        touched, cleared, deductions = moves.effects[way]
-        after = (s | touched) ^ cleared
-        return after if deductions is None else changed(after, deductions.answer(after))
-
-    # -- what is remembered ------------------------------------------------------------------------
-
-    def _options(self, step: CompiledStep, guards: GuardWatch) -> Memo[Moves | None]:
-        """Return the memo of what an action may do, in the order of its arguments; what changes nothing is kept."""
-        model, spent = self.model, spent_by(self.model, step)
-
-        def work_out(bits: int) -> Moves | None:
-            if not can_afford(model, step, bits):
-                return None
-            made = ways(step, bits)
-            guards.see(bits, bool(made))
-            effects: list[MemoisedChange] = []
-            for writes, _ in made:
-                masks = model.layout.written(writes.items(), memo.forget)
-                effects.append((*paid(*masks, bits, step, spent), model.saturation.after(writes)))
-            return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
-
-        memo = Memo(work_out)
-        read_by_step(model, step, memo)
-        return memo
+            for number in dict.fromkeys(seen):
+                self.sightings[number] = (self.number, self.taken)
+                self._lookouts.pop(number)
+            self.looking = [memo for memos in self._lookouts.values() for memo in memos]
 
     def _remembered(self) -> tuple[Memo[Any], ...]:
         """Return all memos that walks ask."""
-        return (*self.options, *self.looking, *self.model.saturation.memos)
+        return (*self.offers.memos, *self.looking, *self.model.saturation.memos)
 
     def _forget(self) -> None:
         """Forget all answers."""
@@ -207,14 +140,10 @@ class PackedWalks:
             memo.forget()
 
 
-def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:
-    """Return the action and the way of it that stand at a place among all that is offered."""
-    for action, moves in enumerate(offered):
-        count = len(moves.effects) if moves else 0
-        if place < count:
-            return action, place
-        place -= count
-    raise AssertionError("a step was drawn that is not offered")
+def _lookouts(model: Model, number: int, sample: Sequence[int]) -> list[Memo[Sighting]]:
+    """Return memos that together see a monitor hold, each for some elements where it depends on many bits."""
+    whole = [(model.monitors[number], sightings_of(model, number))]
+    return [memo for _, memo in in_parts(whole, sample, lambda part: sightings_of(model, number, part))]
 
 
 def _told(step: CompiledStep, chosen: Row) -> TraceStep:
@@ -227,10 +156,7 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
     """Take all walks, or as many as the bounds allow; traces leave deductions out."""
     stopped_by = run.run()
     model, seconds = run.model, run.watch.seconds
-    actions = {
-        step.action.name: guards.seen(int(taken))
-        for step, guards, taken in zip(model.steps, run.guards, run.fired, strict=True)
-    }
+    actions = run.seen()
     fired = {name: seen.taken for name, seen in actions.items()}
     fired |= {rule.name: int(rule.fired) for rule in model.saturation.rules}
     found: dict[bool, dict[str, Trace]] = {True: {}, False: {}}

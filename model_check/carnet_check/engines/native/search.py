@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import Any
 
 from carnet_check.engines.checkpoints import Shelf
+from carnet_check.engines.explicit import groups
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch, expander
-from carnet_check.engines.native.groups import Group, most_answers, sample_of, split
 from carnet_spec.trace import TraceStep
 
 HAND_OVER_AT = 16_000
@@ -45,7 +45,7 @@ class NativeSearch(PackedSearch):
         super().__init__(model, watch, enough=enough, dominance=dominance, shelf=shelf)
         self._hand_over_at = hand_over_at
         self._machine: Any = None  # its module is slow to import
-        self._groups: list[Group] = list(zip(model.steps, self.expanders, strict=True))
+        self._groups: list[groups.Group] = list(zip(model.steps, self.expanders, strict=True))
         self._chunks: list[tuple[int, int, int]] = []
         """For each chunk that the kernel expanded which state was found next, and where it began and ended."""
         self._origins: dict[int, int] = {}
@@ -157,10 +157,10 @@ class NativeSearch(PackedSearch):
         if self._machine is None:
             super()._arrange()
             return
-        sample = sample_of(self.found)
-        most = most_answers(len(self.found))
+        sample = groups.sample_of(self.found)
+        most = groups.most_answers(len(self.found))
         memo_of = partial(expander, self.model, tally=self._tally)
-        self._groups = split(self._groups, sample, most, memo_of)
+        self._groups = groups.split(self._groups, sample, most, memo_of, share=groups.HALF, many=groups.MANY)
         self.expanders = [memo for _, memo in self._groups]
         self._join(sample, most)
 

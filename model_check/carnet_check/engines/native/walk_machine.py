@@ -28,7 +28,7 @@ class WalkMachine:
     def begin(self) -> None:
         """Begin a book, as wide as states are: it knows nothing that memos have forgotten."""
         self._words = 1 + self._walks.model.layout.bits // WORD
-        self._book = Book(self._words, self._walks.options, self._looking)
+        self._book = Book(self._words, self._walks.offers.memos, self._looking)
         self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))
 
     def go_on(self) -> bool:
@@ -65,7 +65,7 @@ class WalkMachine:
             changed=np.zeros(self._words, np.uint64),
             key=np.zeros(self._words, np.uint64),
             chance=np.array([walks.chance.state], np.uint64),
-            chosen=np.zeros(len(walks.options), np.int64),
+            chosen=np.zeros(len(walks.offers.memos), np.int64),
             order=self._order,
             taken=np.array(walks.fired, np.int64),
             told=np.array([walks.number, walks.taken, walks.steps, walks.longest, walks.stuck], np.int64),

@@ -13,12 +13,13 @@ from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.chance import chance_of
 from carnet_check.engines.explicit.model import build
+from carnet_check.engines.explicit.offers import _after
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.native.walking import NativeWalks
 from carnet_check.engines.walks import ActionSeen, GuardSeen, Walked, Walks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
-from carnet_spec.language.terms import TRUE
+from carnet_spec.language.terms import TRUE, Apply, Var, conjunction
 from tests.fixtures import toy
 from tests.unit.model_check.small import Party, drafted, first, known, second, seen
 
@@ -103,7 +104,7 @@ def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
     run = walks_of(protocol, Walks(1))
     many, counts = 21_000, Counter[tuple[int, int]]()
     for number in range(many):
-        found = run._step_from(run.start, chance_of(0, number))
+        found = run.offers.drawn(run.start, chance_of(0, number))
         assert found is not None
         counts[found[:2]] += 1
     names = {(run.model.steps[action].action.name, way) for action, way in counts}
@@ -157,20 +158,45 @@ def test_walks_cover_every_step_of_a_small_graph() -> None:
     visited, steps = {run.start}, set[tuple[int, int, int]]()
     for number in range(4_000):
         s, chance = run.start, chance_of(0, number)
-        while (found := run._step_from(s, chance)) is not None:
+        while (found := run.offers.drawn(s, chance)) is not None:
             steps.add((s, *found[:2]))
             s = found[2]
             visited.add(s)
     ways = {
         (s, action, way)
         for s in visited
-        for action, memo in enumerate(run.options)
+        for action, memo in enumerate(run.offers.memos)
         if (moves := memo.answer(s)) is not None
         for way in range(len(moves.effects))
-        if run._after(s, moves, way) != s
+        if _after(s, moves, way) != s
     }
     assert len(visited) == every.states
     assert steps == ways
+
+
+def test_an_action_that_reads_much_is_asked_for_one_element_at_a_time() -> None:
+    """Whoever is seen depends on who is: as a whole, most states of a walk would need an answer of their own."""
+    protocol = drafted(see, set_first).protocol()
+    run = walks_of(protocol, Walks(300), instance(protocol, parties=14))
+    assert run.run() is None
+    assert [step.action.name for step in run.offers.steps].count("see") == 14
+    assert sum(map(len, run.offers.memos)) < 40
+    assert run.seen()["see"].guards == {"not seen": GuardSeen(True, True, True)}
+
+
+def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
+    protocol = drafted(see, set_first, stay).protocol()
+    where = instance(protocol, parties=14)
+    party = Var("a", seen.symbol.domain[0])
+    both = conjunction((Apply(seen.symbol, (party,)), Apply(known.symbol, (party,))))
+    wanted = Goal("both", (party,), both, "somebody is seen and known")
+    judge = Interpreter(protocol, where)
+    watch = Watch(max_states=None, max_memory=None, progress=None)
+    run = PackedWalks(build(judge, (), [wanted, SOMEBODY], reduce=False), watch, Walks(300))
+    assert len(run.looking) > 2
+    assert run.run() is None
+    assert {run.model.monitors[number].name for number in run.sightings} == {"somebody"}
+    assert sum(map(len, run.looking)) < 60
 
 
 # -- what is covered ------------------------------------------------------------------------------
@@ -204,7 +230,7 @@ def test_no_state_is_kept() -> None:
     for number in (1_000, 10_000):
         run = walks_of(protocol, Walks(number), where)
         assert run.run() is None
-        remembered.append((sum(map(len, run.options)), sum(map(len, run.model.saturation.memos))))
+        remembered.append((sum(map(len, run.offers.memos)), sum(map(len, run.model.saturation.memos))))
     assert remembered[0] == remembered[1]
 
 
