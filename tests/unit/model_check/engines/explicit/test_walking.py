@@ -199,6 +199,28 @@ def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
     assert sum(map(len, run.looking)) < 60
 
 
+@whoever_walks
+def test_what_is_looked_for_in_parts_is_seen_by_each(packed: Callable[..., PackedWalks]) -> None:
+    protocol = drafted(see).protocol()
+    party = Var("a", seen.symbol.domain[0])
+    wanted = Goal("seen", (party,), Apply(seen.symbol, (party,)), "somebody is seen")
+    judge = Interpreter(protocol, instance(protocol, parties=14))
+    watch = Watch(max_states=None, max_memory=None, progress=None)
+    run = packed(build(judge, (), [wanted], reduce=False), watch, Walks(3, depth=1))
+    assert len(run.looking) == 14
+    assert run.run() is None
+    assert run.sightings == {0: (0, 1)}
+
+
+def test_nothing_counts_of_the_walk_by_which_actions_are_split() -> None:
+    """It would have used the rule; the walk that is asked for ends before anybody is seen."""
+    protocol = drafted(set_first, stop, see_at_last, rules=(learn,)).protocol()
+    found = sample(protocol, instance(protocol), Walks(1, depth=1), invariants=())
+    assert found.fired == {"set_first": 1, "stop": 0, "see_at_last": 0, "learn": 0}
+    assert found.walked is not None
+    assert not found.walked.actions["see_at_last"].guards["second is set"].held
+
+
 # -- what is covered ------------------------------------------------------------------------------
 
 
