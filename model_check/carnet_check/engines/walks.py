@@ -1,7 +1,7 @@
 """Random walks through one instance: what is asked of them, and what they covered.
 
 A walk begins in the first state and takes steps that change the state, each as likely as any other that could be taken
-there. Nothing is drawn that the seed does not decide. Decided in docs/adr/0034-a-sample-of-walks.md.
+there. Nothing is drawn that the seed does not decide. Decided in docs/adr/0035-a-sample-of-walks.md.
 """
 
 from __future__ import annotations

@@ -143,6 +143,7 @@ BAD = {
     "a seed of 65 bits": (("--simulate", "5", "--seed", str(1 << 64)), "--seed"),
     "states to stop at": (("--simulate", "5", "--max-states", "9"), "--simulate"),
     "no reduction": (("--simulate", "5", "--no-reduction"), "--simulate"),
+    "a checkpoint": (("--simulate", "5", "--checkpoint", "kept"), "are about visiting every state"),
     "an engine that proves": (
         ("--simulate", "5", "--engine", "induction"),
         "takes no random walks (those that do: explicit, native)",
