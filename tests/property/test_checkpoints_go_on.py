@@ -20,6 +20,7 @@ from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from tests.property.random_protocols import Sample, samples
+from tests.property.symmetric_protocols import alike_samples
 
 SEARCH = importlib.import_module("carnet_check.engines.explicit.search")
 NATIVE = importlib.import_module("carnet_check.engines.native.search")
@@ -39,7 +40,7 @@ def handing_over_at(states: int) -> Packed:
 def said(found: Exploration) -> tuple[object, ...]:
     """Return everything that has to be the same however often a search was stopped."""
     lengths = [{name: len(trace.steps) for name, trace in traces.items()} for traces in (found.violations, found.goals)]
-    return (found.states, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
+    return (found.states, found.stood_for, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
 
 
 def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> tuple[Exploration, int]:
@@ -52,7 +53,13 @@ def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> 
 
 
 @relaxed
-@given(samples(), st.integers(1, 400), st.integers(1, 5), st.booleans(), st.sampled_from([None, 1, 60]))
+@given(
+    st.one_of(samples(), alike_samples()),
+    st.integers(1, 400),
+    st.integers(1, 5),
+    st.booleans(),
+    st.sampled_from([None, 1, 60]),
+)
 def test_in_pieces_it_finds_the_same(
     sample: Sample, more: int, chunk: int, reduction: bool, hand_over_at: int | None
 ) -> None:
@@ -82,11 +89,13 @@ def test_in_pieces_it_finds_the_same(
     assert runs == 0
 
 
+@pytest.mark.parametrize("holders", [1, 2])
 @pytest.mark.parametrize("hand_over_at", [None, 1, 500])
-def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, tmp_path: Path) -> None:
+def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, holders: int, tmp_path: Path) -> None:
+    """With two holders, who are alike, it is known for how many states those stand that were left out before, too."""
     source = load("gpu-travelling")
     protocol = source.protocol()
-    sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2)
+    sizes = Profile("sizes", {"holders": holders, "corrupt": 1, "rounds": 1}, budget=2)
     explored = functools.partial(
         explore,
         protocol,
@@ -101,3 +110,4 @@ def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, tmp_pat
     assert runs > 2
     assert said(found) == said(expected)
     assert found.reduction["states_dominated"] > 0
+    assert found.reduction.get("permutations", 1) == holders

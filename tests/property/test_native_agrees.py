@@ -19,6 +19,8 @@ from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
 from tests.property.random_protocols import Sample, samples
+from tests.property.symmetric_protocols import alike_samples
+from tests.property.symmetric_protocols import explored as symmetric
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
@@ -118,3 +120,18 @@ def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(samp
     assert bool(found.violations) == bool(expected.violations)
     if found.violations:
         assert min(lengths(found.violations).values()) == min(lengths(expected.violations).values())
+
+
+@relaxed
+@given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
+def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
+    """The same states stand for the same others, whoever finds them."""
+    expected, stood_for = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
+    assume(expected.complete)
+    with ExitStack() as patches:
+        for (module, name), value in room.items():
+            patches.enter_context(patch.object(module, name, value))
+        packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
+        found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
+    assert said(found.found) == said(expected)
+    assert found.stood_for == stood_for

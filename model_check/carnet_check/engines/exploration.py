@@ -65,7 +65,8 @@ class Exploration:
     """What a search of one instance covered and found.
 
     Attributes:
-        states: distinct states reached, each saturated with deductions.
+        states: distinct states reached, each saturated with deductions; one may stand for others that differ from it
+            only in which interchangeable element is which.
         transitions: steps taken between them; a step that changes nothing, or leads to a known state, counts.
         depth: the number of steps to the farthest state reached.
         stopped_by: what ended the search before every reachable state was reached and every step from it taken:
@@ -76,7 +77,8 @@ class Exploration:
         fired: for each action, how many of the transitions it made; for each rule, 1 if its premises held in some
             state reached and 0 otherwise.
         undecided: for each liveness property of which a run neither ends nor goes on in the instance, why.
-        reduction: what was left out because it cannot matter, by name of the reduction.
+        reduction: what was left out because it cannot matter, by name of the reduction; ``states_stood_for`` are the
+            states reached and all that they stand for, if they do for any.
         problems: what is wrong with the instance or the engine; anything here is an error, not a verdict.
         walked: what random walks covered, if that was asked: states and transitions are not told apart then, and
             ``depth`` is that of the longest walk.
@@ -100,6 +102,11 @@ class Exploration:
     def complete(self) -> bool:
         """Whether every reachable state of the instance was reached and every step from it taken."""
         return self.stopped_by is None and self.walked is None
+
+    @property
+    def stood_for(self) -> int:
+        """How many states there are of those reached and of those that they stand for."""
+        return self.reduction.get("states_stood_for", self.states)
 
     @property
     def states_per_second(self) -> float:
@@ -174,13 +181,18 @@ class Coverage:
         return sum(found.states for found in self._counted())
 
     @cached_property
+    def stood_for(self) -> int:
+        """These states, and those for which they stand."""
+        return sum(found.stood_for for found in self._counted())
+
+    @cached_property
     def transitions(self) -> int:
         """The transitions of the instances that all claims share; of random walks all that they took."""
         return sum(found.transitions for found in self._counted())
 
     def extra_states(self, claim: str) -> int:
         """Return the states of the instances that were explored for a claim beside the shared ones."""
-        return sum(part.exploration.states for part in self.parts if claim in (part.claims or ()))
+        return sum(part.exploration.stood_for for part in self.parts if claim in (part.claims or ()))
 
     @property
     def depth(self) -> int:
@@ -217,7 +229,8 @@ class Coverage:
     def covered(self) -> str:
         """What was covered, in words."""
         moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
-        extent = f"{self.states:,} states, depth {self.depth}{moves}"
+        visited = "" if self.stood_for == self.states else f" ({self.states:,} up to symmetry)"
+        extent = f"{self.stood_for:,} states{visited}, depth {self.depth}{moves}"
         if self.walked:
             walks, steps = counted(self.walked.walks, "random walk"), counted(self.walked.steps, "step")
             extent = f"{walks}, {steps} in all, {self.depth} in the longest{moves}"

@@ -43,6 +43,7 @@ def explore(
     engine: str = "compiled",
     packed: Callable[..., PackedSearch] = PackedSearch,
     reduction: bool = True,
+    symmetry: bool = True,
     progress: Report | None = None,
     threat: str = "",
     shelf: Shelf | None = None,
@@ -66,6 +67,8 @@ def explore(
         packed: what the compiled search is run by.
         reduction: leave out what provably cannot matter; counts of states and transitions are then those of the
             smaller system. The interpreter never reduces.
+        symmetry: if anything is left out, let one state stand for those that differ in which interchangeable element
+            is which, too; counts are then of states that stand for others.
         progress: called about once a second with the states found and the depth reached.
         threat: the threat model to name in traces.
         shelf: where the compiled search keeps what it finds, and goes on from.
@@ -87,7 +90,7 @@ def explore(
     if engine == "interpreter":
         found = reference.search(interpreter, invariants, goals, watch, enough=enough)
     else:
-        model = build(interpreter, invariants, goals, reduce=reduction)
+        model = build(interpreter, invariants, goals, reduce=reduction, symmetric=reduction and symmetry)
         found = search(protocol, packed(model, watch, enough=enough, dominance=reduction, shelf=shelf))
     return _confirmed(interpreter, found, invariants, goals, threat)
 

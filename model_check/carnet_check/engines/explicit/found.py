@@ -12,7 +12,7 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.errors import UsageError
 
-NOTED = ("depth", "dominated", "expanded", "fired", "level_ends", "levels", "passed_over")
+NOTED = ("depth", "dominated", "expanded", "fired", "level_ends", "levels", "passed_over", "passed_over_for")
 """What is noted as it is beside the states."""
 _AT_ONCE = 1 << 12
 
@@ -33,6 +33,7 @@ class Found:
         fired: how often each action was taken.
         dominated: how many successors, and states of complete levels, were found at less cost.
         passed_over: how many states are not expanded: at the end of their level they are dominated.
+        passed_over_for: how many there are of those for which they would stand, if states stand for others.
     """
 
     def __init__(self, model: Model, watch: Watch) -> None:
@@ -50,6 +51,7 @@ class Found:
         self.fired = {step.action.name: 0 for step in model.steps}
         self.dominated = 0
         self.passed_over = 0
+        self.passed_over_for = 0
         self._earlier = 0.0
 
     @property

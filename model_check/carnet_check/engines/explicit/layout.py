@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol as Shape
 
 from carnet_check.semantics import State
 from carnet_spec.language import Instance, Protocol, Row, Symbol
@@ -84,8 +85,22 @@ def _enter(index: dict[Row, list[Row]], known: tuple[int, ...], row: Row) -> Non
     index.setdefault(key, []).append(rest)
 
 
+class Grouping(Shape):
+    """Says which places get their fields together."""
+
+    def orbit(self, place: Place) -> Sequence[Place]:
+        """Return the places that do when one does, which is among them."""
+
+    def take(self, orbit: Sequence[Place]) -> None:
+        """Take note that they did."""
+
+
 class Layout:
-    """All places of a protocol on an instance; ``start`` is the first state before any deduction."""
+    """All places of a protocol on an instance; ``start`` is the first state before any deduction.
+
+    Attributes:
+        grouping: which places get their fields together; by default each alone.
+    """
 
     def __init__(self, protocol: Protocol, instance: Instance, start: State) -> None:
         self.instance = instance
@@ -98,6 +113,7 @@ class Layout:
         self.spent = 0 if budget is None else (1 << budget.bit_length()) - 1
         """The lowest bits count what the adversary has spent."""
         self.bits = self.spent.bit_length()
+        self.grouping: Grouping | None = None
         self._fields: list[Place] = []
         self._readers: dict[str, list[tuple[Pattern, Callable[[int], None]]]] = {}
 
@@ -115,7 +131,7 @@ class Layout:
         for name, row in fields:
             place = self.tables[name].places[row]
             if not place.mask:
-                self._give_field(place)
+                self._give_fields(place)
 
     def on_growth(self, symbol: str, pattern: Pattern, tell: Callable[[int], None]) -> None:
         """Call ``tell`` with the mask of every place matching the pattern that has a field, now and later."""
@@ -136,7 +152,7 @@ class Layout:
                 if not number:
                     place.unclear[forget] = None
                     continue
-                self._give_field(place)
+                self._give_fields(place)
             touched |= place.mask
             cleared |= place.mask & ~(number << place.shift)
         return touched, cleared
@@ -151,6 +167,15 @@ class Layout:
             )
             packed |= place.bits(held)
         return packed
+
+    def _give_fields(self, place: Place) -> None:
+        if self.grouping is None:
+            self._give_field(place)
+            return
+        orbit = self.grouping.orbit(place)
+        for each in orbit:
+            self._give_field(each)
+        self.grouping.take(orbit)
 
     def _give_field(self, place: Place) -> None:
         width = (len(place.values) - 1).bit_length()

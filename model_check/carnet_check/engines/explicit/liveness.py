@@ -168,7 +168,8 @@ class _Visited:
     def _step(self, step: Step) -> TraceStep:
         source, target, label = step
         states = self.run.states
-        return self.run.step_between(states[source], states[target], self.run.named[label - 1] if label else "")
+        action = self.run.named[label - 1] if label else ""
+        return self.run.step_between(states[source], states[target], action)[0]
 
 
 def _response_of(live: Eventually) -> Goal:

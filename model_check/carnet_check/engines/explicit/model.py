@@ -12,6 +12,8 @@ from carnet_check.engines.explicit.patterns import Domains, Read, pattern_of, re
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
 from carnet_check.engines.explicit.relevance import Relevance
 from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
+from carnet_check.engines.explicit.symmetry.distinctions import Explored
+from carnet_check.engines.explicit.symmetry.standing import Standing, standing_in
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Invariant, Row, Term, Update
 from carnet_spec.language.analysis.freshness import told_apart
@@ -59,6 +61,8 @@ class Model:
     saturation: Saturation
     relevance: Relevance
     queries: Queries
+    standing: Standing | None = None
+    """Which state stands for those that differ in which interchangeable element is which, if there are any."""
 
 
 def build(
@@ -67,15 +71,19 @@ def build(
     goals: Sequence[Goal],
     *,
     reduce: bool,
+    symmetric: bool = False,
     every_draw: bool = False,
     noticed: Collection[str] = (),
 ) -> Model:
     """Generate the functions; with ``reduce``, only for what matters to the invariants, goals and guards.
 
-    With ``every_draw``, a step that draws an unused element tries each, although one may stand for all of them. What
+    With ``symmetric``, one state is to stand for those that differ in which interchangeable element is which. With
+    ``every_draw``, a step that draws an unused element tries each, although one may stand for all of them. What
     the actions called ``noticed`` write matters, too: a step of theirs that changes anything changes the packed state.
     """
     builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw, noticed=noticed)
+    standing = standing_in(builder.explored()) if symmetric else None
+    builder.layout.grouping = standing
     return Model(
         layout=builder.layout,
         steps=tuple(builder.step(each, builder.domains[each.name]) for each in builder.actions if not each.deduction),
@@ -83,6 +91,7 @@ def build(
         saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
         relevance=builder.relevance,
         queries=builder.queries,
+        standing=standing,
     )
 
 
@@ -106,6 +115,7 @@ class _Builder:
         noticed: Collection[str],
     ) -> None:
         protocol, self.instance = interpreter.protocol, interpreter.instance
+        self.sorts = protocol.sorts
         self.told_apart = frozenset(protocol.sorts) if every_draw else told_apart(protocol, self.instance)
         self.layout = Layout(protocol, self.instance, interpreter.start())
         self.folding = Folding(self.instance)
@@ -123,6 +133,18 @@ class _Builder:
             self.relevance = Relevance.of(watched, self.actions, self.domains, self.folding)
 
     # -- what there is -----------------------------------------------------------------------------
+
+    def explored(self) -> Explored:
+        """Return all that may tell elements apart."""
+        return Explored(
+            sorts=self.sorts,
+            instance=self.instance,
+            steps=[(action, self._updates(action, self.domains[action.name])) for action in self.actions],
+            sought=[each.body for each in self.monitored],
+            tables=self.layout.tables,
+            relevance=self.relevance,
+            told_apart=self.told_apart,
+        )
 
     def step(self, action: Action, domains: Domains) -> CompiledStep:
         """Return what an action does with some elements; it is generated once it is asked for."""

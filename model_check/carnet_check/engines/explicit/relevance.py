@@ -46,6 +46,10 @@ class Relevance:
                     matter = True
         return found
 
+    def patterns(self, symbol: str) -> Sequence[Pattern]:
+        """Return the rows of a symbol that matter; none, where all of all symbols do."""
+        return () if self._patterns is None else self._patterns.get(symbol, ())
+
     def of_place(self, symbol: str, row: Row) -> bool:
         """Whether one place matters."""
         return self._patterns is None or any(matches(pattern, row) for pattern in self._patterns.get(symbol, ()))

@@ -19,6 +19,7 @@ from carnet_check.engines.explicit.found import Found
 from carnet_check.engines.explicit.memory import Memo, arranged
 from carnet_check.engines.explicit.model import CompiledStep, Model, Monitor
 from carnet_check.engines.explicit.saturation import Change, changed
+from carnet_check.engines.explicit.symmetry.standing import Standing
 from carnet_check.engines.exploration import Exploration
 from carnet_spec import trace
 from carnet_spec.language import Protocol
@@ -128,7 +129,7 @@ class PackedSearch(Found):
         self.shelf = shelf
         """Where what is found is kept, if it is."""
         self.enough = enough
-        self.steps: dict[int, trace.TraceStep] = {}
+        self.steps: dict[int, tuple[trace.TraceStep, int]] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
         self.lookouts = {number: sightings_of(model, number) for number in range(len(model.monitors))}
         self.moving = list(self.expanders)
@@ -150,11 +151,23 @@ class PackedSearch(Found):
             self._tally_all()
 
     def path(self, position: int) -> list[trace.TraceStep]:
-        """Return the steps to a state found."""
+        """Return the steps to a state found, or to one that it stands for."""
         places = [position]
         while places[-1]:
-            places.append(self.parents[places[-1]])
-        return [self._step_to(after, before) for after, before in itertools.pairwise(places)][::-1]
+            places.append(self._origin(places[-1]))
+        state, steps = self.found[0], []
+        for place in places[-2::-1]:
+            step, state = self._step_to(place, state)
+            steps.append(step)
+        return steps
+
+    def stood_for(self, standing: Standing) -> int:
+        """Return how many states there are of those for which one that was found stands."""
+        return sum(map(standing.size, self.found)) - self.passed_over_for
+
+    def _origin(self, position: int) -> int:
+        """Return the state that one was found from."""
+        return self.parents[position]
 
     def _run(self) -> str | None:
         if self.shelf is None or self.shelf.notes is None:
@@ -196,9 +209,9 @@ class PackedSearch(Found):
     def _resume(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
         """Go on from what was kept: what was left out of its last level is left out again."""
         self.take(shelf, notes)
-        counted = self.dominated, self.passed_over
+        counted = self.dominated, self.passed_over, self.passed_over_for
         self._pass_over()
-        self.dominated, self.passed_over = counted
+        self.dominated, self.passed_over, self.passed_over_for = counted
         self.looked = len(self.found)
         self._drop_what_is_seen()
 
@@ -215,6 +228,7 @@ class PackedSearch(Found):
         chunk = [self.states[place] for place in places]
         seen = self.seen
         spent = self.spent
+        standing = self.model.standing
         add = seen.add
         append = self.states.append
         come_from = self.parents.append
@@ -231,6 +245,10 @@ class PackedSearch(Found):
                         if more is not None:
                             t = (t | more[0]) ^ more[1]
                     if t not in seen:
+                        if standing is not None:
+                            t = standing(t)
+                            if t in seen:
+                                continue
                         if t & spent and self._is_dominated(t):
                             continue
                         add(t)
@@ -247,9 +265,16 @@ class PackedSearch(Found):
         """Leave out what is dominated once its level is complete: the order within a level must not matter."""
         if self.spent:
             level = range(self.levels[-1], self.level_ends)
-            idle = {place for place in level if self._is_dominated(self.states[place])}
-            self._idle |= idle
-            self.passed_over += len(idle)
+            idle = [place for place in level if self._is_dominated(self.states[place])]
+            self._idle.update(idle)
+            self._count_passed_over(idle)
+
+    def _count_passed_over(self, places: Sequence[int]) -> None:
+        """Count states that are not expanded, and those that they would stand for."""
+        self.passed_over += len(places)
+        standing = self.model.standing
+        if standing is not None:
+            self.passed_over_for += sum(standing.size(self.found[place]) for place in places)
 
     def _look(self) -> None:
         """Look at the states found since the last look."""
@@ -300,14 +325,18 @@ class PackedSearch(Found):
                     self.fired[name] += moves.visits
                 moves.visits = 0
 
-    def _step_to(self, place: int, origin: int) -> trace.TraceStep:
-        """Return the step by which a state was found; paths have their beginnings in common, so it is kept."""
+    def _step_to(self, place: int, before: int) -> tuple[trace.TraceStep, int]:
+        """Return the step by which a state was found, taken where the way to it leads, and the state after it.
+
+        Paths have their beginnings in common, so both are kept.
+        """
         if place not in self.steps:
-            self.steps[place] = self.step_between(self.found[origin], self.found[place])
+            self.steps[place] = self.step_between(before, self.found[place])
         return self.steps[place]
 
-    def step_between(self, before: int, after: int, action: str = "") -> trace.TraceStep:
-        """Return a step, of any action or of one, that leads from a packed state to another."""
+    def step_between(self, before: int, after: int, action: str = "") -> tuple[trace.TraceStep, int]:
+        """Return a step, of any action or of one, from a packed state to one that another stands for, and that one."""
+        standing = self.model.standing
         layout = self.model.layout
         for step in self.model.steps:
             if action not in ("", step.action.name):
@@ -320,11 +349,10 @@ class PackedSearch(Found):
                 deductions = self.model.saturation.after(writes)
                 if deductions is not None:
                     t = changed(t, deductions.answer(t))
-                if t == after:
+                if after == (t if standing is None else standing(t)):
                     names = (var.name for var in step.action.params)
-                    return trace.TraceStep(
-                        step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True))
-                    )
+                    args = tuple(zip(names, chosen, strict=True))
+                    return trace.TraceStep(step.action.name, step.action.by.name, args), t
         raise AssertionError("a state was reached by no step")
 
 
@@ -336,12 +364,16 @@ def search(protocol: Protocol, run: PackedSearch) -> Exploration:
     """Run a search to its end or its bounds; traces leave deductions out."""
     stopped_by = run.run()
     model, seconds = run.model, run.seconds
+    reduction = {"bits": model.layout.bits, "states_dominated": run.dominated}
     violations: dict[str, trace.Trace] = {}
     goals: dict[str, trace.Trace] = {}
     for number, position in run.sightings.items():
         monitor = model.monitors[number]
         path = trace.Trace(protocol.id, protocol.variant, protocol.without, "", tuple(run.path(position)))
         (goals if monitor.is_goal else violations)[monitor.name] = path
+    standing = model.standing
+    if standing is not None:
+        reduction |= {"permutations": standing.order, "states_stood_for": run.stood_for(standing)}
     fired = run.fired | {rule.name: int(rule.fired) for rule in model.saturation.rules}
     return Exploration(
         states=len(run.found) - run.passed_over,
@@ -353,5 +385,5 @@ def search(protocol: Protocol, run: PackedSearch) -> Exploration:
         violations=violations,
         goals=goals,
         fired={action.name: fired.get(action.name, 0) for action in protocol.actions},
-        reduction={"bits": model.layout.bits, "states_dominated": run.dominated},
+        reduction=reduction,
     )

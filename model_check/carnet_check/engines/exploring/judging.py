@@ -29,7 +29,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
         return Verdict.VIOLATED, None
     if found.walked is not None:
         return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
-    states = found.states + found.extra_states(claim)
+    states = found.stood_for + found.extra_states(claim)
     if not found.complete or claim in found.left_out or claim in found.undecided:
         return Verdict.UNKNOWN, states
     if found.budget is not None:

@@ -76,6 +76,10 @@ class Book:
         """Look for what these memos see."""
         self.looking: Numbers = np.array([self._number(memo, bool) for memo in looking], np.int64)
 
+    def number_of(self, memo: Memo[Change]) -> int:
+        """Return the number of a memo of changes."""
+        return self._number(memo, self._change)
+
     def work_out(self, missing: Missing, misses: int, layout: Layout) -> bool:
         """Have memos answer what is missing; return false if states need more words now, and so another book."""
         memos, states = missing.memos[:misses], missing.states[: misses * self.words]

@@ -28,6 +28,7 @@ from carnet_check.engines.native.rows import (
     unpack,
     word_of,
 )
+from carnet_check.engines.native.symmetric import have_shared, put_changed, put_in_order, ties
 from carnet_check.engines.native.tables import (
     BLOCK,
     CODE,
@@ -39,6 +40,7 @@ from carnet_check.engines.native.tables import (
     MISSES,
     NONE,
     NOTHING,
+    Alike,
     Kept,
     Marks,
     Missing,
@@ -57,11 +59,38 @@ _UNKNOWN, _NO_ROOM, _NO_CODE = -1, -2, -3
 
 
 @inlined
+def stand(tables: Tables, alike: Alike, work: Work, missing: Missing, counters: Numbers) -> bool:
+    """Change the state that follows into the one that stands for it; return whether that is known."""
+    if not have_shared(work.after, alike):
+        put_in_order(work.after, alike)
+        return True
+    content = answer(alike.memo, work.after, tables, work.key, missing, counters)
+    if content < FIRST:
+        return False
+    edit(content - FIRST, work.after, tables)
+    return True
+
+
+@inlined
+def write_after(
+    effect: Number, added: Number, tables: Tables, alike: Alike, work: Work, to: Number, kept: Kept
+) -> Number:
+    """Write the words in which the state that follows differs into its row; return one that has too many values."""
+    if alike.shared.shape[0]:
+        return put_changed(work.state, work.after, work.buffer, to, kept)
+    return max(
+        put_edited(effect, work.after, tables, work.buffer, to, kept),
+        put_edited(added, work.after, tables, work.buffer, to, kept),
+    )
+
+
+@inlined
 def successors(
     at: Number,
     number: Number,
     kept: Kept,
     tables: Tables,
+    alike: Alike,
     work: Work,
     fill: Number,
     missing: Missing,
@@ -70,6 +99,7 @@ def successors(
     """Write what follows a state into the buffer from ``fill`` on; return where it ends, or why that is not known.
 
     Its answers are those of a ``number`` of the block. The state itself is left out, so that it is not looked for.
+    Where elements are alike, what follows is what stands for it.
     """
     for word in range(work.state.shape[0]):
         work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
@@ -93,12 +123,11 @@ def successors(
                 elif content > FIRST:
                     added = content - FIRST
                     edit(added, work.after, tables)
+            if known and alike.shared.shape[0]:
+                known = stand(tables, alike, work, missing, counters)
             to = fill * kept.width
             copy(kept.rows, row, work.buffer, to, kept.width)
-            crowded = max(
-                put_edited(effect, work.after, tables, work.buffer, to, kept),
-                put_edited(added, work.after, tables, work.buffer, to, kept),
-            )
+            crowded = write_after(effect, added, tables, alike, work, to, kept)
             if crowded != NONE:
                 counters[LONG] = crowded
                 return _NO_CODE
@@ -156,6 +185,7 @@ def expand_block(
     level: Number,
     idle: Marks,
     tables: Tables,
+    alike: Alike,
     work: Work,
     missing: Missing,
     counters: Numbers,
@@ -170,7 +200,7 @@ def expand_block(
         after: Number = 0
         while at < begin + known:
             if not (idle.shape[0] and idle[nth(at - level)]):
-                after = successors(at, at - begin, kept, tables, work, fill, missing, counters)
+                after = successors(at, at - begin, kept, tables, alike, work, fill, missing, counters)
                 if after in (_NO_ROOM, _NO_CODE):
                     break
                 if waiting or after == _UNKNOWN:
@@ -201,6 +231,7 @@ def expand(
     level: Number,
     idle: Marks,
     tables: Tables,
+    alike: Alike,
     work: Work,
     missing: Missing,
     counters: Numbers,
@@ -214,7 +245,7 @@ def expand(
         count = min(BLOCK, end - begin)
         unpack(begin, count, kept, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
-        why = expand_block(known, most, kept, spent, level, idle, tables, work, missing, counters)
+        why = expand_block(known, most, kept, spent, level, idle, tables, alike, work, missing, counters)
         count_visits(0, counters[EXPANDED] - begin, idle, begin - level, tables, work)
         if counters[MISSES]:
             return MISSING
@@ -248,7 +279,14 @@ def look(
 
 @compiled
 def predecessor(
-    end: Number, target: Number, kept: Kept, tables: Tables, work: Work, missing: Missing, counters: Numbers
+    end: Number,
+    target: Number,
+    kept: Kept,
+    tables: Tables,
+    alike: Alike,
+    work: Work,
+    missing: Missing,
+    counters: Numbers,
 ) -> Number:
     """Find the first state that another one follows; say why it comes back."""
     for at in range(counters[EXPANDED], end):
@@ -256,7 +294,7 @@ def predecessor(
         unpack(at, 1, kept, work.block, BLOCK)
         if not answer_all(tables.moving, 1, tables, work, missing, counters):
             return MISSING
-        after = successors(at, 0, kept, tables, work, 0, missing, counters)
+        after = successors(at, 0, kept, tables, alike, work, 0, missing, counters)
         if counters[MISSES]:
             return MISSING
         if after == _NO_ROOM:
@@ -270,15 +308,20 @@ def predecessor(
 
 
 @compiled
-def pass_over(begin: Number, kept: Kept, spent: np.uint64, idle: Marks, key: Words) -> Number:
-    """Mark the states of a level that are dominated, and return how many are."""
-    passed = 0
+def pass_over(begin: Number, kept: Kept, spent: np.uint64, idle: Marks, key: Words) -> None:
+    """Mark the states of a level that are dominated."""
     for number in range(idle.shape[0]):
         at = (begin + number) * kept.width
         if word_of(0, kept.rows, at, kept) & spent and is_dominated(kept.rows, at, spent, kept, key):
             idle[nth(number)] = 1
-            passed += 1
-    return passed
+
+
+@compiled
+def tied(begin: Number, kept: Kept, alike: Alike, state: Words, found: Words) -> None:
+    """Write how many permutations leave each of some states as it is; 0 where bits say something of several bundles."""
+    for number in range(found.shape[0]):
+        unpack(begin + number, 1, kept, state, 1)
+        found[nth(number)] = 0 if have_shared(state, alike) else ties(state, alike)
 
 
 @compiled

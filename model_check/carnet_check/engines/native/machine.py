@@ -9,7 +9,9 @@ import numpy as np
 from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
+from carnet_check.engines.explicit.symmetry.standing import Standing
 from carnet_check.engines.native import kernel
+from carnet_check.engines.native.alike import described
 from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.store import WORD, Store
 from carnet_check.engines.native.tables import (
@@ -20,6 +22,7 @@ from carnet_check.engines.native.tables import (
     EXPANDED,
     LONG,
     MISSES,
+    NONE,
     Missing,
     Number,
     Numbers,
@@ -29,6 +32,10 @@ from carnet_check.engines.native.tables import (
 
 BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
+_PART = 1 << 16
+"""For how many states it is counted at once for how many they stand."""
+_MOST_COUNTED = (1 << 64) - 1
+"""The largest number that the kernel counts to."""
 
 
 def words_of(layout: Layout) -> int:
@@ -43,8 +50,11 @@ class Machine:
         states: those found, in the order found.
     """
 
-    def __init__(self, layout: Layout, states: Iterable[Words], room: int, spent: int) -> None:
+    def __init__(
+        self, layout: Layout, standing: Standing | None, states: Iterable[Words], room: int, spent: int
+    ) -> None:
         self._layout = layout
+        self._standing = standing
         self._spent = np.uint64(spent)
         self._words = words_of(layout)
         self._width = BUFFER
@@ -65,11 +75,13 @@ class Machine:
             self._book.look_for(looking)
             self._reserve()
 
-    def pass_over(self, begin: int, end: int) -> int:
-        """Leave out the states of a level that are dominated now that it is complete; return how many."""
+    def pass_over(self, begin: int, end: int) -> Sequence[int]:
+        """Leave out the states of a level that are dominated now that it is complete; return which."""
         self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
         states = self.states
-        return int(kernel.pass_over(begin, states.kept, self._spent, self._idle, self._work.key))
+        kernel.pass_over(begin, states.kept, self._spent, self._idle, self._work.key)
+        places: list[int] = (begin + np.flatnonzero(self._idle)).tolist()
+        return places
 
     def leave_out(self, begin: int, end: int, idle: Iterable[int]) -> None:
         """Leave out states of a level."""
@@ -89,6 +101,7 @@ class Machine:
                 self._level,
                 self._idle,
                 self._book.tables,
+                self._alike,
                 self._work,
                 self._missing,
                 counters,
@@ -127,6 +140,7 @@ class Machine:
                 target,
                 self.states.kept,
                 self._book.tables,
+                self._alike,
                 self._work,
                 self._missing,
                 counters,
@@ -136,6 +150,18 @@ class Machine:
             assert why != kernel.DONE, "a state follows none of the level before"
             self._resolve(why, counters)
             counters[MISSES] = 0
+
+    def stood_for(self, standing: Standing) -> int:
+        """Return how many states there are of those for which those found stand."""
+        total = 0
+        for begin in range(0, self.states.size, _PART):
+            found = np.zeros(min(_PART, self.states.size - begin), np.uint64)
+            if standing.order <= _MOST_COUNTED:
+                kernel.tied(begin, self.states.kept, self._alike, self._work.state, found)
+            total += sum(standing.size(self.states[begin + int(place)]) for place in np.flatnonzero(found == 0))
+            ties, counts = np.unique(found[found != 0], return_counts=True)
+            total += sum(standing.order // int(each) * int(count) for each, count in zip(ties, counts, strict=True))
+        return total
 
     def tally(self) -> list[tuple[Moves, int]]:
         """Return how often moves were made since the last time."""
@@ -174,13 +200,24 @@ class Machine:
             self._words = words_of(self._layout)
             self.states.widen(self._words)
             self._begin()
+            return
+        self._describe()
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""
         if hasattr(self, "_book"):
             self._tallied = self.tally()
         self._book = Book(self._words, self._moving, self._looking)
+        self._described = -1
+        self._describe()
         self._reserve()
+
+    def _describe(self) -> None:
+        """Describe what stands for what, if places got their bits."""
+        if self._described != self._layout.bits:
+            self._described = self._layout.bits
+            memo = NONE if self._standing is None else self._book.number_of(self._standing.changes)
+            self._alike = described(self._standing, self._words, memo)
 
     def _reserve(self) -> None:
         self._work = Work(

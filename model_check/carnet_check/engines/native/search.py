@@ -7,7 +7,6 @@ where it was found from: it is known in which chunk that was, and these few are 
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -19,7 +18,7 @@ from carnet_check.engines.explicit import groups
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch, expander
-from carnet_spec.trace import TraceStep
+from carnet_check.engines.explicit.symmetry.standing import Standing
 
 HAND_OVER_AT = 16_000
 """How many states are found before the kernel goes on, which takes half a second to load."""
@@ -58,17 +57,16 @@ class NativeSearch(PackedSearch):
         except MemoryError:
             return "memory"
 
-    def path(self, position: int) -> list[TraceStep]:
-        """Return the steps to a state found."""
-        places = [position]
-        while places[-1]:
-            places.append(self._origin(places[-1]))
-        return [self._step_to(after, before) for after, before in itertools.pairwise(places)][::-1]
+    def stood_for(self, standing: Standing) -> int:
+        """Return how many states there are of those for which one that was found stands."""
+        if self._machine is None:
+            return super().stood_for(standing)
+        return int(self._machine.stood_for(standing)) - self.passed_over_for
 
     def _origin(self, position: int) -> int:
         """Return the state that one was found from; the kernel expands the chunk again in which that was."""
         if position < len(self.parents):
-            return self.parents[position]
+            return super()._origin(position)
         if position not in self._origins:
             chunk = bisect_right(self._chunks, position, key=itemgetter(0)) - 1
             _, begin, end = self._chunks[chunk]
@@ -86,7 +84,8 @@ class NativeSearch(PackedSearch):
         if self._machine is None:
             super()._pass_over()
         elif self.spent:
-            self.passed_over += self._machine.pass_over(self.levels[-1], self.level_ends)
+            passed = self._machine.pass_over(self.levels[-1], self.level_ends)
+            self._count_passed_over(passed)
 
     def _look(self) -> None:
         if self._machine is None:
@@ -122,7 +121,7 @@ class NativeSearch(PackedSearch):
         """Let the kernel go on from states, given as words, with room for so many."""
         from carnet_check.engines.native.machine import Machine
 
-        self._machine = Machine(self.model.layout, states, room, self.spent)
+        self._machine = Machine(self.model.layout, self.model.standing, states, room, self.spent)
         self.found = self._machine.states
         self.chunk = CHUNK
         self.rearrange_at = len(self.found)

@@ -115,6 +115,39 @@ class Kept(NamedTuple):
     """The bits of a slot that are the number."""
 
 
+class Alike(NamedTuple):
+    """Bundles of interchangeable elements, class by class; their own bits make a number for each, of a few words.
+
+    A number is read and written piece by piece, each of bits that are side by side in a word of the state and of the
+    number.
+    """
+
+    classes: Numbers
+    """Where the bundles of each class begin among all, and where those of the next one do."""
+    pieces: Numbers
+    """Where the pieces of each bundle begin, and where those of the next one do:"""
+    sources: Numbers
+    """in which word of the state,"""
+    shifts: Words
+    """by how many bits they are shifted to the left there,"""
+    fields: Words
+    """which bits they have before that,"""
+    parts: Numbers
+    """in which word of the number,"""
+    turns: Words
+    """and by how many bits they are shifted to the left there."""
+    length: int
+    """How many words a number has."""
+    shared: Words
+    """For each word of a state the bits that say something of several bundles; no words, if no elements are alike."""
+    memo: int
+    """The memo that says what becomes of states that have such bits."""
+    numbers: Words
+    """Where numbers are read,"""
+    order: Numbers
+    """and where bundles are put in order."""
+
+
 class Work(NamedTuple):
     """Where the kernel works. A block has for each word, or each memo, a line of ``BLOCK`` entries, one for a state."""
 

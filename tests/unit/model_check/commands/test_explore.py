@@ -35,6 +35,17 @@ def test_sizes_reach_the_instance() -> None:
     assert ran.json["complete"]
 
 
+def test_states_that_stand_for_others_are_counted_with_those() -> None:
+    """What a verdict and the text count is the same with symmetry as without; JSON says what was visited, too."""
+    every = carnet("explore", control("sound"), "--set", "Party=5", "--no-reduction", "--json").json
+    found = carnet("explore", control("sound"), "--set", "Party=5", "--json").json
+    assert "permutations" not in every["reduction"]
+    assert found["reduction"]["permutations"] == 24
+    assert found["states"] < every["states"] == found["reduction"]["states_stood_for"]
+    told = " ".join(carnet("explore", control("sound"), "--set", "Party=5").out.split())
+    assert f"{every['states']} states ({found['states']} up to symmetry), depth {found['depth']}" in told
+
+
 def test_a_budget_is_never_called_exhaustive() -> None:
     ran = carnet("explore", TOY, "--moves", "1", "--json")
     assert ran.json["run"]["verdicts"] == {"HOLDS-TO": 1}

@@ -1,0 +1,85 @@
+"""A search keeps one state of those that differ in names, and its traces are of steps that can be taken."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.native.search import NativeSearch
+from carnet_spec.language import Formula, Instance, Protocol, Step
+from tests.fixtures.unseen import sites, vote
+from tests.unit.model_check.small import Party, claimed, drafted, known, reordered, see, seen
+
+MISSING = importlib.util.find_spec("numba") is None
+NEEDED = pytest.mark.skipif(MISSING, reason="the extra 'fast' is not installed")
+SEARCHES = pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(PackedSearch, id="explicit"),
+        pytest.param(functools.partial(NativeSearch, hand_over_at=1), id="native", marks=NEEDED),
+    ],
+)
+PARTIES = Instance({"Party": ("a", "b", "c", "d")})
+Packed = Callable[..., PackedSearch]
+
+
+def explored(protocol: Protocol, instance: Instance, packed: Packed, *, symmetry: bool) -> Exploration:
+    invariants = [claim.checked for claim in protocol.claims]
+    return explore(
+        protocol, instance, invariants=invariants, stop_at_first=False, packed=packed, symmetry=symmetry, threat="any"
+    )
+
+
+@SEARCHES
+def test_a_vote_is_visited_up_to_the_names_of_sites(packed: Packed) -> None:
+    every, found = (explored(vote(), sites(3), packed, symmetry=symmetry) for symmetry in (False, True))
+    assert (every.states, every.stood_for) == (6083, 6083)
+    assert (found.states, found.stood_for, found.depth) == (1182, 6083, every.depth)
+    assert found.reduction["permutations"] == 6
+
+
+def follow(step: Step, a: Party, b: Party) -> None:
+    step.require("alone", seen(a) & ~seen(b))
+    step.insert(known(b))
+
+
+def meet(step: Step, a: Party) -> None:
+    step.require("known", known(a))
+    step.insert(seen(a))
+
+
+def never(a: Party) -> Formula:
+    return ~(known(a) & seen(a))
+
+
+@SEARCHES
+def test_a_way_is_gone_with_the_names_that_it_began_with(packed: Packed) -> None:
+    """Whoever follows comes first in the state that stands for others, and is still the one that is met."""
+    found = explored(claimed(drafted(see, follow, meet), never=never), PARTIES, packed, symmetry=True)
+    first, second, third = (dict(step.args) for step in found.violations["never"].steps)
+    assert second["a"] == first["a"]
+    assert third["a"] == second["b"] != first["a"]
+
+
+def all_seen(a: Party, b: Party) -> Formula:
+    return seen(a) | ~seen(b) | (a != b)
+
+
+def push(step: Step, a: Party) -> None:
+    step.insert(seen(a))
+
+
+@SEARCHES
+def test_what_is_left_out_at_its_cost_is_not_counted(packed: Packed) -> None:
+    protocol = reordered(claimed(drafted(see, costly=(push,)), never=all_seen), ("push", "see"))
+    instance = replace(PARTIES, budget=2)
+    every, found = (explored(protocol, instance, packed, symmetry=symmetry) for symmetry in (False, True))
+    assert (every.states, found.states, found.stood_for) == (16, 5, 16)
+    assert found.reduction["states_dominated"]
