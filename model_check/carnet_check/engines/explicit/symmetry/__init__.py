@@ -8,5 +8,5 @@ together (``ties``), and nothing is left to a hash (``standing``).
 
 A permutation of interchangeable elements maps steps to steps, as it leaves everything as it is that steps are made of.
 So what follows from a state is what follows from the one that stands for it, with other names, and the same invariants
-and goals hold there. Decided in docs/adr/0035-one-state-stands-for-those-that-differ-in-names.md.
+and goals hold there. Decided in docs/adr/0036-one-state-stands-for-those-that-differ-in-names.md.
 """
