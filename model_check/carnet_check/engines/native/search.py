@@ -127,7 +127,7 @@ class NativeSearch(PackedSearch):
         self.rearrange_at = len(self.found)
 
     def _notes(self) -> dict[str, Any]:
-        return {**super()._notes(), "chunks": self._chunks}
+        return {**super()._notes(), "batches": self._chunks}
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
         if self._machine is None:
@@ -150,7 +150,7 @@ class NativeSearch(PackedSearch):
         states = (widened(block, each, words) for each, block in shelf.blocks("states", CHUNK))
         self._start(states, int(ROOM_AGAIN * shelf.items("states")))
         self._take_origins(shelf)
-        self._chunks = [(found, begin, end) for found, begin, end in notes["chunks"]]
+        self._chunks = [(found, begin, end) for found, begin, end in notes["batches"]]
 
     def _arrange(self) -> None:
         if self._machine is None:
