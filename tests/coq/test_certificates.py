@@ -133,6 +133,7 @@ def test_numbers_that_coq_has_to_know_are_counted() -> None:
         ("x 0 0 x 0 0", (), "steps do not end where their branches do"),
         ("x 0 0 s 0 x 0 0", (), "steps do not end where their branches do"),
         ("c f0 x 0 0 x 0 0 x 0 0 s 0 w 0", (), "steps do not end where their branches do"),
+        ("x 0 0 c e2 x 0 0 x 0 0", (), "steps do not end where their branches do"),
         ("c e0 x 0 0", (), "steps do not end where their branches do"),
         ("", (), "cannot be read"),
     ],

@@ -85,19 +85,19 @@ class Tree:
             file.write_text(before, "utf-8")
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def python(self, *words: str, seconds: int = SECONDS) -> subprocess.CompletedProcess[str]:
         """Run Python in the copy, with the copy's packages and nothing written beside them."""
         paths = os.pathsep.join(str(self.folder / name) for name in PACKAGES)
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, *words]
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=seconds, check=False
         )
 
-    def failing(self, selection: Sequence[str]) -> tuple[str, str]:
+    def failing(self, selection: Sequence[str], seconds: int = SECONDS) -> tuple[str, str]:
         """Return the first test of a selection that fails, or nothing, and what was printed."""
         options = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-profile=failing")
-        ran = self.python("-m", "pytest", *options, *selection)
+        ran = self.python("-m", "pytest", *options, *selection, seconds=seconds)
         failed = [line.split(maxsplit=1)[1] for line in ran.stdout.splitlines() if line.startswith("FAILED ")]
         assert ran.returncode == (1 if failed else 0), f"no test failed, and yet:\n{ran.stdout}{ran.stderr}"
         return failed[0].partition(" - ")[0] if failed else "", ran.stdout

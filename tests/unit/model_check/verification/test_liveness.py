@@ -137,6 +137,14 @@ def test_what_never_begins_to_wait_is_vacuous() -> None:
     assert ran.code == 4
 
 
+def test_what_can_never_begin_to_wait_is_vacuous_of_those_that_explore(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"{MENDED}:liveness_that_waits_for_nothing"
+    monkeypatch.setattr(checks._Check, "_may_happen", lambda *_: False)
+    ran = carnet("verify", name, "--claim", "pays-back", "--engine", "explicit", "--jobs", "1", "--json")
+    found = {row["engine"]: row["verdict"] for row in ran.json["results"] if row["kind"] == "liveness"}
+    assert (found, ran.code) == ({"explicit": "VACUOUS"}, 4)
+
+
 def test_searches_for_claims_look_whether_anything_waits_for_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     def unwanted(*_: object) -> None:
         raise AssertionError("a search reached it")

@@ -63,6 +63,17 @@ def test_a_protocol_with_everything_in_it_is_decoded_as_it_was() -> None:
         assert decoded(protocol.encoded) == protocol
 
 
+def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
+    """Two properties that want different steps taken fairly have different digests."""
+    given_or_not = []
+    for what in (None, {"lend": {"to": toy.lender}}):
+        draft, away = toy.draft(), toy.phase == toy.Phase.AWAY
+        draft.eventually("leaves", ~away, away, sentence="It leaves.", fair=("lend",), given=what)
+        given_or_not.append(draft.protocol())
+    assert [decoded(protocol.encoded) for protocol in given_or_not] == given_or_not
+    assert given_or_not[0].digest != given_or_not[1].digest
+
+
 NAMES = st.sampled_from(["a", "b", "a#2", "a,b", '"a"', "\u2200", "\ud800", ""])
 ROLES = st.none() | st.builds(Role, NAMES, st.booleans())
 SORTS = st.builds(Sort, NAMES, st.none() | st.lists(NAMES, max_size=2).map(tuple), st.booleans())

@@ -13,7 +13,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native.search import NativeSearch
-from carnet_spec.language import Formula, Instance, Protocol, Step
+from carnet_spec.language import Formula, Instance, Kind, Protocol, Step, relation
 from tests.fixtures.unseen import sites, vote
 from tests.unit.model_check.small import Party, claimed, drafted, known, reordered, see, seen
 
@@ -27,6 +27,7 @@ SEARCHES = pytest.mark.parametrize(
     ],
 )
 PARTIES = Instance({"Party": ("a", "b", "c", "d")})
+THREE = Instance({"Party": ("a", "b", "c")})
 Packed = Callable[..., PackedSearch]
 
 
@@ -43,6 +44,27 @@ def test_a_vote_is_visited_up_to_the_names_of_sites(packed: Packed) -> None:
     assert (every.states, every.stood_for) == (6083, 6083)
     assert (found.states, found.stood_for, found.depth) == (1182, 6083, every.depth)
     assert found.reduction["permutations"] == 6
+
+
+told = relation("told", Party, Party, kind=Kind.MESSAGE, says="the first told the second")
+
+
+def tell(step: Step, a: Party, b: Party) -> None:
+    step.insert(told(a, b))
+
+
+def one_way(a: Party, b: Party) -> Formula:
+    return told(a, b) | ~told(b, a)
+
+
+@SEARCHES
+def test_whom_parties_told_is_looked_at_where_they_are_alike_otherwise(packed: Packed) -> None:
+    every, found = (
+        explored(claimed(drafted(tell), one_way=one_way), THREE, packed, symmetry=symmetry)
+        for symmetry in (False, True)
+    )
+    assert (every.states, found.stood_for) == (1 << 9, 1 << 9)
+    assert found.states == 104, "relations on three elements up to isomorphism"
 
 
 def follow(step: Step, a: Party, b: Party) -> None:
