@@ -74,6 +74,7 @@ FALL = ("data-agreement", "handoff-agreement", "provenance", "participation")
 HUNTS = (
     Profile("one chunk", {"rounds": 1, "chunks": 1, "corrupt": 0}, budget=1),
     Profile("a changed dataset", {"rounds": 1, "chunks": 2, "corrupt": 0}, budget=1),
+    Profile("a corrupt holder", {"rounds": 1, "chunks": 1, "corrupt": 1}, budget=1),
 )
 """Small sizes, and one with a chunk that can take the place of another."""
 
