@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import z3
 
@@ -48,8 +48,8 @@ BOUNDED = BMC.to_depth(3).limited(RLIMIT)
 class KernelAtOnce(NativeSearch):
     """A search of the native engine whose kernel takes over after the first state: so small protocols reach it."""
 
-    def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool, hand_over_at: int = 1) -> None:
-        super().__init__(model, watch, enough=enough, dominance=dominance, hand_over_at=hand_over_at)
+    def __init__(self, model: Model, watch: Watch, **asked: Any) -> None:
+        super().__init__(model, watch, **{"hand_over_at": 1, **asked})
 
 
 @dataclass(frozen=True)
