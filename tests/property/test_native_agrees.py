@@ -125,7 +125,7 @@ def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(samp
 @relaxed
 @given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
 def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
-    """The same states stand for the same others, whoever finds them."""
+    """Both engines let the same states stand for the same others."""
     expected, stood_for = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
     assume(expected.complete)
     with ExitStack() as patches:

@@ -1,4 +1,4 @@
-"""Random walks stay among the states there are, whoever takes them, and what they say of guards is so."""
+"""Random walks of both engines stay among the states that are reachable, and what they say of guards is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What walks draw: numbers that a seed and the number of a walk decide, the same whoever draws them.
+"""What walks draw: numbers that follow from a seed and the number of a walk. Every engine draws the same.
 
 Source: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 """

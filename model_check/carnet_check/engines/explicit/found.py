@@ -77,7 +77,7 @@ class Found:
         return each, (state.to_bytes(each, "little") for state in itertools.islice(self.states, begin, None))
 
     def _notes(self) -> dict[str, Any]:
-        """Return what there is to know beside the states."""
+        """Return what a search knows beside its states."""
         return {
             "fields": self.model.layout.fields,
             "bits": self.model.layout.bits,

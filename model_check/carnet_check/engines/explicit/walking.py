@@ -1,7 +1,7 @@
 """Random walks over packed states, one after the other; no state is kept.
 
-A seed and the number of a walk decide every step of it, whoever takes it and whatever was walked before. That is how a
-walk is told: it is taken again.
+A seed and the number of a walk decide every step of it. The engine makes no difference, and neither do the walks before
+it. So a walk is told by taking it again.
 """
 
 from __future__ import annotations

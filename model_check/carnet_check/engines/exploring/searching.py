@@ -82,7 +82,7 @@ class Searcher(Explores):
         return None
 
     def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:
-        """Yield what there is to say of all searches together."""
+        """Yield remarks on all searches together."""
         yield from ()
 
     # -- searches ----------------------------------------------------------------------------------
