@@ -113,8 +113,8 @@ class Answers:
         return self.folder / name[:2] / f"{name[2:]}.json"
 
 
-def opened(folder: Path) -> Path:
-    """Return a folder for answers, which is made if it is not there.
+def opened(folder: Path, what: str = "cache") -> Path:
+    """Return a folder for answers, or for ``what`` else is believed; it is made if it is not there.
 
     Raises:
         UsageError: it cannot be made, or somebody else may write into it.
@@ -125,7 +125,9 @@ def opened(folder: Path) -> Path:
     except OSError as error:
         raise UsageError(f"expected a folder for answers, and '{folder}': {reason(error)}") from None
     if _is_shared(found):
-        raise UsageError(f"expected a cache that nobody else may write to, since it is believed; '{folder}' is not one")
+        raise UsageError(
+            f"expected a {what} that nobody else may write to, since it is believed; '{folder}' is not one"
+        )
     return folder.absolute()
 
 

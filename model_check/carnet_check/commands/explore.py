@@ -153,9 +153,10 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
     """Have the engine keep what it finds in a folder that is this command's alone, if one is given.
 
     Raises:
-        UsageError: the engine cannot, the folder is of another search, or a bound is given without a folder.
+        UsageError: the engine cannot, the folder is of another search or somebody else may write into it, or a bound
+            is given without a folder.
     """
-    from carnet_check.cache import code
+    from carnet_check.cache import code, opened
     from carnet_check.engines.checkpoints import Checkpoint
     from carnet_check.engines.keeping import Keeps
     from carnet_check.errors import UsageError
@@ -169,7 +170,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
     if not isinstance(explores, Keeps):
         raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
     with claimed(folder):
-        kept = Checkpoint(folder, most)
+        kept = Checkpoint(opened(folder, "checkpoint"), most)
         states = kept.begin(_question(explores, search, code()))
         if states:
             log(f"going on from {states:,} states in {folder}")

@@ -103,3 +103,11 @@ def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:
     assert (ran.code, "a checkpoint or an empty folder" in ran.err) == (2, True)
     ran = carnet("explore", TOY, "--checkpoint", str(tmp_path / "thesis.tex"))
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+
+
+def test_a_checkpoint_that_somebody_else_may_write_is_refused(tmp_path: Path) -> None:
+    """Whoever may write there could make states up."""
+    told(SMALL, tmp_path)
+    tmp_path.chmod(0o777)
+    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    assert (ran.code, "a checkpoint that nobody else may write to" in ran.err) == (2, True)
