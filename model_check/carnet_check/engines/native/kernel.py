@@ -318,10 +318,11 @@ def pass_over(begin: Number, kept: Kept, spent: np.uint64, idle: Marks, key: Wor
 
 @compiled
 def tied(begin: Number, kept: Kept, alike: Alike, state: Words, found: Words) -> None:
-    """Write how many permutations leave each of some states as it is; 0 where bits say something of several bundles."""
+    """Write how many permutations leave each state as it is; 0 where what is said of several bundles matters."""
     for number in range(found.shape[0]):
         unpack(begin + number, 1, kept, state, 1)
-        found[nth(number)] = 0 if have_shared(state, alike) else ties(state, alike)
+        orders = ties(state, alike)
+        found[nth(number)] = 0 if orders > 1 and have_shared(state, alike) else orders
 
 
 @compiled

@@ -13,7 +13,7 @@ from carnet_check.engines.explicit.symmetry.standing import Standing
 from carnet_check.engines.native import kernel
 from carnet_check.engines.native.alike import described
 from carnet_check.engines.native.book import ASKED, Book
-from carnet_check.engines.native.store import WORD, Store
+from carnet_check.engines.native.store import WORD, Store, row_of, state_of
 from carnet_check.engines.native.tables import (
     BLOCK,
     COUNT,
@@ -154,13 +154,16 @@ class Machine:
     def stood_for(self, standing: Standing) -> int:
         """Return how many states there are of those for which those found stand."""
         total = 0
+        moving = row_of(standing.moving, self._words)
         for begin in range(0, self.states.size, _PART):
             found = np.zeros(min(_PART, self.states.size - begin), np.uint64)
             if standing.order <= _MOST_COUNTED:
                 kernel.tied(begin, self.states.kept, self._alike, self._work.state, found)
-            total += sum(standing.size(self.states[begin + int(place)]) for place in np.flatnonzero(found == 0))
             ties, counts = np.unique(found[found != 0], return_counts=True)
             total += sum(standing.order // int(each) * int(count) for each, count in zip(ties, counts, strict=True))
+            undecided = self.states.words_of(begin + np.flatnonzero(found == 0)) & moving
+            rows, counts = np.unique(undecided, axis=0, return_counts=True)
+            total += sum(standing.size(state_of(row)) * int(count) for row, count in zip(rows, counts, strict=True))
         return total
 
     def tally(self) -> list[tuple[Moves, int]]:

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Words
+from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Numbers, Words
 
 LOAD = 0.75
 """How full the table may be."""
@@ -152,16 +152,19 @@ class Store(Sequence[int]):
 
     def words_from(self, begin: int) -> Iterator[Words]:
         """Yield the words of the states from ``begin`` on, of many at once."""
-        kept = self.kept
-        rows = kept.rows.reshape(-1, kept.width)
         for at in range(begin, self.size, _PART):
-            part = rows[at : min(at + _PART, self.size)]
-            words = np.empty((len(part), self.words), np.uint64)
-            for word in range(self.words):
-                codes = (part[:, kept.columns[word]] >> kept.shifts[word]) & kept.fields[word]
-                coded = kept.fields[word] != ALL
-                words[:, word] = kept.values[(word << CODE) + codes.astype(np.int64)] if coded else codes
-            yield words
+            yield self.words_of(slice(at, min(at + _PART, self.size)))
+
+    def words_of(self, places: slice | Numbers) -> Words:
+        """Return the words of some states, a line for each."""
+        kept = self.kept
+        rows = kept.rows.reshape(-1, kept.width)[places]
+        words = np.empty((len(rows), self.words), np.uint64)
+        for word in range(self.words):
+            codes = (rows[:, kept.columns[word]] >> kept.shifts[word]) & kept.fields[word]
+            coded = kept.fields[word] != ALL
+            words[:, word] = kept.values[(word << CODE) + codes.astype(np.int64)] if coded else codes
+        return words
 
     def _enter_all(self, room: int) -> None:
         """Make a table for so many states, and enter those that are there."""
@@ -188,7 +191,7 @@ class Store(Sequence[int]):
             return [self[each] for each in range(*place.indices(self.size))]
         state = np.zeros(self.words, np.uint64)
         kernel.unpacked(place, self.kept, state)
-        return int.from_bytes(state.tobytes(), "little")
+        return state_of(state)
 
     def __iter__(self) -> Iterator[int]:
         return (self[place] for place in range(self.size))
@@ -197,6 +200,11 @@ class Store(Sequence[int]):
 def row_of(state: int, words: int) -> Words:
     """Return a state as words."""
     return np.frombuffer(bytearray(state.to_bytes(BYTES * words, "little")), np.uint64)
+
+
+def state_of(row: Words) -> int:
+    """Return the state that words are of."""
+    return int.from_bytes(row.tobytes(), "little")
 
 
 def _arranged(words: int, plain: Collection[int]) -> dict[str, Any]:
