@@ -24,8 +24,8 @@ from tests.property.symmetric_protocols import explored as symmetric
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
-BOOK, MACHINE, SEARCH, STORE = (
-    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
+AHEAD, BOOK, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("ahead", "book", "machine", "search", "store")
 )
 GROUPS = importlib.import_module("carnet_check.engines.explicit.groups")
 TOO_MANY = 5_000
@@ -43,13 +43,18 @@ TIGHT: Room = {
     (STORE, "MOST"): 8,
 }
 """As little room as there may be: everything grows, waits and comes back as often as it can."""
+TIGHT_AHEAD: Room = {**TIGHT, (AHEAD, "FOLLOWERS"): 1, (AHEAD, "MOST_ALONE"): 0, (SEARCH, "PIECES"): 2}
+"""Threads have little room, too, and go on ahead whatever was missing."""
 APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}
 """Actions fall into parts, and parts are joined again, although there are few states."""
 
 
-def explored(sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False) -> Exploration:
+def explored(
+    sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False, threads: int = 1
+) -> Exploration:
     """Explore a sample by the kernel from the first state on, or, without any room, by the explicit search."""
-    packed = PackedSearch if room is None else functools.partial(SEARCH.NativeSearch, hand_over_at=1)
+    native = functools.partial(SEARCH.NativeSearch, hand_over_at=1, threads=threads)
+    packed = PackedSearch if room is None else native
     with ExitStack() as patches:
         for (module, name), value in (room or {}).items():
             patches.enter_context(patch.object(module, name, value))
@@ -82,6 +87,21 @@ def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False)
     assume(expected.complete)
     assert said(explored(sample, room, reduction=False)) == said(expected)
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT, APART, TIGHT_AHEAD]), st.booleans(), st.sampled_from([2, 3]))
+def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduction: bool, threads: int) -> None:
+    """Traces included: what is found first is found first."""
+    expected = explored(sample, room, reduction=reduction)
+    assume(expected.complete)
+    found = explored(sample, room, reduction=reduction, threads=threads)
+    assert said(found) == said(expected)
+    assert (found.violations, found.goals, found.reduction) == (
+        expected.violations,
+        expected.goals,
+        expected.reduction,
+    )
 
 
 @relaxed

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from carnet_check.engines.native.tables import Number, Slots, Words
 
 Function = TypeVar("Function", bound=Callable[..., object])
-_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "no_cfunc_wrapper": True, "nogil": True}
 _INLINED: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
 _STATS = ((file.name, file.stat()) for file in sorted(Path(__file__).parent.glob("*.py")))
 _FILES = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in _STATS]

@@ -46,6 +46,7 @@ from carnet_check.engines.native.tables import (
     Missing,
     Number,
     Numbers,
+    Slots,
     Tables,
     Words,
     Work,
@@ -54,7 +55,7 @@ from carnet_check.engines.native.tables import (
 DONE, MISSING, FULL, NARROW, SIGHTED, CROWDED = range(6)
 """Why a function comes back: all is done, answers or room are missing, the buffer is too small, something is seen, or a
 word has too many values."""
-_UNKNOWN, _NO_ROOM, _NO_CODE = -1, -2, -3
+UNKNOWN, NO_ROOM, NO_CODE = -1, -2, -3
 """Instead of where successors end: answers are missing, the buffer is full, or a word has too many values."""
 
 
@@ -109,7 +110,7 @@ def successors(
         chosen = np.int64(work.contents[nth(memo * BLOCK + number)]) - FIRST
         begin, end = tables.firsts[nth(chosen)], tables.firsts[nth(chosen + 1)]
         if fill + end - begin > work.hashes.shape[0]:
-            return _NO_ROOM
+            return NO_ROOM
         for listed in range(begin, end):
             effect = tables.effects[nth(listed)]
             for word in range(work.state.shape[0]):
@@ -130,39 +131,44 @@ def successors(
             crowded = write_after(effect, added, tables, alike, work, to, kept)
             if crowded != NONE:
                 counters[LONG] = crowded
-                return _NO_CODE
+                return NO_CODE
             fill += differ(kept.rows, row, work.buffer, to, kept.width)
-    return fill if known else _UNKNOWN
+    return fill if known else UNKNOWN
 
 
 @inlined
-def count_visits(begin: Number, end: Number, idle: Marks, offset: Number, tables: Tables, work: Work) -> None:
-    """Count the answers that some states of the block were expanded by."""
+def count_visits(number: Number, idle: Marks, offset: Number, tables: Tables, contents: Slots, first: Number) -> None:
+    """Count the answers that so many states of a block were expanded by."""
     for memo in range(tables.moving.shape[0]):
-        for number in range(begin, end):
-            if not (idle.shape[0] and idle[nth(offset + number)]):
-                tables.visits[nth(work.contents[nth(memo * BLOCK + number)] - FIRST)] += 1
+        for each in range(number):
+            if not (idle.shape[0] and idle[nth(offset + each)]):
+                tables.visits[nth(contents[nth(first + memo * BLOCK + each)] - FIRST)] += 1
 
 
 @inlined
-def add_all(work: Work, fill: Number, kept: Kept, spent: np.uint64, counters: Numbers) -> None:
-    """Add the states of the buffer that were not found before.
+def hash_all(work: Work, fill: Number, kept: Kept) -> None:
+    """Hash the states of the buffer."""
+    for number in range(fill):
+        work.hashes[nth(number)] = hashed(work.buffer, number * kept.width, kept.width)
+
+
+@inlined
+def add_all(work: Work, begin: Number, end: Number, kept: Kept, spent: np.uint64, counters: Numbers) -> None:
+    """Add the states of a part of the buffer that were not found before.
 
     Memory is slow and answers many questions at once, so everything is asked for first.
     """
     width = kept.width
-    for number in range(fill):
-        h = hashed(work.buffer, number * width, width)
-        work.hashes[nth(number)] = h
-        fetch(kept.slots, home(h, kept))
-    for number in range(fill):
+    for number in range(begin, end):
+        fetch(kept.slots, home(work.hashes[nth(number)], kept))
+    for number in range(begin, end):
         h = work.hashes[nth(number)]
         place = likely(h, home(h, kept), kept)
         work.places[nth(number)] = place
         if kept.slots[nth(place)]:
             fetch_row(place, kept)
     count = counters[COUNT]
-    for number in range(fill):
+    for number in range(begin, end):
         at = number * width
         place = slot_of(work.hashes[nth(number)], work.places[nth(number)], work.buffer, at, kept)
         if kept.slots[nth(place)]:
@@ -201,19 +207,20 @@ def expand_block(
         while at < begin + known:
             if not (idle.shape[0] and idle[nth(at - level)]):
                 after = successors(at, at - begin, kept, tables, alike, work, fill, missing, counters)
-                if after in (_NO_ROOM, _NO_CODE):
+                if after in (NO_ROOM, NO_CODE):
                     break
-                if waiting or after == _UNKNOWN:
+                if waiting or after == UNKNOWN:
                     waiting = True
                 else:
                     fill = after
             at += 1
             if not waiting:
                 counters[EXPANDED] = at
-        add_all(work, fill, kept, spent, counters)
-        if after == _NO_CODE:
+        hash_all(work, fill, kept)
+        add_all(work, 0, fill, kept, spent, counters)
+        if after == NO_CODE:
             return CROWDED
-        if after != _NO_ROOM:
+        if after != NO_ROOM:
             return DONE
         if not fill:
             return NARROW
@@ -246,7 +253,7 @@ def expand(
         unpack(begin, count, kept, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
         why = expand_block(known, most, kept, spent, level, idle, tables, alike, work, missing, counters)
-        count_visits(0, counters[EXPANDED] - begin, idle, begin - level, tables, work)
+        count_visits(counters[EXPANDED] - begin, idle, begin - level, tables, work.contents, 0)
         if counters[MISSES]:
             return MISSING
         if why != DONE:
@@ -297,9 +304,9 @@ def predecessor(
         after = successors(at, 0, kept, tables, alike, work, 0, missing, counters)
         if counters[MISSES]:
             return MISSING
-        if after == _NO_ROOM:
+        if after == NO_ROOM:
             return NARROW
-        if after == _NO_CODE:
+        if after == NO_CODE:
             return CROWDED
         for number in range(after):
             if not differ(work.buffer, number * kept.width, kept.rows, target * kept.width, kept.width):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -10,16 +11,17 @@ from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.explicit.symmetry.standing import Standing
-from carnet_check.engines.native import kernel
+from carnet_check.engines.native import ahead_kernel, kernel
+from carnet_check.engines.native.ahead import Ahead, Known
 from carnet_check.engines.native.alike import described
 from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.store import WORD, Store, row_of, state_of
 from carnet_check.engines.native.tables import (
-    BLOCK,
     COUNT,
     COUNTERS,
     DOMINATED,
     EXPANDED,
+    FILL,
     LONG,
     MISSES,
     NONE,
@@ -27,7 +29,7 @@ from carnet_check.engines.native.tables import (
     Number,
     Numbers,
     Words,
-    Work,
+    room_to_work,
 )
 
 BUFFER = 1 << 9
@@ -36,6 +38,9 @@ _PART = 1 << 16
 """For how many states it is counted at once for how many they stand."""
 _MOST_COUNTED = (1 << 64) - 1
 """The largest number that the kernel counts to."""
+
+ALONE = Ahead(threads=0, size=1)
+"""Nobody works ahead."""
 
 
 def words_of(layout: Layout) -> int:
@@ -51,11 +56,18 @@ class Machine:
     """
 
     def __init__(
-        self, layout: Layout, standing: Standing | None, states: Iterable[Words], room: int, spent: int
+        self,
+        layout: Layout,
+        standing: Standing | None,
+        states: Iterable[Words],
+        room: int,
+        spent: int,
+        ahead: Ahead = ALONE,
     ) -> None:
         self._layout = layout
         self._standing = standing
         self._spent = np.uint64(spent)
+        self._ahead = ahead
         self._words = words_of(layout)
         self._width = BUFFER
         self.states = Store(self._words, states, room + 4 * BUFFER)
@@ -72,6 +84,7 @@ class Machine:
             self._begin()
         elif looking is not self._looking:
             self._looking = looking
+            self._ahead.stop()
             self._book.look_for(looking)
             self._reserve()
 
@@ -88,9 +101,11 @@ class Machine:
         self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
         self._idle[[place - begin for place in idle if begin <= place < end]] = 1
 
-    def expand(self, begin: int, end: int) -> int:
-        """Expand some states; return how many successors were dominated."""
+    def expand(self, begin: int, end: int, level_ends: int) -> int:
+        """Expand some states of a level; return how many successors were dominated."""
         dominated = 0
+        if self._ahead.goes():
+            begin, dominated = self._expand_ahead(begin, end, level_ends)
         while begin < end:
             counters = self._counters(begin)
             why = kernel.expand(
@@ -110,6 +125,39 @@ class Machine:
             dominated += int(counters[DOMINATED])
             self._resolve(why, counters)
         return dominated
+
+    def _expand_ahead(self, begin: int, end: int, level_ends: int) -> tuple[int, int]:
+        """Expand states as far as threads know what follows; return up to which, and how many were dominated."""
+        dominated = 0
+        while begin < end:
+            piece = self._ahead.piece(self._known, begin, level_ends)
+            reached, fill = int(piece.counters[EXPANDED]), int(piece.counters[FILL])
+            if self.states.size + fill > self.states.most:
+                self._ahead.stop()
+                self.states.make_room(fill)
+            counters = self._counters(begin)
+            counters[FILL] = fill
+            ahead_kernel.enter_followers(
+                reached,
+                self.states.kept,
+                self._spent,
+                self._level,
+                self._idle,
+                self._book.tables,
+                piece.room.work,
+                piece.room.contents,
+                counters,
+            )
+            self.states.size, begin = int(counters[COUNT]), reached
+            dominated += int(counters[DOMINATED])
+            self._ahead.give_back(piece.room)
+            if reached < piece.end:
+                self._ahead.stop()
+                break
+        return begin, dominated
+
+    def _known(self) -> Known:
+        return Known(self.states.kept, self._level, self._idle, self._book.tables, self._alike)
 
     def sighted(self, begin: int, looking: Callable[[], Sequence[Memo[Sighting]]]) -> Iterator[int]:
         """Yield each state from ``begin`` on at which something that is looked for then is seen."""
@@ -162,8 +210,8 @@ class Machine:
             ties, counts = np.unique(found[found != 0], return_counts=True)
             total += sum(standing.order // int(each) * int(count) for each, count in zip(ties, counts, strict=True))
             undecided = self.states.words_of(begin + np.flatnonzero(found == 0)) & moving
-            rows, counts = np.unique(undecided, axis=0, return_counts=True)
-            total += sum(standing.size(state_of(row)) * int(count) for row, count in zip(rows, counts, strict=True))
+            rows: list[bytes] = undecided.view(f"V{self.states.bytes_each}").ravel().tolist()
+            total += sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
         return total
 
     def tally(self) -> list[tuple[Moves, int]]:
@@ -184,6 +232,7 @@ class Machine:
 
     def _resolve(self, why: Number, counters: Numbers) -> None:
         """Provide what the kernel came back for."""
+        self._ahead.stop()
         if why == kernel.FULL:
             self.states.make_room(self._width)
         elif why == kernel.NARROW:
@@ -208,6 +257,7 @@ class Machine:
 
     def _begin(self) -> None:
         """Begin a book, as wide as states are."""
+        self._ahead.stop()
         if hasattr(self, "_book"):
             self._tallied = self.tally()
         self._book = Book(self._words, self._moving, self._looking)
@@ -223,18 +273,6 @@ class Machine:
             self._alike = described(self._standing, self._words, memo)
 
     def _reserve(self) -> None:
-        self._work = Work(
-            block=np.zeros(BLOCK * self._words, np.uint64),
-            keys=np.zeros(BLOCK * self._words, np.uint64),
-            sums=np.zeros(BLOCK, np.uint64),
-            contents=np.zeros(BLOCK * max(len(self._moving), len(self._looking)), np.uint32),
-            lowest=np.zeros(BLOCK, np.uint32),
-            highest=np.zeros(BLOCK, np.uint32),
-            state=np.zeros(self._words, np.uint64),
-            after=np.zeros(self._words, np.uint64),
-            key=np.zeros(self._words, np.uint64),
-            buffer=np.zeros(self._width * self.states.kept.width, np.uint64),
-            hashes=np.zeros(self._width, np.uint64),
-            places=np.zeros(self._width, np.int64),
-        )
+        most = max(len(self._moving), len(self._looking))
+        self._work = room_to_work(self._words, most, self.states.kept.width, self._width)
         self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))

@@ -26,6 +26,8 @@ FIRST_ROOM, ROOM_AGAIN = 4, 1.2
 """For how many times the states that are there room is made when the kernel takes over, and when it goes on."""
 CHUNK = 1 << 12
 """How many states are expanded before bounds are looked at, and again for each step of a path."""
+PIECES = 4
+"""How many pieces threads take a chunk in."""
 
 
 class NativeSearch(PackedSearch):
@@ -40,9 +42,11 @@ class NativeSearch(PackedSearch):
         dominance: bool,
         shelf: Shelf | None = None,
         hand_over_at: int = HAND_OVER_AT,
+        threads: int = 1,
     ) -> None:
         super().__init__(model, watch, enough=enough, dominance=dominance, shelf=shelf)
         self._hand_over_at = hand_over_at
+        self._threads = threads
         self._machine: Any = None  # its module is slow to import
         self._groups: list[groups.Group] = list(zip(model.steps, self.expanders, strict=True))
         self._chunks: list[tuple[int, int, int]] = []
@@ -78,7 +82,7 @@ class NativeSearch(PackedSearch):
             super()._expand(begin, end)
         else:
             self._chunks.append((len(self.found), begin, end))
-            self.dominated += self._machine.expand(begin, end)
+            self.dominated += self._machine.expand(begin, end, self.level_ends)
 
     def _pass_over(self) -> None:
         if self._machine is None:
@@ -119,11 +123,14 @@ class NativeSearch(PackedSearch):
 
     def _start(self, states: Iterable[Any], room: int) -> None:
         """Let the kernel go on from states, given as words, with room for so many."""
-        from carnet_check.engines.native.machine import Machine
+        from carnet_check.engines.native.ahead import Ahead
+        from carnet_check.engines.native.machine import ALONE, Machine
 
-        self._machine = Machine(self.model.layout, self.model.standing, states, room, self.spent)
+        size = max(1, CHUNK // PIECES)
+        ahead = ALONE if self._threads == 1 else Ahead(self._threads, size)
+        self._machine = Machine(self.model.layout, self.model.standing, states, room, self.spent, ahead)
         self.found = self._machine.states
-        self.chunk = CHUNK
+        self.chunk = PIECES * size
         self.rearrange_at = len(self.found)
 
     def _notes(self) -> dict[str, Any]:

@@ -191,7 +191,7 @@ class Store(Sequence[int]):
             return [self[each] for each in range(*place.indices(self.size))]
         state = np.zeros(self.words, np.uint64)
         kernel.unpacked(place, self.kept, state)
-        return state_of(state)
+        return state_of(state.tobytes())
 
     def __iter__(self) -> Iterator[int]:
         return (self[place] for place in range(self.size))
@@ -202,9 +202,9 @@ def row_of(state: int, words: int) -> Words:
     return np.frombuffer(bytearray(state.to_bytes(BYTES * words, "little")), np.uint64)
 
 
-def state_of(row: Words) -> int:
+def state_of(row: bytes) -> int:
     """Return the state that words are of."""
-    return int.from_bytes(row.tobytes(), "little")
+    return int.from_bytes(row, "little")
 
 
 def _arranged(words: int, plain: Collection[int]) -> dict[str, Any]:

@@ -24,10 +24,10 @@ EMPTY, AWAITED, FIRST = range(3)
 """What a cell holds: nothing, that an answer is missing and was noted, or the number of one, counted from here."""
 NOTHING = 0
 """The edit that changes nothing."""
-COUNT, EXPANDED, DOMINATED, MISSES, LONG = range(5)
-"""Places among the counters of a search: states, those expanded, successors dominated, answers missing, and the word
-of a state that has too many values for codes."""
-COUNTERS = 5
+COUNT, EXPANDED, DOMINATED, MISSES, LONG, FILL = range(6)
+"""Places among the counters of a search: states, those expanded, successors dominated, answers missing, the word of a
+state that has too many values for codes, and successors that wait to be looked for."""
+COUNTERS = 6
 BLOCK = 104
 """How many states are looked up together, memo by memo: an odd multiple of what a line of the cache holds."""
 CODE = 16
@@ -175,6 +175,24 @@ class Work(NamedTuple):
     """Their hashes."""
     places: Numbers
     """Where to begin to look for them."""
+
+
+def room_to_work(words: int, memos: int, width: int, successors: int) -> Work:
+    """Return room for states of so many words, memos, and successors whose rows have a width."""
+    return Work(
+        block=np.zeros(BLOCK * words, np.uint64),
+        keys=np.zeros(BLOCK * words, np.uint64),
+        sums=np.zeros(BLOCK, np.uint64),
+        contents=np.zeros(BLOCK * memos, np.uint32),
+        lowest=np.zeros(BLOCK, np.uint32),
+        highest=np.zeros(BLOCK, np.uint32),
+        state=np.zeros(words, np.uint64),
+        after=np.zeros(words, np.uint64),
+        key=np.zeros(words, np.uint64),
+        buffer=np.zeros(successors * width, np.uint64),
+        hashes=np.zeros(successors, np.uint64),
+        places=np.zeros(successors, np.int64),
+    )
 
 
 class Missing(NamedTuple):
