@@ -303,6 +303,10 @@ class Possibilities(ABC):
         Without ``taken`` nothing is said about how symbols change.
         """
 
+    @abstractmethod
+    def answered(self, premise: Goal) -> bool:
+        """Whether anybody knew when it was asked last whether ``premise`` may hold: if not, yes was a guess."""
+
 
 class Unsure(Possibilities):
     """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
@@ -310,6 +314,10 @@ class Unsure(Possibilities):
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
         """Return that it may hold."""
         return True
+
+    def answered(self, premise: Goal) -> bool:
+        """Return that nobody knew."""
+        return False
 
 
 class DecidesPossibility(Engine):

@@ -16,7 +16,6 @@ from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.interface import (
     Basis,
     DecidesLiveness,
-    DecidesPossibility,
     Plan,
     Possibilities,
     ProvesLiveness,
@@ -24,26 +23,21 @@ from carnet_check.engines.interface import (
 )
 from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_check.engines.premises import premises_of, trigger_of
-from carnet_check.engines.registry import able, registered
-from carnet_check.loading.models import has_model
+from carnet_check.engines.registry import registered
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.verification.vacuity import NOTHING_KNOWN, Known, possibilities, possible, taking
+from carnet_check.verification.worlds import Worlds
 from carnet_check.wording.sentences import listed
 from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
 from carnet_spec.language.printing import fair_steps
-from carnet_spec.language.terms import TRUE, Term
+from carnet_spec.language.terms import Term
 
 ANY_THREAT = "any"
-NO_MODEL = (
-    "no small structure was found in which what is assumed under {threat} holds, so the proof may be about nothing: "
-    "ask a solver, as `--engine {able}` does"
-)
-"""Why a proof without a solver is no verdict."""
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
 NO_ANSWER = LivenessAnswer(open=("the engine gives no answer",))
@@ -112,10 +106,6 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
     return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
-def _no_model(threat: str) -> str:
-    return NO_MODEL.format(threat=threat, able=able(DecidesPossibility).name)
-
-
 def _called(number: int, several: bool) -> str:
     """Name a premise: by its number, if the claim has several."""
     return f"premise {number}" if several else "the premise"
@@ -160,8 +150,9 @@ class _Check:
         """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
         vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
-        impossible = {threat.id for threat in self.plan.threats if self._contradictory(threat)}
-        unmet = {threat.id for threat in self.plan.threats if self._has_no_known_model(threat)}
+        worlds = Worlds(self.campaign, self.protocol, self.evidence, self._possibilities_under)
+        impossible = {threat.id for threat in self.plan.threats if worlds.are_none(threat)}
+        unmet = {threat.id: why for threat in self.plan.threats if (why := worlds.are_unknown(threat))}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
@@ -171,26 +162,9 @@ class _Check:
             if mine and not spoken and why:
                 yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
             elif mine and row.verdict is Verdict.PROVED and row.threat in unmet:
-                yield replace(row, verdict=Verdict.UNKNOWN, detail=_no_model(row.threat))
+                yield replace(row, verdict=Verdict.UNKNOWN, detail=unmet[row.threat])
             else:
                 yield row
-
-    def _contradictory(self, threat: Threat) -> bool:
-        """Whether the axioms, with those of the threat model, hold in no world; what was explored is a world."""
-        if self._was_explored(threat):
-            return False
-        anything = Goal("anything", (), TRUE, "")
-        return not self._possibilities_under(None if threat == NO_THREAT else threat).may(anything, None)
-
-    def _has_no_known_model(self, threat: Threat) -> bool:
-        """Whether nobody knows that the axioms allow anything: no solver was asked, and no model was found."""
-        if not self.is_unsure or self._was_explored(threat):
-            return False
-        source = self.campaign.request.source
-        return not has_model(source, self.protocol, threat, self.campaign.profile)
-
-    def _was_explored(self, threat: Threat) -> bool:
-        return any(found.states for found in self.evidence.broad if found.search.threat == threat.id)
 
     def _vacuous_claim(self, claim: Claim) -> str:
         """Say why ``claim``, or a part of it, can never apply, if it cannot."""
@@ -202,8 +176,12 @@ class _Check:
         if self.evidence.reached(premise.name):
             return ""
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
-        if any(self._may_happen(premise, threat) for threat in threats):
-            if self.evidence.broad:
+        if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
+            if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
+                self.note(
+                    f"nobody could tell whether {called} of {claim.name} can ever be met: the solver does not answer"
+                )
+            elif self.evidence.broad:
                 self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
             return ""
         return f"{called} never holds, so the claim says nothing"
@@ -303,9 +281,12 @@ class _Check:
         trigger = trigger_of(live)
         if self.evidence.reached(trigger.name):
             return True
-        if not any(self._may_happen(trigger, threat) for threat in self._models()):
+        able_under = [threat for threat in self._models() if self._may_happen(trigger, threat)]
+        if not able_under:
             return False
-        if self.evidence.decides(live.name):
+        if not self.is_unsure and not any(self._asked(threat).answered(trigger) for threat in able_under):
+            self.note(f"nobody could tell whether anything waits for {live.name}: the solver does not answer")
+        elif self.evidence.decides(live.name):
             self.note(f"{live.name} waits for nothing in any state of this profile, though it may")
         return True
 

@@ -58,6 +58,7 @@ class SolverPossibilities(Possibilities):
         self._confined = _Confined(protocol)
         self._written: dict[tuple[Symbol, tuple[Term | None, ...]], Statement] = {}
         self._refuted: dict[Goal, frozenset[str]] = {}
+        self._unanswered: set[Goal] = set()
 
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
         """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes."""
@@ -67,10 +68,17 @@ class SolverPossibilities(Possibilities):
         body = Exists(premise.params, premise.body) if premise.params else premise.body
         said = [*self._given, *facts.values(), statement(PREMISE, body, self._declarations)]
         answer = self._answer(problem(self._declarations, said), [each.name for each in said])
+        self._unanswered.discard(premise)
+        if answer.outcome is SolverOutcome.UNKNOWN:
+            self._unanswered.add(premise)
         if answer.outcome is not SolverOutcome.PROVED:
             return True
         self._refuted[premise] = frozenset(text for text, fact in facts.items() if fact.name in answer.core)
         return False
+
+    def answered(self, premise: Goal) -> bool:
+        """Whether the solver answered within its budget, and its worker was not lost."""
+        return premise not in self._unanswered
 
     def _answer(self, text: str, names: Sequence[str]) -> SolverAnswer:
         """Ask the solver, unless it was asked before."""

@@ -13,8 +13,10 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Search
 from carnet_check.engines.exploring import pools
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.induction import prove
+from carnet_check.engines.induction import possibility, prove
+from carnet_check.engines.proving.answers import SolverOutcome
 from carnet_check.loading.families import load
+from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import SpecificationError
 from carnet_spec.language.lints import SOUNDNESS
 from tests.fixtures import unsound
@@ -71,6 +73,32 @@ def test_from_a_contradiction_nothing_is_proved() -> None:
     (row,) = ran.json["results"]
     assert (ran.code, row["verdict"]) == (4, "VACUOUS")
     assert row["detail"] == "what is assumed under somebody contradicts itself, so anything follows"
+
+
+@pytest.fixture
+def no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody say what may ever happen: the solver's worker is lost, or its budget spent."""
+    monkeypatch.setattr(possibility, "ask_apart", lambda _: (SolverOutcome.UNKNOWN, (), "nobody answers"))
+
+
+@pytest.mark.usefixtures("no_answer")
+@pytest.mark.parametrize(
+    ("draft", "threat"), [("a_threat_that_cannot_be", "somebody"), ("axioms_that_cannot_be", "anybody")]
+)
+def test_nothing_is_proved_of_what_nobody_knows_to_be_possible(draft: str, threat: str) -> None:
+    ran = carnet("verify", unsound_draft(draft), "--engine", "induction", "--jobs", "1", "--json")
+    (row,) = ran.json["results"]
+    assert (ran.code, row["verdict"]) == (ExitCode.UNKNOWN, "UNKNOWN")
+    assert f"no small structure was found in which what is assumed under {threat} holds" in row["detail"]
+    assert "the solver does not answer whether there is any" in row["detail"]
+
+
+@pytest.mark.usefixtures("no_answer")
+def test_a_structure_that_is_found_is_an_answer() -> None:
+    """The claim is proved, and it is said that nobody could tell whether its premise is ever met."""
+    ran = carnet("verify", TOY, "--engine", "induction", "--jobs", "1", "--json")
+    assert {row["verdict"] for row in ran.json["results"]} == {"PROVED"}
+    assert any("nobody could tell whether the premise" in note for note in ran.json["notes"]), ran.json["notes"]
 
 
 @pytest.fixture
