@@ -48,6 +48,11 @@ class Entry:
         """Whether the certificate is bound to a text with this digest."""
         return self.digest == digest[:DIGITS]
 
+    def goes_through(self, hypotheses: Iterable[str]) -> bool:
+        """Whether what it uses are some of these hypotheses, each once and in their order: its steps count them."""
+        left = iter(hypotheses)
+        return all(name in left for name in self.hypotheses)
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

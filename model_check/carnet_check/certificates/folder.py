@@ -28,7 +28,7 @@ from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Known, Writer
 from carnet_check.kernel.checker import Refused
-from carnet_check.obligations import Obligation, layers, obligations
+from carnet_check.obligations import GOAL, Obligation, layers, obligations
 from carnet_command.files import read_plain, reason
 from carnet_spec.language import Protocol, SpecificationError, Term
 from carnet_spec.language.decoding import decoded
@@ -66,9 +66,6 @@ class Outcome:
 
     why: str = ""
     missing: bool = False
-
-
-ACCEPTED = Outcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +168,16 @@ def uncompared(rows: Iterable[Row], why: str) -> Compared:
 
 
 def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
-    """Have the kernel judge the certificate of every text with one of these digests.
+    """Have the kernel judge every text with one of these digests: it has to accept all certificates of it.
 
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes.
     """
     certificates = load_certificates(folder / NAME)
-    entries = {entry.digest: entry for entry in _entries(certificates)}
-    return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS])) for digest in digests}
+    entries: dict[str, set[Entry]] = {}
+    for entry in _entries(certificates):
+        entries.setdefault(entry.digest, set()).add(entry)
+    return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
 
 def unjudged(why: str) -> Outcome:
@@ -217,20 +216,27 @@ def _entries(certificates: Certificates) -> Iterator[Entry]:
         yield from (entry for entry in (*layer.entries, *layer.skipped.values()) if entry is not None)
 
 
-def _outcome(folder: Path, digest: str, entry: Entry | None) -> Outcome:
+def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> Outcome:
     try:
         text = _text(folder, digest)
     except OSError as error:
         return Outcome(f"its text cannot be read: {reason(error)}", missing=True)
     except (UnicodeError, Refused) as error:
         return Outcome(str(error))
-    if entry is None:
+    if not entries:
         return Outcome("there is no certificate", missing=True)
+    refused = (why for entry in entries if (why := _why_refused(text, entry)))
+    return Outcome(next(refused, ""))
+
+
+def _why_refused(text: str, entry: Entry) -> str:
     try:
-        follow(text, entry.names, entry.tokens)
+        hypotheses = follow(text, entry.names, entry.tokens)
     except Refused as refused:
-        return Outcome(f"the certificate is refused: {refused}")
-    return ACCEPTED
+        return f"the certificate is refused: {refused}"
+    if hypotheses != (*entry.hypotheses, GOAL):
+        return "the certificate is refused: it does not name the hypotheses of its text in order"
+    return ""
 
 
 def _text(folder: Path, digest: str) -> str:

@@ -39,17 +39,18 @@ class Bound(NamedTuple):
         return ""
 
 
-def follow(text: str, names: Sequence[str], tokens: str) -> None:
-    """Have the kernel follow a certificate of a text.
+def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
+    """Have the kernel follow a certificate of a text; return what the hypotheses of the text are called.
 
     Raises:
         Refused: it proves nothing of this text.
     """
-    obligation, _ = read_obligation(text)
+    obligation, hypotheses = read_obligation(text)
     try:
         check(obligation, read_refutation(tokens, names, obligation.functions))
     except RecursionError:
         raise Refused("its terms are nested too deeply") from None
+    return hypotheses
 
 
 Follow = Callable[[Iterable[Bound]], Mapping[Identity, str]]

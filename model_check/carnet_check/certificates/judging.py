@@ -49,6 +49,8 @@ class Judge:
             text = self.writer.text(obligation, entry.hypotheses)
         except NoSuchHypothesisError:
             return "the certificate is stale: it uses a hypothesis that is not there any more"
+        if not entry.goes_through(each.name for each in obligation.hypotheses if each.name != GOAL):
+            return "the certificate is refused: it does not name its hypotheses once and in order"
         full = digest(text)
         if not entry.is_of(full):
             return "the certificate is stale: it is bound to another text"

@@ -60,6 +60,11 @@ def certify(
     before = load_certificates(place if place.exists() or beside is None else beside)
     names = dict.fromkeys(variants or source.family.with_layers(source.family.main))
     every = [layers(source.sound(name)) for name in names]
+    for name, found in zip(names, every, strict=True):
+        if not any(layer.claims for layer in found):
+            raise UsageError(
+                f"nothing is claimed of variant {name} of {source.family.id}, so there is nothing to certify"
+            )
     with progress() as shown, covering(shown) as covered:
         made, certificates = _made(source, every, before, jobs or cores(), covered)
         size = save_certificates(place, certificates)

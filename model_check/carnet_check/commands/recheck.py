@@ -6,7 +6,7 @@ import contextlib
 import gc
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -51,7 +51,9 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
     claims = _judged(compared.answer.stated, every)
-    code = deciding([_code(every, verdicts or ()), *(ExitCode.UNKNOWN for each in claims if each.why)])
+    empty = [name for name in compared.answer.specifications if all(each.variant != name for each in claims)]
+    codes = [*(ExitCode.UNKNOWN for each in claims if each.why), *(ExitCode.VACUOUS for _ in empty)]
+    code = deciding([_code(every, verdicts or ()), *codes])
     declared = [each.pair for each in compared.answer.stated if each.declared]
     if as_json:
         unproved = [
@@ -70,7 +72,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
         return code
     specified = _specified(compared.answer.specifications)
-    for line in (*specified, *_lines(every, seconds), *_in_coq(verified), *_claimed(claims, declared)):
+    for line in (*specified, *_lines(every, seconds), *_in_coq(verified), *_claimed(claims, declared), *_empty(empty)):
         say(line)
     say(rerun_line(context))
     return code
@@ -208,6 +210,13 @@ def _claimed(claims: Sequence[Pair], declared: Sequence[Pair]) -> Iterator[str]:
         if later:
             yield from wrapped("declared", f"{variant}: {later}; to be stated later, and proved by nothing")
     yield from wrapped("axioms", NOBODY_LOOKED)
+
+
+def _empty(variants: Iterable[str]) -> Iterator[str]:
+    from carnet_command.text import wrapped
+
+    for variant in variants:
+        yield from wrapped("vacuous", f"{variant}: nothing is claimed, so nothing is proved of it")
 
 
 def _specified(specifications: Mapping[str, str]) -> Iterator[str]:

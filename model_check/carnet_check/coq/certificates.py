@@ -114,6 +114,8 @@ class Converter:
         missing = [name for name in entry.hypotheses if name not in places]
         if missing:
             raise CarnetError(f"{obligation.id} has no hypothesis {', '.join(missing)}, which its certificate uses")
+        if not entry.goes_through(name for name in obligation.hypotheses if name != GOAL):
+            raise CarnetError(f"the certificate of {obligation.id} does not name its hypotheses once and in order")
         core = [places[name] for name in (*entry.hypotheses, GOAL)]
         try:
             read = read_refutation(entry.tokens, entry.names, self.declared.functions)

@@ -117,7 +117,7 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
     lines = []
     if used:
         indent = max(len(claim) for claim in used) + 4
-        lines.append("assumptions that the proofs rest on")
+        lines.append("assumptions that the proofs rest on, beside those of the threat model")
         for claim, ids in used.items():
             lines += wrapped(f"  {claim}", resting(ids), indent)
     exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import ClassVar, Self
@@ -143,9 +143,13 @@ def composed_of(
     answers: dict[str, SolverAnswer] = {}
     for obligation, entry in asked.items():
         each = bound[obligation]
-        why = whys.get(each.identity, "") if isinstance(each, Bound) else each
+        why = _said(each, judge, whys) if isinstance(each, Bound) else each
         answers[obligation.id] = _answer(obligation, entry, why)
     return Composition(layers, tuple(asked), answers)
+
+
+def _said(bound: Bound, judge: Judge, whys: Mapping[Identity, str]) -> str:
+    return "" if bound.identity in judge.accepted else whys.get(bound.identity, "nobody judged its certificate")
 
 
 def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligation, Entry | None]]:

@@ -68,3 +68,52 @@ def test_what_only_exploring_needs_refuses_no_certificate(folder: Path) -> None:
     ran = carnet("recheck", str(folder), "--json")
     assert ran.json["specifications"] == {"main": protocol.digest}
     assert "the index leaves it out" in {each["why"] for each in ran.json["unproved"]}
+
+
+CLAIMS_NOTHING = """
+from carnet_spec.language import Draft, Formula, Individual, Kind, Role, Step, relation
+
+
+class Party(Individual):
+    "Somebody."
+
+
+seen = relation("seen", Party, kind=Kind.MESSAGE)
+
+
+def of_nothing() -> Draft:
+    draft = Draft("quiet", "Nobody says anything")
+    draft.threat("anybody", "nothing more is assumed")
+
+    @draft.action(by=Role("party"), says="{x} is seen", source="test")
+    def see(step: Step, x: Party) -> None:
+        step.insert(seen(x))
+
+    return draft
+
+
+def of_a_lemma() -> Draft:
+    draft = of_nothing()
+
+    @draft.lemma
+    def seen_or_not(x: Party) -> Formula:
+        return seen(x) | ~seen(x)
+
+    return draft
+"""
+
+
+def test_of_nothing_there_is_nothing_to_certify(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
+    ran = carnet("certify", f"{tmp_path / 'quiet.py'}:of_nothing", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert ran.code == 2
+    assert "nothing is claimed of variant main of quiet, so there is nothing to certify" in ran.err
+
+
+def test_certificates_of_lemmas_alone_prove_no_claim(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
+    made = carnet("certify", f"{tmp_path / 'quiet.py'}:of_a_lemma", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert made.code == 0, made.err
+    ran = carnet("recheck", str(tmp_path / "out"))
+    assert ran.code == 4
+    assert "main: nothing is claimed, so nothing is proved of it" in " ".join(ran.out.split())
