@@ -93,7 +93,7 @@ def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...]
 
 
 def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
-    """Say which meaning an instance gives to what axioms leave open: constants, and what is true of whom."""
+    """Say what an instance fixes: constants, what is true of whom, and of how many elements steps may choose."""
     values: dict[Sort, dict[str, str]] = {}
     for symbol in protocol.symbols:
         if not symbol.mutable and not symbol.domain and not symbol.is_relation:
@@ -103,7 +103,19 @@ def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
         if not symbol.mutable and symbol.is_relation and symbol.kind is Kind.TRUTH and len(symbol.domain) == 1:
             rows = sorted(instance.relations.get(symbol.name, frozenset()))
             told[symbol.name] = ", ".join(name for (name,) in rows) or "nobody"
-    return told
+    return told | _narrowed(protocol, instance)
+
+
+def _narrowed(protocol: Protocol, instance: Instance) -> dict[str, str]:
+    """Say what steps may choose only some of; what they draw is bounded by the sizes."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    for action in protocol.actions:
+        for var in action.params:
+            pool = instance.pools.get((action.name, var.name))
+            if pool is not None and var not in action.fresh and len(pool) < len(instance.of(var.sort)):
+                chosen = f"{len(pool)} of {len(instance.of(var.sort))}"
+                steps.setdefault((var.name, chosen), []).append(action.name)
+    return {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
 
 
 def _compared(values: Mapping[str, str]) -> str:

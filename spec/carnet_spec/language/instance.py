@@ -87,7 +87,8 @@ class Instance:
         functions: for each rigid function or constant, its value at each row (the empty row for a constant).
         first: for a variable or function that changes and has no initial value, the values that it starts with; where
             nothing is said it starts at the first element of its sort.
-        pools: for an action and one of its fresh parameters, the elements it may draw, in order; by default all.
+        pools: for an action and one of its parameters, the elements it may draw or choose, in order; by default all.
+            Where a step may choose only some, that is printed beside every verdict, too.
         budget: how many active adversary moves are allowed; ``None`` is no bound.
         describes: the size in words, printed beside every verdict.
     """

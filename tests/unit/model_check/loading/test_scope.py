@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from carnet_check.loading.families import Source
-from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
+from carnet_check.loading.families import Source, load
+from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, fixes, scope_of
 from carnet_spec.language import Draft, Family, Instance, Profile, Protocol, Scale, Step, Variant, implies
 from tests.unit.model_check.small import Party, claimed, drafted, first, last, seen
 
@@ -53,3 +55,15 @@ def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:
     assert dict(found.left_out) == {
         "early": "it may read last before it is written, and was explored from one first value only"
     }
+
+
+def test_it_is_told_of_how_many_elements_a_step_chooses_where_it_may_not_choose_all() -> None:
+    """What is drawn is bounded by the sizes, which are told anyway."""
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
+    told = fixes(protocol, instance)
+    assert told["v of write_buffer, code_writes"] == "1 of 6"
+    assert not any("rotate_out" in what for what in told if what.startswith("k of"))
+    free = replace(instance, pools={})
+    assert not any(" of " in what for what in fixes(protocol, free))
