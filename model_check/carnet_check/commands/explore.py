@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_check.commands.common import (
+    AtLeastOne,
     Memory,
     Sized,
+    cores,
     finish,
     json_option,
     log,
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
+@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Threads that explore. [default: one to a core]")
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @states_option
 @time_option
@@ -85,6 +88,7 @@ def explore(
     profile_name: str,
     moves: int | None,
     engine: str,
+    jobs: int | None,
     no_reduction: bool,
     max_states: int | None,
     max_seconds: int | None,
@@ -117,7 +121,7 @@ def explore(
     if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
         told = "--no-reduction, --max-states, --checkpoint and --max-disk"
         raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
-    explores = explorer(engine) if walks is None else walker(walks, engine)
+    explores = _in_threads(explorer(engine) if walks is None else walker(walks, engine), jobs)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
     profile = _profile(source, profile_name, sizes_given(options, sizes), moves)
@@ -146,6 +150,22 @@ def explore(
     value = _as_json(explores, target, found, walks)
     finish(as_json, value, [] if as_json else _lines(target, found), closing)
     return _code(target, found)
+
+
+def _in_threads(explores: Explores, jobs: int | None) -> Explores:
+    """Have the engine explore in threads, if it can.
+
+    Raises:
+        UsageError: it cannot, and several are asked for.
+    """
+    from carnet_check.engines.threads import InThreads
+    from carnet_check.errors import UsageError
+
+    if isinstance(explores, InThreads):
+        return explores.in_threads(jobs or cores())
+    if jobs is not None and jobs > 1:
+        raise UsageError(f"the engine '{explores.name}' works in one thread; expected --jobs 1, not {jobs}")
+    return explores
 
 
 @contextmanager

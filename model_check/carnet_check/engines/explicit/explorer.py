@@ -31,6 +31,10 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
         """Return the same engine with a checkpoint; what decides liveness keeps nothing."""
         return replace(self, checkpoint=checkpoint)
 
+    def searches_by(self) -> Callable[..., PackedSearch]:
+        """Return what makes a search."""
+        return self.packed
+
     def explore(
         self,
         protocol: Protocol,
@@ -62,7 +66,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
             workers=caps.workers,
             stop_at_first=stop_at_first,
             stop_when_fallen=stop_when_fallen,
-            packed=self.packed,
+            packed=self.searches_by(),
             reduction=reduction,
             progress=watch,
             threat=threat,

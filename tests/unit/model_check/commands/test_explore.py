@@ -98,3 +98,21 @@ def test_verify_takes_the_same_limits() -> None:
     late = carnet("verify", WIDE, "--engine", "explicit", "--max-seconds", "1", "--jobs", "1", "--json")
     assert late.code == 3
     assert any("stopped by time after" in row["detail"] for row in late.json["results"])
+
+
+def test_threads_are_asked_of_engines_that_have_them() -> None:
+    ran = carnet("explore", TOY, "--engine", "explicit", "--jobs", "2")
+    assert ran.code == 2
+    assert "the engine 'explicit' works in one thread; expected --jobs 1, not 2" in ran.err
+    assert carnet("explore", TOY, "--engine", "explicit", "--jobs", "1").code == 0
+
+
+def test_any_number_of_threads_says_the_same() -> None:
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    told = [
+        carnet("explore", "gpu-travelling", "--threat", "hypervisor", "--engine", "native", "--jobs", jobs, "--json")
+        for jobs in ("1", "3")
+    ]
+    same = ("states", "transitions", "depth", "complete", "violations", "reduction")
+    assert [told[0].json[name] for name in same] == [told[1].json[name] for name in same]
+    assert told[0].json["states"] > 40_000
