@@ -41,7 +41,7 @@ class Native(_NeedsNumba, PackedExplorer, Samples, InThreads):
     """Explores as the explicit engine does, with a kernel for what is done most often, in as many ``threads``."""
 
     purpose: ClassVar = "every state of instances, the same as explicit and two to nine times faster"
-    packed: ClassVar[type[PackedSearch]] = NativeSearch
+    packed: ClassVar[type[NativeSearch]] = NativeSearch
     threads: int = 1
 
     def in_threads(self, threads: int) -> Self:
@@ -50,7 +50,7 @@ class Native(_NeedsNumba, PackedExplorer, Samples, InThreads):
 
     def searches_by(self) -> Callable[..., PackedSearch]:
         """Return what makes a search."""
-        return functools.partial(NativeSearch, threads=self.threads)
+        return functools.partial(self.packed, threads=self.threads)
 
     def sampling(self, walks: Walks) -> NativeWalker:
         """Return the walker with a kernel."""

@@ -13,7 +13,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.native import search
-from carnet_check.engines.native.engine import NATIVE
+from carnet_check.engines.native.engine import NATIVE, Native
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Invariant
@@ -86,3 +86,15 @@ def test_memory_that_is_not_there_ends_a_search_with_what_was_covered(monkeypatc
     )
     assert found.stopped_by == "memory"
     assert 9_000 < found.states <= 10_000
+
+
+def test_an_engine_in_threads_searches_by_what_it_is_told() -> None:
+    class Mine(search.NativeSearch):
+        """A search of somebody else's."""
+
+    class Own(Native):
+        packed = Mine
+
+    made = Own().in_threads(3).searches_by()
+    assert isinstance(made, functools.partial)
+    assert (made.func, made.keywords) == (Mine, {"threads": 3})
