@@ -23,14 +23,17 @@ SPOILT: dict[str, Callable[[Entry], Entry]] = {
 
 
 def spoil(folder: Path, change: Callable[[LayerCertificates, int], LayerCertificates]) -> None:
-    """Change the certificate of a layer that uses the most hypotheses."""
+    """Change the certificate that uses the most hypotheses."""
     certificates = load_certificates(folder / NAME)
-    entries = (
-        (key, place, entry) for key, layer in certificates.layers.items() for place, entry in enumerate(layer.entries)
-    )
-    key, place, _ = max((each for each in entries if each[2]), key=lambda each: len(each[2].hypotheses))
-    changed = change(certificates.layers[key], place)
-    save_certificates(folder / NAME, Certificates({**certificates.layers, key: changed}))
+    uses = {
+        (key, place): len(entry.hypotheses)
+        for key, layer in certificates.layers.items()
+        for place, entry in enumerate(layer.entries)
+        if entry is not None
+    }
+    key, place = max(uses, key=lambda each: uses[each])
+    spoilt = change(certificates.layers[key], place)
+    save_certificates(folder / NAME, Certificates({**certificates.layers, key: spoilt}))
 
 
 def changed(layer: LayerCertificates, place: int, entry: Entry) -> LayerCertificates:
