@@ -1,0 +1,129 @@
+"""Everything that explores says the same of random protocols: the interpreter, both engines, threads, and walks.
+
+``CARNET_RANDOM_SEARCHES=1000 pytest -s tests/property/test_searches_agree.py`` compares more of them, and
+``CARNET_SEARCHES_RECORD=FILE`` keeps what was counted as a table.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+
+from carnet_check.engines.explicit import explore, sample
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.walking import PackedWalks
+from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploring.searches import moves
+from carnet_check.engines.native.search import NativeSearch
+from carnet_check.engines.native.walking import NativeWalks
+from carnet_check.engines.walks import Walks
+from carnet_spec.trace import Trace
+from tests.property.random_protocols import Sample, samples
+from tests.property.symmetric_protocols import alike_samples
+
+COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", "40"))
+SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
+RECORD = os.environ.get("CARNET_SEARCHES_RECORD", "")
+TOO_MANY = 5_000
+CHUNK = 20
+"""How many are drawn from one seed: what Hypothesis draws later is more and more like what it drew before."""
+WALKS = Walks(number=20, depth=12, seed=SEED)
+Search = Callable[..., PackedSearch]
+
+at_once = functools.partial(NativeSearch, hand_over_at=1)
+SEARCHES: Mapping[str, Search] = {
+    "explicit": PackedSearch,
+    "native": at_once,
+    "native in two threads": functools.partial(at_once, threads=2),
+}
+WALKERS: Mapping[str, Callable[..., PackedWalks]] = {"explicit": PackedWalks, "native": NativeWalks}
+
+drawn = settings(
+    max_examples=CHUNK,
+    derandomize=False,  # the seed says which are drawn
+    database=None,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def explored(of: Sample, **how: object) -> Exploration:
+    return explore(
+        of.protocol,
+        of.instance,
+        invariants=of.invariants,
+        goals=of.goals,
+        stop_at_first=False,
+        max_states=TOO_MANY,
+        **how,  # type: ignore[arg-type]
+    )
+
+
+def lengths(of: Sample, traces: Mapping[str, Trace]) -> dict[str, int]:
+    """Return how many steps lead to what was found, deductions apart."""
+    return {name: moves(of.protocol, trace) for name, trace in traces.items()}
+
+
+def found(of: Sample, exploration: Exploration) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the shortest ways to what is violated, and to what is reached."""
+    return lengths(of, exploration.violations), lengths(of, exploration.goals)
+
+
+def compared(of: Sample) -> Counter[str]:
+    """Hold everything that explores against the interpreter's own search; return what was counted."""
+    truth = explored(of, engine="interpreter")
+    if not truth.complete:
+        return Counter({"too large": 1})
+    counts = Counter({"protocols": 1, "states": truth.states, "violations": len(truth.violations)})
+    unreduced = {name: explored(of, packed=packed, reduction=False) for name, packed in SEARCHES.items()}
+    for name, each in unreduced.items():
+        assert (each.complete, each.states, each.depth) == (True, truth.states, truth.depth), name
+        assert each.transitions == unreduced["explicit"].transitions, name
+        assert found(of, each) == found(of, truth), name
+    reduced = {name: explored(of, packed=packed) for name, packed in SEARCHES.items()}
+    for name, each in reduced.items():
+        assert (each.states, each.stood_for) == (reduced["explicit"].states, reduced["explicit"].stood_for), name
+        assert each.stood_for <= truth.states, name
+        assert found(of, each) == found(of, truth), name
+    counts["states up to reductions"] = reduced["explicit"].states
+    for name, packed_walks in WALKERS.items():
+        walked = sample(of.protocol, of.instance, WALKS, invariants=of.invariants, goals=of.goals, packed=packed_walks)
+        for ways, shortest in zip(found(of, walked), found(of, truth), strict=True):
+            assert all(shortest[what] <= steps for what, steps in ways.items()), name
+        counts[f"violations on {name} walks"] = len(walked.violations)
+    return counts
+
+
+def chunks() -> Iterator[int]:
+    return iter(range(-(-COUNT // CHUNK)))
+
+
+@pytest.mark.timeout(300 + 3 * COUNT)
+def test_everything_that_explores_says_the_same() -> None:
+    counts: Counter[str] = Counter()
+
+    @drawn
+    @given(st.one_of(samples(), alike_samples()))
+    def count(of: Sample) -> None:
+        counts.update(compared(of))
+
+    for number in chunks():
+        seed(f"{SEED}/{number}")(count)()
+    assert counts["protocols"] >= COUNT / 2
+    assert counts["violations"] > 0
+    if RECORD:
+        with Path(RECORD).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("counted", "number"))
+            writer.writerows((("seed", SEED), *counts.items(), ("disagreements", 0)))
