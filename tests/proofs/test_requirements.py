@@ -35,7 +35,7 @@ GUARDS = {
     "REQ-SETUP-16": ("accept_gpu", "not revoked", "attested_is_protected"),
     "REQ-SETUP-17": ("attest_orchestrator", "agreed on", "channels_end_at_the_orchestrator"),
     "REQ-SESSION-01": ("send_fence", "next number", "iv-unique"),
-    "REQ-SESSION-02": ("exec_fence", "in order", "heard_in_order"),
+    "REQ-SESSION-02": ("exec_fence", "in order", "iv-unique"),
     "REQ-SESSION-03": ("fenced", "acknowledged", "fenced_at_home"),
     "REQ-KEY-01": ("rotate_out", "fresh k", "key-isolation"),
     "REQ-KEY-02": ("gpu_rotate_out", "ordered", "key-isolation"),

@@ -19,6 +19,7 @@ from carnet_spec.protocols.gpu_travelling.hiding import give_up_the_model, speci
 from carnet_spec.protocols.gpu_travelling.inner_key import specify_inner_key, state_inner_key
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, state_more
+from carnet_spec.protocols.gpu_travelling.progress import state_progress
 from carnet_spec.protocols.gpu_travelling.returning import specify_return
 from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
@@ -44,6 +45,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     chained,
     confidential,
     corrupt,
+    count,
     custody,
     data_owner,
     dataset,
@@ -92,6 +94,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
     if variant == "hidden-address":
         give_up_the_model(draft)
     state_goals(draft)
+    state_progress(draft, answers=variant in MAIN)
     if variant == "inner-key":
         state_inner_key(draft)
     return draft
@@ -228,6 +231,7 @@ def _start(draft: Draft) -> None:
     draft.initially(in_slot, slot_at_first)
     draft.initially(confidential, mode_at_first)
     draft.initially(mux, orchestrator)
+    draft.initially(count, first)
     draft.initially(latest, first_version)
     draft.initially(kept, first_version)
 

@@ -1,4 +1,4 @@
-"""Goals: what must be reachable, or claims would be empty; and what happens eventually, if named actions are fair."""
+"""Goals: what must be reachable, or claims would be empty."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     Slot,
     Version,
     admitted,
+    before,
     buffer,
     confidential,
     custody,
@@ -28,16 +29,22 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     latest,
     phase,
     report_inside,
+    sealed,
     workspace,
 )
 
 
 def state_goals(draft: Draft) -> None:
-    """Add what must be reachable to ``draft``, and what happens eventually, if the actions named are fair."""
+    """Add what must be reachable to ``draft``."""
 
     @draft.goal(sentence="An honest holder's data is resident.")
     def data_resident(g: Gpu, m: Data) -> Formula:
         return buffer(g, m) & honest_data(m)
+
+    @draft.goal(sentence="A holder gives back what it was granted after two chunks of data.")
+    def two_chunks_returned(a: Agent, k: Key, u: Slot, v: Slot, m: Data, n: Data) -> Formula:
+        both = sealed(a, k, u, m) & sealed(a, k, v, n) & before(u, v) & (m != n)
+        return both & (phase == Phase.BACK) & (custody == Custody.RETURNED)
 
     @draft.goal(sentence="The model was trained on an honest holder's data.")
     def trained(g: Gpu, m: Data) -> Formula:
@@ -91,14 +98,6 @@ def state_goals(draft: Draft) -> None:
     @draft.goal(sentence="An evicted holder's data was scrubbed untrained.")
     def eviction() -> Formula:
         return (custody == Custody.EVICTED) & (phase == Phase.CLEAN)
-
-    draft.eventually(
-        "grant-ends",
-        phase == Phase.AWAY,
-        phase != Phase.AWAY,
-        sentence="Every grant is followed by return, eviction or fail-stop.",
-        fair=("evict",),
-    )
 
 
 def _reported(session: Session, gpu: Gpu, mode: Mode) -> Formula:

@@ -362,6 +362,10 @@ def _goals(draft: Draft, schedule: Schedule) -> None:
     def late_hand_over() -> Formula:
         return (phase == Phase.AWAY) & earlier(power_on, clock)
 
+    @draft.goal(sentence="A lease lasts some time.")
+    def lasting_lease() -> Formula:
+        return (phase == Phase.AWAY) & earlier(clock, lease_end)
+
     @draft.goal(sentence="A holder gives the GPU back within its lease.")
     def return_in_time() -> Formula:
         return (phase == Phase.BACK) & (custody == Custody.RETURNED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, any_of, implies
+from carnet_spec.language import Draft, Formula, all_of, any_of, exists, implies
 from carnet_spec.protocols.gpu_travelling.history import reported_again
 from carnet_spec.protocols.gpu_travelling.lemmas.words import BEFORE_CHECK, during, guarded
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
@@ -25,6 +25,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import (
     phase,
     replied,
     session,
+    stale,
     told,
 )
 
@@ -37,6 +38,9 @@ WAITING = {
     Phase.FENCING_EARLY: Order.FENCE,
 }
 """The phases in which the orchestrator waits for a report on an order about the link's epoch."""
+
+GIVEN = (Order.ROTATE, *dict.fromkeys(WAITING.values()))
+"""All that is ever ordered."""
 
 
 def order_lemmas(draft: Draft, schedule: Schedule) -> None:
@@ -58,6 +62,16 @@ def _given(draft: Draft) -> None:
         return implies(ordered(k, u, o) & ordered(k, v, o), u == v) & implies(ordered(k, v, o), ~found)
 
     @draft.lemma
+    def every_number_is_of_an_order(k: Key, v: Slot) -> Formula:
+        """No number is left out: whatever has one is an order."""
+        return implies(told(k, v), any_of(*(ordered(k, v, o) for o in GIVEN)))
+
+    @draft.lemma
+    def what_is_waited_for_was_ordered() -> Formula:
+        """The orchestrator waits for no report on an order that it did not give."""
+        return all_of(*(implies(phase == waits, _was_given(order)) for waits, order in WAITING.items()))
+
+    @draft.lemma
     def nothing_ordered_while_out(v: Slot, o: Order) -> Formula:
         """While the GPU is out, nothing but its rotation was ordered in the holder's epoch, or done."""
         out = during(Phase.GRANTING, Phase.AWAY, Phase.BACK)
@@ -70,6 +84,11 @@ def _given(draft: Draft) -> None:
         return implies(early, ~ordered(link_h2d, v, Order.SAVE) & ~done(link_h2d, Order.SAVE))
 
 
+def _was_given(order: Order) -> Formula:
+    """Whether the order was given in the link's epoch."""
+    return exists(lambda v: ordered(link_h2d, v, order), Slot)
+
+
 def _carried_out(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def what_is_heard_is_answered(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
@@ -77,6 +96,12 @@ def _carried_out(draft: Draft, schedule: Schedule) -> None:
         return implies(heard(g, k, v) & ordered(k, v, o), replied(k, v, o) & done(k, o)) & implies(
             replied(k, v, o), acknowledged(k, o) & told(k, v)
         )
+
+    @draft.lemma
+    def rotations_that_were_taken_are_reported(g: Gpu) -> Formula:
+        """A GPU that took the pending key said so."""
+        rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
+        return implies(rotating & attested_live(g) & stale(g, pending), acknowledged(pending, Order.ROTATE))
 
     @draft.lemma
     def one_report_for_each_number(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
