@@ -11,13 +11,15 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from carnet_check.certificates.judging import Judge
 from carnet_check.coq import exhaustion
 from carnet_check.engines.bounded import unrolling
 from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.kernel import engine as kernel_engine
 from carnet_check.engines.native.search import NativeSearch
+from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
+from carnet_check.obligations import Obligation
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.decoding import decoded
 from tests.campaign import __main__ as command
@@ -96,6 +98,10 @@ def _too_late(runs: Any, claim: str, place: int, denied: Any = unrolling.Unrolli
     return denied(runs, claim, max(0, place - 1))
 
 
+def _proved(obligation: Obligation, *_: Any) -> SolverAnswer:
+    return SolverAnswer(obligation.id, SolverOutcome.PROVED)
+
+
 NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "Z3 proves everything": (answers, "by_z3", lambda *_: (PROVED, frozenset())),
     "cvc5 proves everything": (answers, "by_cvc5", lambda _: PROVED),
@@ -104,7 +110,7 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "the text for solvers says and for or": (smtlib, "_list", _turned),
     "the kernel in Python closes every branch": (checker, "_close", lambda *_: None),
     "the kernel in Coq accepts everything": (Both, "accepted_in_coq", lambda _, given: (set(given), True)),
-    "a claim follows without its certificates": (Judge, "why_refused", lambda *_: ""),
+    "a claim follows without its certificates": (kernel_engine, "_answer", _proved),
     "a state is missing where all are said to be": (exhausting, "visit", _one_state_less),
     "the native engine never looks at what it found": (NativeSearch, "_look", lambda _: None),
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),

@@ -340,6 +340,9 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
         yield from walked_lines(target.protocol, found)
     elif idle:
         yield from wrapped("never taken", ", ".join(idle))
+    if target.protocol.liveness and not found.walked:
+        names = ", ".join(live.name for live in target.protocol.liveness)
+        yield from wrapped("not judged", f"{names}: `carnet verify` judges what happens in the end")
     yield ""
     if found.walked:
         yield from counterexamples(target, found)

@@ -22,7 +22,7 @@ from typing import Any, Final
 from carnet_check.errors import UsageError
 from carnet_command.files import read_plain, reason, replacing_durably, write_durably
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 NAME: Final = "checkpoint.json"
 LARGEST: Final = 1 << 30
 """More bytes than a head has."""
@@ -97,9 +97,17 @@ class Shelf:
         self._series: dict[str, list[Segment]] = {}
         head = self._file("head")
         if head.exists():
-            kept = _read(head)
-            self.notes = kept["notes"]
-            self._series = {name: [Segment(*each) for each in listed] for name, listed in kept["series"].items()}
+            self._take(_read(head), head)
+
+    def _take(self, kept: Any, head: Path) -> None:
+        try:
+            of, notes, series = kept["of"], kept["notes"], kept["series"]
+            self._series = {each: [Segment(*segment) for segment in listed] for each, listed in series.items()}
+        except (AttributeError, LookupError, TypeError) as error:
+            raise UsageError(f"the checkpoint is broken: '{head}' is no head ({type(error).__name__})") from None
+        if of != self._name:
+            raise UsageError(f"the checkpoint is broken: '{head}' is of another instance")
+        self.notes = notes
 
     def items(self, series: str) -> int:
         """Return how many items a series has."""
@@ -114,7 +122,7 @@ class Shelf:
         added = {series: self._written(series, each, parts) for series, (each, parts) in more.items()}
         every = self._series | {series: [*self._series.get(series, ()), segment] for series, segment in added.items()}
         listed = {series: [astuple(segment) for segment in segments] for series, segments in every.items()}
-        _write(self._file("head"), {"notes": notes, "series": listed})
+        _write(self._file("head"), {"of": self._name, "notes": notes, "series": listed})
         self.notes, self._series = notes, every
 
     def blocks(self, series: str, items: int) -> Iterator[tuple[int, bytes]]:

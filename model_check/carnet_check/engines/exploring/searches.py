@@ -5,6 +5,7 @@ Whatever engine visits the states, every trace that it finds is replayed in the 
 
 from __future__ import annotations
 
+import time
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -78,7 +79,7 @@ class _Left:
         self._fallen: set[str] = set()
         self._reached: set[str] = set()
         self._states = 0
-        self._seconds = 0.0
+        self._began = time.monotonic()
 
     def asked(self, claims: tuple[str, ...] | None) -> Search:
         """Return the search of one more instance: what still stands, goals not reached, what is not used up."""
@@ -96,7 +97,8 @@ class _Left:
         """Return the caps without the states and the seconds that were used up."""
         caps = self.task.caps
         states = None if caps.states is None else max(1, caps.states - self._states)
-        seconds = None if caps.seconds is None else max(0.0, caps.seconds - self._seconds)
+        spent = time.monotonic() - self._began
+        seconds = None if caps.seconds is None else max(0.0, caps.seconds - spent)
         return replace(caps, states=states, seconds=seconds)
 
     def take(self, part: Part) -> None:
@@ -106,7 +108,6 @@ class _Left:
         self._fallen |= found.violations.keys()
         self._reached |= found.goals.keys()
         self._states += found.states if part.claims is None else 0
-        self._seconds += found.seconds
         fallen = self.task.stop_at_first and bool(found.violations)
         self.over = fallen or found.stopped_by is not None or bool(found.problems)
 

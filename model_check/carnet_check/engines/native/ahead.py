@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,8 +94,8 @@ class Ahead:
         while last < end and len(self._pieces) < self._most:
             self._pieces.append(self._started(known(), last, min(last + self._size, end)))
             last = self._pieces[-1].end
+        why = self._pieces[0].done.result()
         piece = self._pieces.popleft()
-        why = piece.done.result()
         if why == kernel.DONE:
             self._next_alone = 1
         elif why == kernel.NARROW:
@@ -112,9 +112,8 @@ class Ahead:
     def stop(self) -> None:
         """Wait for what is under way, and forget it: what threads read is about to change."""
         while self._pieces:
-            piece = self._pieces.popleft()
-            piece.done.result()
-            self._rooms.append(piece.room)
+            self._pieces[0].done.result()
+            self._rooms.append(self._pieces.popleft().room)
 
     def _started(self, known: Known, begin: int, end: int) -> Piece:
         room = self._room(known)
@@ -123,8 +122,7 @@ class Ahead:
         kept = known.kept._replace(used=np.full_like(known.kept.used, _FULL))
         alike = known.alike._replace(numbers=np.zeros_like(known.alike.numbers), order=np.zeros_like(known.alike.order))
         assert self._pool is not None
-        done = self._pool.submit(
-            ahead_kernel.follow,
+        given = [
             end,
             kept,
             known.level,
@@ -135,7 +133,8 @@ class Ahead:
             room.contents,
             _NONE_ASKED,
             counters,
-        )
+        ]
+        done = self._pool.submit(_followed, given)
         return Piece(end, room, counters, done)
 
     def _room(self, known: Known) -> Room:
@@ -148,3 +147,11 @@ class Ahead:
             return self._rooms.pop()
         work = room_to_work(words, memos, known.kept.width, self._width)
         return Room(work, np.zeros(memos * BLOCK * -(-self._size // BLOCK), np.uint32))
+
+
+def _followed(given: list[Any]) -> Number:
+    """Follow some states, and let go of what was given before that is told: rows that are held cannot move."""
+    try:
+        return ahead_kernel.follow(*given)
+    finally:
+        given.clear()

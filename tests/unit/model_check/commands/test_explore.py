@@ -116,3 +116,10 @@ def test_any_number_of_threads_says_the_same() -> None:
     same = ("states", "transitions", "depth", "complete", "violations", "reduction")
     assert [told[0].json[name] for name in same] == [told[1].json[name] for name in same]
     assert told[0].json["states"] > 40_000
+
+
+def test_it_is_said_that_liveness_is_not_judged() -> None:
+    said = " ".join(carnet("explore", "gpu-travelling", "--threat", "outsider", "--max-states", "10").out.split())
+    assert "not judged grant-ends" in said
+    assert "`carnet verify` judges what happens in the end" in said
+    assert "not judged" not in carnet("explore", TOY).out

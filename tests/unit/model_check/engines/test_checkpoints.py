@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,24 @@ def test_what_no_search_kept_is_refused(checkpoint: Checkpoint, what: str) -> No
     spoilt.keep({name: value for name, value in notes.items() if value is not None}, {})
     with pytest.raises(UsageError, match="checkpoint is broken"):
         explored(checkpoint.shelf("one"))
+
+
+def test_the_head_of_another_instance_is_refused(checkpoint: Checkpoint) -> None:
+    """Heads are called by the instance, and say so themselves: a file that was moved is of no use."""
+    checkpoint.shelf("one").keep({}, {"states": (1, [b"a"])})
+    (head,) = checkpoint.folder.glob("*.head")
+    there = checkpoint.shelf("other")
+    there.keep({}, {})
+    (other,) = {*checkpoint.folder.glob("*.head")} - {head}
+    other.write_bytes(head.read_bytes())
+    with pytest.raises(UsageError, match="is of another instance"):
+        checkpoint.shelf("other")
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"of": ""}', '{"of": "", "notes": {}, "series": {"states": [[1]]}}'])
+def test_a_head_that_is_none_is_refused(checkpoint: Checkpoint, content: str) -> None:
+    checkpoint.shelf("one").keep({}, {})
+    (head,) = checkpoint.folder.glob("*.head")
+    head.write_bytes(content.encode() + b"\n" + hashlib.sha256(content.encode()).hexdigest().encode())
+    with pytest.raises(UsageError, match="is no head"):
+        checkpoint.shelf("one")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from carnet_check.engines.explicit import explore, explorer
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration, Search
+from carnet_check.engines.exploring import searches
 from carnet_check.engines.exploring.searches import search_in, search_scope
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Draft, Formula, Instance, Profile, Protocol, Step, forall, implies
@@ -70,12 +72,16 @@ def test_several_instances_are_complete_if_each_of_them_is() -> None:
 
 
 def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of this run: a search that goes on from a checkpoint tells of the seconds of earlier runs, too."""
     left: list[float | None] = []
+    now = [100.0]
 
     def slow(*_: object, max_seconds: float | None, **__: object) -> Exploration:
         left.append(max_seconds)
-        return Exploration(states=1, seconds=4.0)
+        now[0] += 4.0
+        return Exploration(states=1, seconds=1_000.0)
 
+    monkeypatch.setattr(searches, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(explorer, "explore", slow)
     three = Scope(((_instance(2), None), (_instance(3), None), (_instance(4), None)), "some parties")
     search_scope(EXPLICIT, replace(TASK, caps=Caps(seconds=7)), _protocol(), three)

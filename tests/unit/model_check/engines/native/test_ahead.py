@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -96,3 +98,27 @@ def test_what_ends_a_search_ends_it_with_threads_under_way() -> None:
     )
     assert stopped.stopped_by == "states"
     assert 100_000 <= stopped.states < 200_000
+
+
+def test_what_was_given_to_a_thread_is_let_go_of_before_it_is_done() -> None:
+    """Rows are memory that grows in its place, which it cannot while anybody holds it."""
+    given: list[Any] = ["nothing that can be followed"]
+    with pytest.raises(TypeError):
+        ahead._followed(given)
+    assert not given
+
+
+def test_an_interrupt_forgets_no_thread_that_is_under_way() -> None:
+    """A later stop waits for it."""
+
+    class Interrupted(Future[int]):
+        def result(self, timeout: float | None = None) -> int:
+            raise KeyboardInterrupt
+
+    working = ahead.Ahead(threads=1, size=1)
+    piece = ahead.Piece(1, None, None, Interrupted())  # type: ignore[arg-type]
+    working._pieces.append(piece)
+    for wait in (lambda: working.piece(lambda: None, 0, 1), working.stop):  # type: ignore[arg-type,return-value]
+        with pytest.raises(KeyboardInterrupt):
+            wait()
+        assert [*working._pieces] == [piece]
