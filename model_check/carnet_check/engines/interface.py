@@ -17,15 +17,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from carnet_check.cache import Answers
 from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration
 from carnet_check.engines.obligation_answers import LivenessAnswer, ObligationAnswer, StepProofs
+from carnet_check.engines.possibilities import Possibilities
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.exhaustion import Visited
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
-from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Threat
+from carnet_spec.language import Claim, Eventually, Goal, Instance, Invariant, Profile, Threat
 from carnet_spec.language import Protocol as Specification
 from carnet_spec.language.terms import Term
 
@@ -289,35 +289,6 @@ class ProvesLiveness(Engine):
     @abstractmethod
     def liveness(self, protocol: Specification, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live``, for instances of any size and under every threat model."""
-
-
-class Possibilities(ABC):
-    """What may ever happen in one protocol under one threat model; ``before`` are earlier answers, if some are kept."""
-
-    before: Answers | None = None
-
-    @abstractmethod
-    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
-        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
-
-        Without ``taken`` nothing is said about how symbols change.
-        """
-
-    @abstractmethod
-    def answered(self, premise: Goal) -> bool:
-        """Whether anybody knew when it was asked last whether ``premise`` may hold: if not, yes was a guess."""
-
-
-class Unsure(Possibilities):
-    """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
-
-    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
-        """Return that it may hold."""
-        return True
-
-    def answered(self, premise: Goal) -> bool:
-        """Return that nobody knew."""
-        return False
 
 
 class DecidesPossibility(Engine):

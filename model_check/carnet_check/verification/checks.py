@@ -17,11 +17,10 @@ from carnet_check.engines.interface import (
     Basis,
     DecidesLiveness,
     Plan,
-    Possibilities,
     ProvesLiveness,
-    Unsure,
 )
 from carnet_check.engines.obligation_answers import LivenessAnswer
+from carnet_check.engines.possibilities import Possibilities, Unsure
 from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.engines.registry import registered
 from carnet_check.loading.threats import NO_THREAT

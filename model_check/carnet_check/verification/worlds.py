@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from carnet_check.engines.interface import DecidesPossibility, Possibilities, Unsure
+from carnet_check.engines.interface import DecidesPossibility
+from carnet_check.engines.possibilities import Possibilities, Unsure
 from carnet_check.engines.registry import able
 from carnet_check.loading.models import has_model
 from carnet_check.loading.threats import NO_THREAT

@@ -27,7 +27,6 @@ from carnet_check.engines.interface import (
     Diagnoses,
     Outcome,
     Plan,
-    Possibilities,
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
@@ -38,6 +37,7 @@ from carnet_check.engines.interface import (
     Unsure,
 )
 from carnet_check.engines.obligation_answers import FRAME, LivenessAnswer, ObligationAnswer, StepProofs
+from carnet_check.engines.possibilities import Possibilities
 from carnet_check.engines.proving.answers import SolverAnswer
 from carnet_check.engines.proving.answers import SolverOutcome as Solved
 from carnet_check.engines.proving.claims import ClaimProof

@@ -15,7 +15,7 @@ from carnet_check.engines.induction.obligations import system
 from carnet_check.engines.induction.precondition import at_start
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.induction.workers import ask_apart
-from carnet_check.engines.interface import Possibilities
+from carnet_check.engines.possibilities import Possibilities
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.remembering import keep
 from carnet_check.engines.proving.remembering import known as remembered

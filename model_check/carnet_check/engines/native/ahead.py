@@ -105,7 +105,7 @@ class Ahead:
             self._alone, self._next_alone = self._next_alone, min(2 * self._next_alone, MOST_ALONE)
         return piece
 
-    def give_back(self, room: Room) -> None:
+    def reuse(self, room: Room) -> None:
         """Let a room be used again, now that what is written there was entered."""
         self._rooms.append(room)
 

@@ -150,7 +150,7 @@ class Machine:
             )
             self.states.size, begin = int(counters[COUNT]), reached
             dominated += int(counters[DOMINATED])
-            self._ahead.give_back(piece.room)
+            self._ahead.reuse(piece.room)
             if reached < piece.end:
                 self._ahead.stop()
                 break
