@@ -34,10 +34,9 @@ from carnet_check.engines.interface import (
     Separable,
     Shares,
     Task,
-    Unsure,
 )
 from carnet_check.engines.obligation_answers import FRAME, LivenessAnswer, ObligationAnswer, StepProofs
-from carnet_check.engines.possibilities import Possibilities
+from carnet_check.engines.possibilities import Possibilities, Unsure
 from carnet_check.engines.proving.answers import SolverAnswer
 from carnet_check.engines.proving.answers import SolverOutcome as Solved
 from carnet_check.engines.proving.claims import ClaimProof
