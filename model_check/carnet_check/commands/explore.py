@@ -14,7 +14,6 @@ from carnet_check.commands.common import (
     AtLeastOne,
     Memory,
     Sized,
-    cores,
     finish,
     json_option,
     log,
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
-@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Threads that explore. [default: one to a core]")
+@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Threads that explore. [default: 1]")
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @states_option
 @time_option
@@ -162,7 +161,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
     from carnet_check.errors import UsageError
 
     if isinstance(explores, InThreads):
-        return explores.in_threads(jobs or cores())
+        return explores.in_threads(jobs or 1)
     if jobs is not None and jobs > 1:
         raise UsageError(f"the engine '{explores.name}' works in one thread; expected --jobs 1, not {jobs}")
     return explores

@@ -10,7 +10,6 @@ from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring.remembering import Remembering
 from carnet_check.engines.exploring.searches import Visits, search
 from carnet_check.engines.interface import Explores
-from carnet_check.engines.threads import InThreads
 from carnet_command.workers import Lost, WorkerPool, tell
 
 PATIENCE = 3600.0
@@ -32,7 +31,7 @@ def run_all(
     on_progress: Callable[[Sequence[tuple[Search, int, int]]], None],
     before: Answers | None = None,
 ) -> Iterator[tuple[Search, Coverage]]:
-    """Run every task in one of ``jobs`` processes and yield what each covered as they end; few tasks run in threads.
+    """Run every task in one of ``jobs`` processes and yield what each covered as they end.
 
     ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
     ``before`` has what was found before.
@@ -40,8 +39,6 @@ def run_all(
     if not tasks:
         return
     running: dict[int, tuple[Search, int, int]] = {}
-    if isinstance(explorer, InThreads):
-        explorer = explorer.in_threads(max(1, jobs // len(tasks)))
     visits = Remembering(explorer, before) if before is not None else explorer
     parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
     with WorkerPool(min(jobs, len(tasks)), patience=PATIENCE, memory=None, keep=False) as pool:
