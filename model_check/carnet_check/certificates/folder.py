@@ -174,9 +174,9 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
         UsageError: the folder is none that ``carnet certify --out`` writes.
     """
     certificates = load_certificates(folder / NAME)
-    entries: dict[str, set[Entry]] = {}
+    entries: dict[str, dict[Entry, None]] = {}
     for entry in _entries(certificates):
-        entries.setdefault(entry.digest, set()).add(entry)
+        entries.setdefault(entry.digest, {})[entry] = None
     return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
 

@@ -335,8 +335,8 @@ PROFILES = {
                 "own_keys": 1,
                 "corrupt_chunks": 1,
             },
-            budget=1,
-            title="two rounds, one active adversary move",
+            budget=2,
+            title="two rounds, two active adversary moves",
         ),
     )
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
@@ -15,7 +16,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native import ahead, kernel, machine, search
-from carnet_check.engines.native.tables import EXPANDED
+from carnet_check.engines.native.tables import COUNTERS, EXPANDED, Number, room_to_work
 from carnet_check.loading.families import load
 from carnet_spec.language import Instance, Profile, Protocol
 from tests.fixtures.unseen import letters, relay, sites, vote
@@ -108,17 +109,23 @@ def test_what_was_given_to_a_thread_is_let_go_of_before_it_is_done() -> None:
     assert not given
 
 
+def _nothing() -> ahead.Known:
+    raise AssertionError("nothing more is begun")
+
+
 def test_an_interrupt_forgets_no_thread_that_is_under_way() -> None:
     """A later stop waits for it."""
 
-    class Interrupted(Future[int]):
-        def result(self, timeout: float | None = None) -> int:
+    class Interrupted(Future[Number]):
+        def result(self, timeout: float | None = None) -> Number:
             raise KeyboardInterrupt
 
     working = ahead.Ahead(threads=1, size=1)
-    piece = ahead.Piece(1, None, None, Interrupted())  # type: ignore[arg-type]
+    room = ahead.Room(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
+    piece = ahead.Piece(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
     working._pieces.append(piece)
-    for wait in (lambda: working.piece(lambda: None, 0, 1), working.stop):  # type: ignore[arg-type,return-value]
-        with pytest.raises(KeyboardInterrupt):
-            wait()
-        assert [*working._pieces] == [piece]
+    with pytest.raises(KeyboardInterrupt):
+        working.piece(_nothing, 0, 1)
+    with pytest.raises(KeyboardInterrupt):
+        working.stop()
+    assert [*working._pieces] == [piece]
