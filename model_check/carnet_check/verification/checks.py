@@ -123,6 +123,7 @@ class _Check:
         self.before: list[Answers] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
         self._possibilities: dict[str, Possibilities] = {}
+        self._worlds = Worlds(campaign, self.protocol, evidence, self._possibilities_under)
         self._whatever_happens = self._possibilities_under(None)
         self.is_unsure = isinstance(self._whatever_happens, Unsure)
 
@@ -149,9 +150,8 @@ class _Check:
         """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
         vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
-        worlds = Worlds(self.campaign, self.protocol, self.evidence, self._possibilities_under)
-        impossible = {threat.id for threat in self.plan.threats if worlds.are_none(threat)}
-        unmet = {threat.id: why for threat in self.plan.threats if (why := worlds.are_unknown(threat))}
+        impossible = {threat.id for threat in self.plan.threats if self._worlds.are_none(threat)}
+        unmet = {threat.id: why for threat in self.plan.threats if (why := self._worlds.are_unknown(threat))}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
@@ -160,8 +160,8 @@ class _Check:
                 why = f"what is assumed under {row.threat} contradicts itself, so anything follows"
             if mine and not spoken and why:
                 yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
-            elif mine and row.verdict is Verdict.PROVED and row.threat in unmet:
-                yield replace(row, verdict=Verdict.UNKNOWN, detail=unmet[row.threat])
+            elif mine and row.verdict in (Verdict.PROVED, Verdict.HOLDS_TO) and row.threat in unmet:
+                yield replace(row, verdict=Verdict.UNKNOWN, bound=None, detail=unmet[row.threat])
             else:
                 yield row
 
@@ -295,8 +295,11 @@ class _Check:
         fair = fair_steps(live.fair_to(answer.fair))
         detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
+        unmet = [self._worlds.are_unknown(threat) for threat in self.plan.threats]
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
+        elif answer.proved and unmet and all(unmet):
+            verdict, detail = Verdict.UNKNOWN, unmet[0]
         axioms = (axiom for axiom in self.protocol.axioms if axiom.name in answer.axioms)
         return Result(
             protocol=self.family.id,

@@ -94,6 +94,20 @@ def test_nothing_is_proved_of_what_nobody_knows_to_be_possible(draft: str, threa
 
 
 @pytest.mark.usefixtures("no_answer")
+@pytest.mark.parametrize("engine", ["induction", "bmc"])
+def test_neither_is_progress_nor_a_run_of_a_few_steps(engine: str) -> None:
+    """Liveness and bounded runs of no world are about nothing, too."""
+    ran = carnet("verify", unsound_draft("progress_in_no_world"), "--engine", engine, "--jobs", "1", "--json")
+    rows = ran.json["results"]
+    assert {(row["kind"], row["verdict"]) for row in rows} == {
+        "induction": {("claim", "UNKNOWN"), ("liveness", "UNKNOWN")},
+        "bmc": {("claim", "UNKNOWN")},
+    }[engine]
+    assert all("does not answer whether there is any" in row["detail"] for row in rows), rows
+    assert ran.code == ExitCode.UNKNOWN
+
+
+@pytest.mark.usefixtures("no_answer")
 def test_a_structure_that_is_found_is_an_answer() -> None:
     """The claim is proved, and it is said that nobody could tell whether its premise is ever met."""
     ran = carnet("verify", TOY, "--engine", "induction", "--jobs", "1", "--json")
