@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carnet_ref.crypto.primitives import TAG_BYTES
@@ -22,6 +23,7 @@ def seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
+@pytest.mark.slow
 def test_the_link_moves_chunks_at_four_fifths_of_a_bare_loop() -> None:
     data = bytearray(CHUNK_BYTES)
     sealed = bytearray(CHUNK_BYTES + TAG_BYTES)
