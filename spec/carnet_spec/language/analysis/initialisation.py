@@ -21,17 +21,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from carnet_spec.language.actions import Action, Guard
-from carnet_spec.language.analysis.cases import ANYWHERE, AS_VALUE, Case, Cases, Fact, Written
+from carnet_spec.language.analysis.cases import AS_VALUE, Case, Cases, Fact, Written
+from carnet_spec.language.analysis.demands import Demand, Demands, Every, Some
 from carnet_spec.language.analysis.phases import Edge, Node, PhaseGraph
-from carnet_spec.language.analysis.reads import Read, Row, reads
+from carnet_spec.language.analysis.reads import Read, reads
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import (
     FALSE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Or,
     Role,
     Sort,
     Symbol,
@@ -52,21 +48,9 @@ class EarlyRead:
     writers: tuple[str, ...]
 
 
-@functools.lru_cache(maxsize=16)
 def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
     """Return what ``protocol`` may read before it is written, in the order of its actions."""
-    given = {initial.symbol for initial in protocol.initial}
-    unset = [symbol for symbol in protocol.symbols if symbol.mutable and not symbol.is_relation and symbol not in given]
-    analyses = [_Analysis(protocol, domain, unset) for domain in dict.fromkeys(symbol.domain for symbol in unset)]
-    trusted: frozenset[Symbol] = frozenset()
-    while True:
-        found = [read for analysis in analyses for read in analysis.early(trusted)]
-        written = frozenset(unset).difference(read.symbol for read in found)
-        if not found or written == trusted:
-            break
-        trusted = written
-    order = [action.name for action in protocol.actions]
-    return tuple(sorted(dict.fromkeys(found), key=lambda read: order.index(read.action)))
+    return _judged(protocol).early(frozenset(action.name for action in protocol.actions))
 
 
 def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
@@ -76,6 +60,23 @@ def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
     could be taken wherever it begins to wait, one wherever it is answered, and those that are to be taken fairly
     until then.
     """
+    judged = _judged(protocol)
+    found = judged.early(frozenset(judged.order))
+    return tuple(replace(read, action=judged.judges[read.action]) for read in found if read.action in judged.judges)
+
+
+@functools.lru_cache(maxsize=4)
+def _judged(protocol: Protocol) -> _Judged:
+    return _Judged(protocol)
+
+
+def _judge(name: str, params: tuple[Var, ...], falls: Term) -> Action:
+    """Return an action that reads like something that is judged, and changes nothing."""
+    return Action(name, Role("judge"), params, (Guard("falls", falls),), (), "", "")
+
+
+def _falling(protocol: Protocol) -> list[tuple[str, tuple[Var, ...], Term]]:
+    """Return what is judged: a name, and for which parameters which formula is read."""
     falling = [(c.name, c.checked.params, negation(c.checked.body)) for c in protocol.claims if not c.declared]
     for live in protocol.liveness:
         falling += [
@@ -87,15 +88,44 @@ def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
         falling += [
             (live.name, each.params, conjunction((waits, live.condition(each.name, each.params)))) for each in fair
         ]
-    judges = {f"judge {number}": each for number, each in enumerate(falling)}
-    actions = (_judge(name, params, falls) for name, (_, params, falls) in judges.items())
-    found = early_reads(replace(protocol, actions=(*protocol.actions, *actions)))
-    return tuple(replace(read, action=judges[read.action][0]) for read in found if read.action in judges)
+    return falling
 
 
-def _judge(name: str, params: tuple[Var, ...], falls: Term) -> Action:
-    """Return an action that reads like something that is judged, and changes nothing."""
-    return Action(name, Role("judge"), params, (Guard("falls", falls),), (), "", "")
+class _Judged:
+    """A protocol with the claims that judge it, followed once for both of the questions above.
+
+    Attributes:
+        judges: the claim behind each action that only judges.
+        order: the names of all actions, in order.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        falling = {f"judge {number}": each for number, each in enumerate(_falling(protocol))}
+        judges = (_judge(name, params, falls) for name, (_, params, falls) in falling.items())
+        whole = replace(protocol, actions=(*protocol.actions, *judges))
+        given = {initial.symbol for initial in protocol.initial}
+        unset = [each for each in protocol.symbols if each.mutable and not each.is_relation and each not in given]
+        self.judges = {name: claim for name, (claim, _, _) in falling.items()}
+        self.order = [action.name for action in whole.actions]
+        self._unset = frozenset(unset)
+        self._early: dict[frozenset[Symbol], list[EarlyRead]] = {}
+        self._analyses = [_Analysis(whole, domain, unset) for domain in dict.fromkeys(each.domain for each in unset)]
+
+    def early(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
+        """Return what some actions may read before it is written, in their order."""
+        trusted: frozenset[Symbol] = frozenset()
+        while True:
+            found = [read for read in self._reads_trusting(trusted) if read.action in readers]
+            written = self._unset.difference(read.symbol for read in found)
+            if not found or written == trusted:
+                return tuple(sorted(dict.fromkeys(found), key=lambda read: self.order.index(read.action)))
+            trusted = written
+
+    def _reads_trusting(self, trusted: frozenset[Symbol]) -> list[EarlyRead]:
+        """Return what anything may read early if the values of some symbols were written wherever they are read."""
+        if trusted not in self._early:
+            self._early[trusted] = [read for analysis in self._analyses for read in analysis.early(trusted)]
+        return self._early[trusted]
 
 
 class _Analysis:
@@ -104,7 +134,7 @@ class _Analysis:
     def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol]) -> None:
         self.protocol = protocol
         self.unset = frozenset(unset)
-        self.arbitrary = self.unset
+        self.arbitrary: frozenset[str] = frozenset()
         self.writers = {symbol: _writers(protocol, symbol) for symbol in unset}
         self.tracked: Written = frozenset(symbol.name for symbol in unset if symbol.domain == domain)
         self.made = Cases(domain, self.tracked)
@@ -116,14 +146,16 @@ class _Analysis:
             self._nodes[edge.case].append(edge.source)
             if edge.targets != (edge.source,):  # where a case stays, no less is written than before
                 self._leaving.setdefault(edge.source, []).append(edge)
-        self._known_facts: dict[tuple[frozenset[Row], int], tuple[Apply, list[Fact]]] = {}
+        self._demands = Demands(self.made)
+        self._demanded = {case: self._demands.of(case) for case in self.cases}
+        self._reads: dict[Case, list[tuple[Read, list[Demand]]]] = {}
 
     def early(self, trusted: frozenset[Symbol]) -> Iterator[EarlyRead]:
         """Yield each read that some reachable node does not guarantee.
 
         The values of those ``trusted`` were written, wherever they are read.
         """
-        self.arbitrary = self.unset - trusted
+        self.arbitrary = frozenset(symbol.name for symbol in self.unset - trusted)
         self._solve()
         relevant = {case: self._relevant(case) for case in self.cases}
         for edge in self.graph.edges:
@@ -135,12 +167,18 @@ class _Analysis:
 
     def _relevant(self, case: Case) -> list[tuple[Read, Written]]:
         """Return what ``case`` reads at the fixed argument, with what must have been written for it to matter."""
-        required = self._required(case)
-        return [
-            (read, required.union(*(self._implied(case, term) for term in read.assuming)))
-            for read in reads(case.action)
-            if read.symbol.name in self.tracked and read.row in case.rows
-        ]
+        required = self._written(self._demanded[case])
+        return [(read, required.union(*map(self._written, assumed))) for read, assumed in self._read_in(case)]
+
+    def _read_in(self, case: Case) -> list[tuple[Read, list[Demand]]]:
+        """Return what ``case`` reads at the fixed argument, with what is needed for that to matter."""
+        if case not in self._reads:
+            self._reads[case] = [
+                (read, [self._demands.implied(case, term) for term in read.assuming])
+                for read in reads(case.action)
+                if read.symbol.name in self.tracked and read.row in case.rows
+            ]
+        return self._reads[case]
 
     # -- what must have been written ----------------------------------------------------------
 
@@ -156,7 +194,7 @@ class _Analysis:
                     self.facts[initial.symbol.name, start] = frozenset()
         required: dict[Case, Written] = {}
         while True:
-            known, required = required, {case: self._required(case) for case in self.cases}
+            known, required = required, {case: self._written(demand) for case, demand in self._demanded.items()}
             if required == known:
                 return
             waiting = list(self._leaving)
@@ -182,47 +220,17 @@ class _Analysis:
             for fact in case.makes:
                 self.facts[fact] = self.facts.get(fact, self.tracked) & after
 
-    def _required(self, case: Case) -> Written:
-        """Return what must have been written for the guards of ``case`` to hold."""
-        named = (self._named(term) for row in case.rows for term in row)
-        guards = (self._implied(case, guard.formula) for guard in case.action.guards)
-        return frozenset().union(*named, *guards)
-
-    def _named(self, term: Term) -> Written:
-        """Return what must have been written for ``term`` to have the fixed argument as its value."""
-        match term:
-            case Apply(symbol) if symbol.mutable and len(self.made.domain) == 1 and symbol not in self.arbitrary:
-                return self.facts.get((symbol.name, AS_VALUE), self.tracked)
-            case _:
+    def _written(self, demand: Demand) -> Written:
+        """Return what must have been written for a demand to be met."""
+        match demand:
+            case Every(parts):
+                return frozenset[str]().union(*map(self._written, parts))
+            case Some(parts):
+                return self.tracked.intersection(*map(self._written, parts))
+            case name, where if where == AS_VALUE and name in self.arbitrary:
                 return frozenset()
-
-    def _implied(self, case: Case, term: Term) -> Written:
-        """Return what must have been written for ``term`` to hold."""
-        match term:
-            case And(parts):
-                return frozenset().union(*(self._implied(case, part) for part in parts))
-            case Or(parts) if parts:
-                return self.tracked.intersection(*(self._implied(case, part) for part in parts))
-            case Exists(bound, body):
-                return self._implied(case.outside(bound), body)
-            case Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
-                return self._named(left) | self._named(right)
-            case Apply(symbol, _) if symbol.mutable and symbol.is_relation:
-                facts = self._facts_of(case, term)
-                return frozenset().union(*(self.facts.get(fact, self.tracked) for fact in facts))
-            case _:
-                return frozenset()
-
-    def _facts_of(self, case: Case, term: Apply) -> list[Fact]:
-        """Return what a relation's holding says, at the fixed argument and anywhere.
-
-        Terms are slow to compare, so an answer is kept by the term itself, which is kept beside it.
-        """
-        key = (case.rows, id(term))
-        if key not in self._known_facts:
-            starts = [start for start, row in self.made.windows(term.symbol, term.args) if row in case.rows]
-            self._known_facts[key] = (term, [(term.symbol.name, start) for start in (ANYWHERE, *starts)])
-        return self._known_facts[key][1]
+            case fact:
+                return self.facts.get(fact, self.tracked)
 
 
 def _writers(protocol: Protocol, symbol: Symbol) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from carnet_spec.language.actions import Action
 from carnet_spec.language.analysis.cases import Case
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import (
@@ -54,10 +55,11 @@ class PhaseGraph:
         self._cases = cases
         self._cells = {symbol: position for position, symbol in enumerate(_followed(protocol, domain))}
         self._decidable: dict[int, tuple[Term, bool]] = {}
+        self._deciding: dict[str, list[Term]] = {}
         try:
             self.edges = self._reachable()
         except _TooManyNodesError:
-            self._cells, self._decidable = {}, {}
+            self._cells, self._decidable, self._deciding = {}, {}, {}
             self.edges = self._reachable()
 
     def _reachable(self) -> list[Edge]:
@@ -84,9 +86,16 @@ class PhaseGraph:
 
     def _targets(self, edge: Edge) -> tuple[Node, ...]:
         """Return where ``edge`` may lead; nowhere, if its guards cannot hold."""
-        if any(self.holds(edge, guard.formula) is False for guard in edge.case.action.guards):
+        if any(self.holds(edge, guard) is False for guard in self._deciding_guards(edge.case.action)):
             return ()
         return tuple(itertools.product(*(self._after(edge, cell) for cell in self._cells)))
+
+    def _deciding_guards(self, action: Action) -> list[Term]:
+        """Return the guards that phases may decide, which few actions have any of."""
+        if action.name not in self._deciding:
+            formulas = (guard.formula for guard in action.guards)
+            self._deciding[action.name] = [each for each in formulas if self._is_decidable(each)]
+        return self._deciding[action.name]
 
     def _initial(self, cell: Symbol) -> tuple[str, ...]:
         for initial in self._protocol.initial:
