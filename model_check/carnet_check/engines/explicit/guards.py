@@ -81,6 +81,6 @@ class GuardWatch:
 
     def _generated(self, domains: Mapping[str, Domain], tests: Sequence[Condition]) -> Test:
         def body(names: Names) -> Lines:
-            return [*self._queries.search(domains, tests, names, lambda _: ["return True"]), "return False"]
+            return self._queries.witness(domains, tests, names)
 
         return self._queries.function((), body)

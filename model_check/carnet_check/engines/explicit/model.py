@@ -185,7 +185,7 @@ class _Builder:
         tests = conditions_in(each.body, each.is_goal)
 
         def search(names: Names) -> Lines:
-            return [*self.queries.search(domains, tests, names, lambda _: ["return True"]), "return False"]
+            return self.queries.witness(domains, tests, names)
 
         @cache
         def generated() -> Callable[[int], bool]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from carnet_check.engines.explicit.folding import Condition, Folding, conditions_in
@@ -64,6 +65,10 @@ class _Loop:
     """Lines that each open a block inside the one before."""
     settles: Condition | None = None
 
+    def cost_of_each(self) -> float:
+        """Return what it costs to choose one of its variables, if it were the same for each."""
+        return float(self.cost ** (1 / len(self.chosen)))
+
 
 class Queries:
     """Generates source, and keeps what that source refers to."""
@@ -88,22 +93,34 @@ class Queries:
         made: Callable[..., Any] = self.namespace[name]
         return made
 
+    def witness(self, domains: Mapping[str, Domain], tests: Sequence[Condition], names: Names) -> Lines:
+        """Generate the body of a function that says whether some elements of ``domains`` pass the tests."""
+        return [*self.search(domains, tests, names, lambda _: ["return True"], _Loop.cost_of_each), "return False"]
+
     def search(
-        self, domains: Mapping[str, Domain], tests: Sequence[Condition], names: Names, found: Callable[[Names], Lines]
+        self,
+        domains: Mapping[str, Domain],
+        tests: Sequence[Condition],
+        names: Names,
+        found: Callable[[Names], Lines],
+        cost: Callable[[_Loop], float] = attrgetter("cost"),
     ) -> Lines:
-        """Generate loops over all elements of ``domains`` that pass the tests; ``found`` is the innermost body."""
+        """Generate loops over all elements of ``domains`` that pass the tests; ``found`` is the innermost body.
+
+        The loop of the least ``cost`` is outside; in which order elements are found depends on that.
+        """
         ready = [test for test in tests if test.needs.isdisjoint(domains)]
         if ready:
             left = [test for test in tests if not test.needs.isdisjoint(domains)]
             conditions = [self._signed(test, names) for test in ready]
-            inner = self.search(domains, left, names, found)
+            inner = self.search(domains, left, names, found, cost)
             return [f"if {' and '.join(conditions)}:", *_indented(inner)] if conditions else inner
         if not domains:
             return found(names)
-        loop = min(self._loops(domains, tests, names), key=lambda loop: loop.cost)
+        loop = min(self._loops(domains, tests, names), key=cost)
         rest = {name: domain for name, domain in domains.items() if name not in loop.chosen}
         left = [test for test in tests if test is not loop.settles]
-        inner = self.search(rest, left, {**names, **loop.chosen}, found)
+        inner = self.search(rest, left, {**names, **loop.chosen}, found, cost)
         opens = [line for depth, line in enumerate(loop.opens) for line in _indented([line], depth)]
         return [*opens, *_indented(inner, len(opens))]
 
@@ -199,8 +216,8 @@ class Queries:
         outer = sorted({name for test in tests for name in test.needs} - domains.keys())
         inner = {name: self.fresh_name("x") for name in outer}
         name = self.fresh_name("exists")
-        body = self.search(domains, tests, inner, lambda _: ["return True"])
-        self._helpers += [f"def {name}({', '.join(['s', *inner.values()])}):", *_indented([*body, "return False"])]
+        body = self.witness(domains, tests, inner)
+        self._helpers += [f"def {name}({', '.join(['s', *inner.values()])}):", *_indented(body)]
         return f"{name}({', '.join(['s', *(names[each] for each in outer)])})"
 
     # -- loops -------------------------------------------------------------------------------------
