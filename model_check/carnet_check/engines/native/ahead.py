@@ -17,7 +17,6 @@ import numpy as np
 
 from carnet_check.engines.native import ahead_kernel, kernel
 from carnet_check.engines.native.tables import (
-    BLOCK,
     COUNTERS,
     EXPANDED,
     Alike,
@@ -56,7 +55,7 @@ class Room:
     """Where what follows a piece is written: successors, and by which answers they were found."""
 
     work: Work
-    contents: Slots
+    used: Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class Ahead:
             known.tables,
             alike,
             room.work,
-            room.contents,
+            room.used,
             _NONE_ASKED,
             counters,
         ]
@@ -146,7 +145,7 @@ class Ahead:
         if self._rooms:
             return self._rooms.pop()
         work = room_to_work(words, memos, known.kept.width, self._width)
-        return Room(work, np.zeros(memos * BLOCK * -(-self._size // BLOCK), np.uint32))
+        return Room(work, np.zeros(memos * self._size, np.uint32))
 
 
 def _followed(given: list[Any]) -> Number:

@@ -18,6 +18,7 @@ from carnet_check.engines.native.kernel import (
     add_all,
     count_visits,
     hash_all,
+    note_used,
     successors,
 )
 from carnet_check.engines.native.rows import unpack
@@ -25,6 +26,7 @@ from carnet_check.engines.native.tables import (
     BLOCK,
     EXPANDED,
     FILL,
+    USED,
     Alike,
     Kept,
     Marks,
@@ -49,17 +51,16 @@ def follow(
     tables: Tables,
     alike: Alike,
     work: Work,
-    contents: Slots,
+    used: Slots,
     missing: Missing,
     counters: Numbers,
 ) -> Number:
     """Write what follows states up to ``end`` into the buffer, up to the first that lacks something; say what.
 
     Nothing is changed but what is there for this work alone, if there is no room for missing answers and new codes.
-    The contents of all blocks are written one after another.
+    The answers that this took are written one after another.
     """
     fill: Number = 0
-    first: Number = 0
     why = DONE
     while why == DONE and counters[EXPANDED] < end:
         begin = at = counters[EXPANDED]
@@ -67,9 +68,6 @@ def follow(
         unpack(begin, count, kept, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
         why = DONE if known == count else MISSING
-        for place in range(tables.moving.shape[0] * BLOCK):
-            contents[nth(first + place)] = work.contents[nth(place)]
-        first += tables.moving.shape[0] * BLOCK
         while at < begin + known:
             if not (idle.shape[0] and idle[nth(at - level)]):
                 after = successors(at, at - begin, kept, tables, alike, work, fill, missing, counters)
@@ -77,6 +75,7 @@ def follow(
                     why = NARROW if after == NO_ROOM else MISSING
                     break
                 fill = after
+                counters[USED] = note_used(at - begin, work, used, counters[USED])
             at += 1
         counters[EXPANDED] = at
     hash_all(work, fill, kept)
@@ -85,25 +84,9 @@ def follow(
 
 
 @compiled
-def enter_followers(
-    end: Number,
-    kept: Kept,
-    spent: np.uint64,
-    level: Number,
-    idle: Marks,
-    tables: Tables,
-    work: Work,
-    contents: Slots,
-    counters: Numbers,
-) -> None:
-    """Add what follows states up to ``end``, as it was written into a buffer, and count what they were expanded by."""
+def enter_followers(kept: Kept, spent: np.uint64, tables: Tables, work: Work, used: Slots, counters: Numbers) -> None:
+    """Add what follows some states, as it was written into a buffer, and count what they were expanded by."""
     fill = counters[FILL]
     for begin in range(0, fill, AT_ONCE):
         add_all(work, begin, min(begin + AT_ONCE, fill), kept, spent, counters)
-    first: Number = 0
-    while counters[EXPANDED] < end:
-        begin = counters[EXPANDED]
-        number = min(BLOCK, end - begin)
-        count_visits(number, idle, begin - level, tables, contents, first)
-        counters[EXPANDED] = begin + number
-        first += tables.moving.shape[0] * BLOCK
+    count_visits(counters[USED], tables, used)

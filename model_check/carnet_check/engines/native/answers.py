@@ -10,6 +10,7 @@ from carnet_check.engines.native.tables import (
     BLOCK,
     EMPTY,
     FIRST,
+    MARKED,
     MISSES,
     Missing,
     Number,
@@ -22,6 +23,7 @@ from carnet_check.engines.native.tables import (
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _64, _63, _32 = (np.uint64(number) for number in (64, 63, 32))
 _ZERO = np.uint64(0)
+_FIRST = np.uint64(FIRST)
 
 
 @inlined
@@ -41,14 +43,14 @@ def mixed(h: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @inlined
-def cell_at(
-    h: np.uint64, keys: Words, at: Number, step: Number, length: Number, base: Number, last: Number, tables: Tables
-) -> Number:
+def cell_at(h: np.uint64, memo: Number, keys: Words, at: Number, step: Number, tables: Tables) -> Number:
     """Return the place of the cell for a key, or of the empty one where it belongs, in a memo's table.
 
-    The words of the key are ``step`` from one another; the table begins at ``base`` and has ``last`` cells and one.
+    The words of the key are ``step`` from one another. The highest bits of a hash say where it belongs: the lowest
+    depend on few bits of the key.
     """
-    number = np.int64(h) & last
+    length, base, last = tables.lengths[nth(memo)], tables.bases[nth(memo)], tables.sizes[nth(memo)] - 1
+    number = np.int64(h >> tables.drops[nth(memo)])
     while True:
         place: Number = base + number * (length + 1)
         if tables.cells[nth(place)] == EMPTY:
@@ -72,8 +74,7 @@ def cell_of(memo: Number, states: Words, at: Number, tables: Tables, key: Words)
             word |= gathered(states[nth(at + tables.sources[nth(piece)])], piece, tables)
         key[nth(part)] = word
         h = mixed(h, word)
-    length, base, last = tables.lengths[nth(memo)], tables.bases[nth(memo)], tables.sizes[nth(memo)] - 1
-    return cell_at(h, key, 0, 1, length, base, last, tables)
+    return cell_at(h, memo, key, 0, 1, tables)
 
 
 @inlined
@@ -145,6 +146,56 @@ def gather_all(memo: Number, count: Number, tables: Tables, work: Work) -> None:
 
 
 @inlined
+def compare_all(memo: Number, line: Number, count: Number, tables: Tables, work: Work) -> bool:
+    """Read the cells where the keys of a block belong; return whether any holds another key or no answer.
+
+    Each loop does one thing to all states, without a branch: they do not wait for one another.
+    """
+    length, base, drop = tables.lengths[nth(memo)], tables.bases[nth(memo)], tables.drops[nth(memo)]
+    for number in range(count):
+        work.spots[nth(number)] = base + np.int64(work.sums[nth(number)] >> drop) * (length + 1)
+        work.differences[nth(number)] = _ZERO
+    for part in range(length):
+        for number in range(count):
+            found = tables.cells[nth(work.spots[nth(number)] + 1 + part)]
+            work.differences[nth(number)] |= found ^ work.keys[nth(part * BLOCK + number)]
+    wrong = _ZERO
+    for number in range(count):
+        content = tables.cells[nth(work.spots[nth(number)])]
+        work.contents[nth(line + number)] = content
+        work.differences[nth(number)] |= np.uint64(content < _FIRST)
+        wrong |= work.differences[nth(number)]
+    return bool(wrong != _ZERO)
+
+
+@inlined
+def look_on(
+    memo: Number,
+    line: Number,
+    known: Number,
+    count: Number,
+    tables: Tables,
+    work: Work,
+    missing: Missing,
+    counters: Numbers,
+) -> Number:
+    """Look on where a cell was another key's; return how many of so many known states come before the first miss."""
+    for number in range(count):
+        if work.differences[nth(number)] == _ZERO:
+            continue
+        place = cell_at(work.sums[nth(number)], memo, work.keys, number, BLOCK, tables)
+        content = tables.cells[nth(place)]
+        work.contents[nth(line + number)] = content
+        if content == EMPTY:
+            for word in range(work.state.shape[0]):
+                work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
+            await_answer(memo, work.state, tables, work.key, missing, counters)
+        if content < _FIRST:
+            known = min(known, number)
+    return known
+
+
+@inlined
 def answer_all(
     memos: Numbers, count: Number, tables: Tables, work: Work, missing: Missing, counters: Numbers
 ) -> Number:
@@ -152,26 +203,15 @@ def answer_all(
 
     All of a memo's are looked up together, since its table is small then.
     """
-    for number in range(count):
-        work.lowest[nth(number)] = FIRST
-        work.highest[nth(number)] = FIRST
+    known = count
+    for place in range(work.marks.shape[0]):
+        work.marks[nth(place)] = _ZERO
     for each in range(memos.shape[0]):
-        memo = memos[nth(each)]
+        memo, line = memos[nth(each)], each * BLOCK
         gather_all(memo, count, tables, work)
-        length, base, last = tables.lengths[nth(memo)], tables.bases[nth(memo)], tables.sizes[nth(memo)] - 1
+        if compare_all(memo, line, count, tables, work):
+            known = look_on(memo, line, known, count, tables, work, missing, counters)
+        marks, bit = each // MARKED * BLOCK, np.uint64(each % MARKED)
         for number in range(count):
-            place = cell_at(work.sums[nth(number)], work.keys, number, BLOCK, length, base, last, tables)
-            content = np.uint32(tables.cells[nth(place)])
-            if content == EMPTY:
-                for word in range(work.state.shape[0]):
-                    work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
-                await_answer(memo, work.state, tables, work.key, missing, counters)
-            work.contents[nth(each * BLOCK + number)] = content
-        for number in range(count):
-            content = work.contents[nth(each * BLOCK + number)]
-            work.lowest[nth(number)] = min(work.lowest[nth(number)], content)
-            work.highest[nth(number)] = max(work.highest[nth(number)], content)
-    known: Number = 0
-    while known < count and work.lowest[nth(known)] >= FIRST:
-        known += 1
+            work.marks[nth(marks + number)] |= np.uint64(work.contents[nth(line + number)] > FIRST) << bit
     return known

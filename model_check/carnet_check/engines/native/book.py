@@ -7,7 +7,8 @@ what the memos know is then entered again as it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native.answers import enter_answers
 from carnet_check.engines.native.keys import WORD, Gathering
-from carnet_check.engines.native.store import row_of
+from carnet_check.engines.native.store import BYTES, row_of
 from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Missing, Numbers, Tables, Words
 
 ASKED = 512
 """How many answers are asked for at once."""
 _ROOM = 64
+_FORGOTTEN = attrgetter("forgotten")
 
 
 class Book:
@@ -37,7 +39,7 @@ class Book:
 
     def __init__(self, words: int, moving: Sequence[Memo[Moves | None]], looking: Sequence[Memo[Sighting]]) -> None:
         self.words = words
-        self.moves: list[Moves | None] = []
+        self.moves: list[Moves | None] = [None]
         self._memos: list[Memo[Any]] = []  # which keeps them, so that each has an identity of its own
         self._numbers: dict[int, int] = {}
         self._forgotten: list[int] = []
@@ -55,6 +57,7 @@ class Book:
             turns=np.zeros(_ROOM, np.uint64),
             bases=np.zeros(_ROOM, np.int64),
             sizes=np.zeros(_ROOM, np.int64),
+            drops=np.zeros(_ROOM, np.uint64),
             known=np.zeros(_ROOM, np.int64),
             cells=np.zeros(_ROOM, np.uint64),
             moving=np.zeros(0, np.int64),
@@ -68,9 +71,13 @@ class Book:
             closures=np.zeros(_ROOM, np.int64),
         )
         self._change(None)
+        self.move_by(moving)
+        self.look_for(looking)
+
+    def move_by(self, moving: Sequence[Memo[Moves | None]]) -> None:
+        """Expand states by what these memos answer; what others answered stays, since they may be asked again."""
         numbers = [self._number(memo, self._moves) for memo in moving]
         self.tables = self.tables._replace(moving=np.array(numbers, np.int64))
-        self.look_for(looking)
 
     def look_for(self, looking: Sequence[Memo[Sighting]]) -> None:
         """Look for what these memos see."""
@@ -82,43 +89,49 @@ class Book:
 
     def work_out(self, missing: Missing, misses: int, layout: Layout) -> bool:
         """Have memos answer what is missing; return false if states need more words now, and so another book."""
-        memos, states = missing.memos[:misses], missing.states[: misses * self.words]
-        asked = zip(memos, states.reshape(-1, self.words), strict=True)
-        answers = [self._memos[memo].answer(int.from_bytes(state.tobytes(), "little")) for memo, state in asked]
+        memos, states = missing.memos[:misses].tolist(), missing.states[: misses * self.words]
+        each = BYTES * self.words
+        packed = states.tobytes()
+        asked = (int.from_bytes(packed[at : at + each], "little") for at in range(0, len(packed), each))
+        answers = [self._memos[memo].answer(state) for memo, state in zip(memos, asked, strict=True)]
         if layout.bits > WORD * self.words:
             return False
         self._enter_all(memos, states, answers, layout.bits)
         return True
 
-    def _enter_all(self, memos: Numbers, states: Words, answers: Sequence[Any], bits: int) -> None:
+    def _enter_all(self, memos: Sequence[int], states: Words, answers: Sequence[Any], bits: int) -> None:
         """Enter answers about states of so many bits, which the kernel awaits; what was forgotten it will ask again."""
-        stale = [number for number, memo in enumerate(self._memos) if memo.forgotten != self._forgotten[number]]
-        for number in stale:
-            self._forget(number)
-        kept = [place for place, memo in enumerate(memos) if memo not in stale]
-        contents = [FIRST + self._write[memos[place]](answers[place]) for place in kept]
+        entered = memos
+        if self._forgotten != list(map(_FORGOTTEN, self._memos)):
+            stale = self._forget()
+            kept = [place for place, memo in enumerate(memos) if memo not in stale]
+            entered, answers = [memos[place] for place in kept], [answers[place] for place in kept]
+            states = states.reshape(-1, self.words)[kept].ravel()
+        contents = [FIRST + self._write[memo](answer) for memo, answer in zip(entered, answers, strict=True)]
         if bits != self._bits:
             self._bits = bits
             self._read_anew()
-        states = states.reshape(-1, self.words)[kept].ravel()
-        self._enter(memos[kept], states, np.array(contents, np.uint64))
-        self._make_room()
+        self._enter(np.array(entered, np.int64), states, np.array(contents, np.uint64))
+        self._make_room(set(memos))
 
-    def _forget(self, number: int) -> None:
-        """Forget what a memo has forgotten."""
-        begin, size, width = self.tables.bases[number], self.tables.sizes[number], 1 + self.tables.lengths[number]
-        self.tables.cells[begin : begin + size * width] = EMPTY
-        self.tables.known[number] = 0
-        self._forgotten[number] = self._memos[number].forgotten
+    def _forget(self) -> Collection[int]:
+        """Forget what memos have forgotten, and return which these are."""
+        stale = [number for number, memo in enumerate(self._memos) if memo.forgotten != self._forgotten[number]]
+        for number in stale:
+            begin, size, width = self.tables.bases[number], self.tables.sizes[number], 1 + self.tables.lengths[number]
+            self.tables.cells[begin : begin + size * width] = EMPTY
+            self.tables.known[number] = 0
+            self._forgotten[number] = self._memos[number].forgotten
+        return stale
 
     def _enter(self, memos: Numbers, states: Words, contents: Words) -> None:
         enter_answers(memos, states, self.words, contents, self.tables, self._key)
 
-    def _make_room(self) -> None:
-        """Keep at least half of each memo's cells empty, although as many answers come as are asked for at once."""
-        known, sizes = (array[: len(self._memos)] for array in (self.tables.known, self.tables.sizes))
-        for number in np.flatnonzero(2 * (known + ASKED) > sizes):
-            self._settle(int(number), self._keys[number])
+    def _make_room(self, asked: Iterable[int]) -> None:
+        """Keep at least half of the cells empty of memos that were asked, as many answers as may be asked for next."""
+        for number in asked:
+            if 2 * (self.tables.known[number] + ASKED) > self.tables.sizes[number]:
+                self._settle(number, self._keys[number])
 
     # -- memos -------------------------------------------------------------------------------------
 
@@ -129,7 +142,7 @@ class Book:
             self._forgotten.append(memo.forgotten)
             self._write.append(write)
             self._keys.append(Gathering(self.words, 0))
-            self._grow_to(number + 1, "begins", "lengths", "bases", "sizes", "known")
+            self._grow_to(number + 1, "begins", "lengths", "bases", "sizes", "drops", "known")
             self._settle(number, Gathering(self.words, self._read_by(memo)))
         return self._numbers[id(memo)]
 
@@ -179,6 +192,7 @@ class Book:
         size = 1 << int(2 * (len(cells) + ASKED)).bit_length()
         self._grow_to(self._cells + size * (1 + len(key.parts)), "cells")
         self.tables.bases[number], self.tables.sizes[number] = self._cells, size
+        self.tables.drops[number] = WORD - (size.bit_length() - 1)
         self.tables.known[number] = 0
         self._cells += size * (1 + len(key.parts))
         self._enter(np.full(len(cells), number), states, np.ascontiguousarray(cells[:, 0]))
@@ -186,15 +200,17 @@ class Book:
     # -- answers -----------------------------------------------------------------------------------
 
     def _moves(self, answer: Moves | None) -> int:
+        """Return the number of an answer; the first one is that there are no moves."""
+        if answer is None:
+            return 0
         number = len(self.moves)
         self._grow_to(number + 1, "visits")
         self._grow_to(number + 2, "firsts")
         self.moves.append(answer)
-        effects = () if answer is None else answer.effects
-        for effect in effects:
-            self._grow_to(self._listed + 1, "effects")
-            self.tables.effects[self._listed] = self._effect(*effect)
-            self._listed += 1
+        effects = [self._effect(*effect) for effect in answer.effects]
+        begin, self._listed = self._listed, self._listed + len(effects)
+        self._grow_to(self._listed, "effects")
+        self.tables.effects[begin : self._listed] = effects
         self.tables.firsts[number + 1] = self._listed
         return number
 

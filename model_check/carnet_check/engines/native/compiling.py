@@ -55,5 +55,14 @@ def _fetch(_: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), generate
 
 
+def _lowest(_: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+lowest = cast(Callable[[np.uint64], np.uint64], intrinsic(_lowest))
+"""Returns the number of the lowest bit of a word that is not 0."""
 fetch = cast(Callable[[Words | Slots, Number], None], intrinsic(_fetch))
 """Has the memory of an element at hand soon; nothing waits for it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from carnet_check.engines.native.answers import answer, answer_all, edit
-from carnet_check.engines.native.compiling import compiled, fetch, inlined, nth
+from carnet_check.engines.native.compiling import compiled, fetch, inlined, lowest, nth
 from carnet_check.engines.native.rows import (
     code_of,
     copy,
@@ -37,6 +37,7 @@ from carnet_check.engines.native.tables import (
     EXPANDED,
     FIRST,
     LONG,
+    MARKED,
     MISSES,
     NONE,
     NOTHING,
@@ -55,6 +56,7 @@ from carnet_check.engines.native.tables import (
 DONE, MISSING, FULL, NARROW, SIGHTED, CROWDED = range(6)
 """Why a function comes back: all is done, answers or room are missing, the buffer is too small, something is seen, or a
 word has too many values."""
+_ONE = np.uint64(1)
 UNKNOWN, NO_ROOM, NO_CODE = -1, -2, -3
 """Instead of where successors end: answers are missing, the buffer is full, or a word has too many values."""
 
@@ -106,43 +108,62 @@ def successors(
         work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
     row = at * kept.width
     known = True
-    for memo in range(tables.moving.shape[0]):
-        chosen = np.int64(work.contents[nth(memo * BLOCK + number)]) - FIRST
-        begin, end = tables.firsts[nth(chosen)], tables.firsts[nth(chosen + 1)]
-        if fill + end - begin > work.hashes.shape[0]:
-            return NO_ROOM
-        for listed in range(begin, end):
-            effect = tables.effects[nth(listed)]
-            for word in range(work.state.shape[0]):
-                work.after[nth(word)] = work.state[nth(word)]
-            edit(effect, work.after, tables)
-            added: Number = NOTHING
-            if tables.closures[nth(effect)] != NONE:
-                content = answer(tables.closures[nth(effect)], work.after, tables, work.key, missing, counters)
-                if content < FIRST:
-                    known = False
-                elif content > FIRST:
-                    added = content - FIRST
-                    edit(added, work.after, tables)
-            if known and alike.shared.shape[0]:
-                known = stand(tables, alike, work, missing, counters)
-            to = fill * kept.width
-            copy(kept.rows, row, work.buffer, to, kept.width)
-            crowded = write_after(effect, added, tables, alike, work, to, kept)
-            if crowded != NONE:
-                counters[LONG] = crowded
-                return NO_CODE
-            fill += differ(kept.rows, row, work.buffer, to, kept.width)
+    for marked in range(0, work.marks.shape[0], BLOCK):
+        marks = work.marks[nth(marked + number)]
+        while marks:
+            chosen = np.int64(work.contents[nth(next_marked(marked, marks, number))]) - FIRST
+            marks &= marks - _ONE
+            begin, end = tables.firsts[nth(chosen)], tables.firsts[nth(chosen + 1)]
+            if fill + end - begin > work.hashes.shape[0]:
+                return NO_ROOM
+            for listed in range(begin, end):
+                effect = tables.effects[nth(listed)]
+                for word in range(work.state.shape[0]):
+                    work.after[nth(word)] = work.state[nth(word)]
+                edit(effect, work.after, tables)
+                added: Number = NOTHING
+                if tables.closures[nth(effect)] != NONE:
+                    content = answer(tables.closures[nth(effect)], work.after, tables, work.key, missing, counters)
+                    if content < FIRST:
+                        known = False
+                    elif content > FIRST:
+                        added = content - FIRST
+                        edit(added, work.after, tables)
+                if known and alike.shared.shape[0]:
+                    known = stand(tables, alike, work, missing, counters)
+                to = fill * kept.width
+                copy(kept.rows, row, work.buffer, to, kept.width)
+                crowded = write_after(effect, added, tables, alike, work, to, kept)
+                if crowded != NONE:
+                    counters[LONG] = crowded
+                    return NO_CODE
+                fill += differ(kept.rows, row, work.buffer, to, kept.width)
     return fill if known else UNKNOWN
 
 
 @inlined
-def count_visits(number: Number, idle: Marks, offset: Number, tables: Tables, contents: Slots, first: Number) -> None:
-    """Count the answers that so many states of a block were expanded by."""
-    for memo in range(tables.moving.shape[0]):
-        for each in range(number):
-            if not (idle.shape[0] and idle[nth(offset + each)]):
-                tables.visits[nth(contents[nth(first + memo * BLOCK + each)] - FIRST)] += 1
+def next_marked(marked: Number, marks: np.uint64, number: Number) -> Number:
+    """Return where the answer of the next memo is among the contents, of those that a line of marks tells of."""
+    return (marked // BLOCK * MARKED + np.int64(lowest(marks))) * BLOCK + number
+
+
+@inlined
+def note_used(number: Number, work: Work, used: Slots, fill: Number) -> Number:
+    """Write down the answers that a state of the block was expanded by, and return where they end."""
+    for marked in range(0, work.marks.shape[0], BLOCK):
+        marks = work.marks[nth(marked + number)]
+        while marks:
+            used[nth(fill)] = work.contents[nth(next_marked(marked, marks, number))]
+            marks &= marks - _ONE
+            fill += 1
+    return fill
+
+
+@inlined
+def count_visits(fill: Number, tables: Tables, used: Slots) -> None:
+    """Count so many answers that states were expanded by."""
+    for each in range(fill):
+        tables.visits[nth(used[nth(each)] - FIRST)] += 1
 
 
 @inlined
@@ -253,7 +274,11 @@ def expand(
         unpack(begin, count, kept, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
         why = expand_block(known, most, kept, spent, level, idle, tables, alike, work, missing, counters)
-        count_visits(counters[EXPANDED] - begin, idle, begin - level, tables, work.contents, 0)
+        used: Number = 0
+        for number in range(counters[EXPANDED] - begin):
+            if not (idle.shape[0] and idle[nth(begin - level + number)]):
+                used = note_used(number, work, work.used, used)
+        count_visits(used, tables, work.used)
         if counters[MISSES]:
             return MISSING
         if why != DONE:
@@ -278,8 +303,9 @@ def look(
         if answer_all(looking, count, tables, work, missing, counters) < count:
             return MISSING
         for number in range(count):
-            if work.highest[nth(number)] > FIRST:
-                return SIGHTED
+            for marked in range(0, work.marks.shape[0], BLOCK):
+                if work.marks[nth(marked + number)]:
+                    return SIGHTED
             counters[EXPANDED] += 1
     return DONE
 

@@ -25,6 +25,7 @@ from carnet_check.engines.native.tables import (
     LONG,
     MISSES,
     NONE,
+    USED,
     Missing,
     Number,
     Numbers,
@@ -81,7 +82,10 @@ class Machine:
         """Use these memos from now on."""
         if moving is not self._moving:
             self._moving, self._looking = moving, looking
-            self._begin()
+            self._ahead.stop()
+            self._book.move_by(moving)
+            self._book.look_for(looking)
+            self._reserve()
         elif looking is not self._looking:
             self._looking = looking
             self._ahead.stop()
@@ -136,17 +140,9 @@ class Machine:
                 self._ahead.stop()
                 self.states.make_room(fill)
             counters = self._counters(begin)
-            counters[FILL] = fill
+            counters[FILL], counters[USED] = fill, piece.counters[USED]
             ahead_kernel.enter_followers(
-                reached,
-                self.states.kept,
-                self._spent,
-                self._level,
-                self._idle,
-                self._book.tables,
-                piece.room.work,
-                piece.room.contents,
-                counters,
+                self.states.kept, self._spent, self._book.tables, piece.room.work, piece.room.used, counters
             )
             self.states.size, begin = int(counters[COUNT]), reached
             dominated += int(counters[DOMINATED])

@@ -24,12 +24,14 @@ EMPTY, AWAITED, FIRST = range(3)
 """What a cell holds: nothing, that an answer is missing and was noted, or the number of one, counted from here."""
 NOTHING = 0
 """The edit that changes nothing."""
-COUNT, EXPANDED, DOMINATED, MISSES, LONG, FILL = range(6)
+COUNT, EXPANDED, DOMINATED, MISSES, LONG, FILL, USED = range(7)
 """Places among the counters of a search: states, those expanded, successors dominated, answers missing, the word of a
-state that has too many values for codes, and successors that wait to be looked for."""
-COUNTERS = 6
+state that has too many values for codes, successors that wait to be looked for, and answers that led to them."""
+COUNTERS = 7
 BLOCK = 104
 """How many states are looked up together, memo by memo: an odd multiple of what a line of the cache holds."""
+MARKED = 64
+"""Of how many memos the marks of a state are in one word."""
 CODE = 16
 """How many bits a code has, and of how many a word's value is kept as one."""
 PLACES = 1 << CODE + 1
@@ -59,7 +61,9 @@ class Tables(NamedTuple):
     bases: Numbers
     """Where the table of each memo begins among all cells."""
     sizes: Numbers
-    """How many cells it has, a power of two."""
+    """How many cells it has, a power of two,"""
+    drops: Words
+    """and how many bits of a hash are left out to get the number of one."""
     known: Numbers
     """How many of them are not empty."""
     cells: Words
@@ -157,12 +161,16 @@ class Work(NamedTuple):
     """The words of their keys for one memo."""
     sums: Words
     """The hashes of these."""
+    spots: Numbers
+    """Where the cells for them belong,"""
+    differences: Words
+    """and in which bits the keys differ from what is there."""
     contents: Slots
     """What the cells of each memo hold."""
-    lowest: Slots
-    """The lowest of these for each state,"""
-    highest: Slots
-    """and the highest."""
+    marks: Words
+    """For each state the memos whose answer is not the first one, as bits: 64 memos to a line."""
+    used: Slots
+    """The answers that the states of a block were expanded by."""
     state: Words
     """A state."""
     after: Words
@@ -183,9 +191,11 @@ def room_to_work(words: int, memos: int, width: int, successors: int) -> Work:
         block=np.zeros(BLOCK * words, np.uint64),
         keys=np.zeros(BLOCK * words, np.uint64),
         sums=np.zeros(BLOCK, np.uint64),
+        spots=np.zeros(BLOCK, np.int64),
+        differences=np.zeros(BLOCK, np.uint64),
         contents=np.zeros(BLOCK * memos, np.uint32),
-        lowest=np.zeros(BLOCK, np.uint32),
-        highest=np.zeros(BLOCK, np.uint32),
+        marks=np.zeros(BLOCK * -(-memos // MARKED), np.uint64),
+        used=np.zeros(BLOCK * memos, np.uint32),
         state=np.zeros(words, np.uint64),
         after=np.zeros(words, np.uint64),
         key=np.zeros(words, np.uint64),
