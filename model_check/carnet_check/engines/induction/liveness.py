@@ -12,17 +12,18 @@ so it holds for any number of parties and under every threat model.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from carnet_check.engines.induction.induction import prove
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
 from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.workers import Workers, ask_apart
+from carnet_check.engines.induction.solving import Batch, Question
+from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_check.engines.proving.answers import SolverOutcome
-from carnet_check.exports.smtlib import Declarations, problem, statement
+from carnet_check.exports.smtlib import statement
 from carnet_check.semantics.fairness import divided
 from carnet_check.wording.sentences import listed
 from carnet_spec.language import Action, Eventually, Protocol
@@ -41,7 +42,8 @@ def by_fairness(
         workers: a pool to use instead of starting one.
     """
     began = time.monotonic()
-    answer = _by_fairness(_Asked(protocol, proofs, workers), live)
+    with workers or Workers(1) as pool:
+        answer = _by_fairness(_Asked(protocol, proofs, pool), live)
     return replace(answer, seconds=time.monotonic() - began)
 
 
@@ -49,20 +51,27 @@ def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
     protocol = asked.protocol
     waiting = conjunction((live.trigger, negation(live.response)))
     waited_on = disjunction((live.trigger, live.response))
-    leaving = [action.name for action in protocol.actions if not asked.leads(action, waiting, waited_on)]
+    leaving = asked.failing(
+        (each, waiting, waited_on, f"{each.name} may end the waiting without what is waited for")
+        for each in protocol.actions
+    )
     if leaving:
-        return LivenessAnswer(open=tuple(f"{name} may end the waiting without what is waited for" for name in leaving))
-    lacking = [] if live.fair else ["no action is to be taken fairly"]
+        return LivenessAnswer(open=leaving)
+    lacking: tuple[str, ...] = () if live.fair else ("no action is to be taken fairly",)
     always = asked.used
     alone = tuple((name,) for name in live.fair)
     for names in (*alone, live.fair) if len(alone) > 1 else alone:
         asked.used = always
         stages = _Stages(asked, live.fair_to(names), waiting)
-        missing = [*stages.missing()] or [*asked.unproved()]
+        missing = stages.missing() or asked.unproved()
         if not missing:
             return LivenessAnswer(fair=names, axioms=asked.axioms, lemmas=asked.lemmas)
         lacking += missing
     return LivenessAnswer(open=tuple(dict.fromkeys(lacking)))
+
+
+Leads = tuple[Action, Term, Term, str]
+"""An action that, taken where one formula holds, is to lead to where another does; and what is said if it may not."""
 
 
 class _Stages:
@@ -76,30 +85,29 @@ class _Stages:
         self._stages = [self._parts.action(name) for name in live.fair]
         self._possible = [_enabled(action) for action in self._stages]
 
-    def missing(self) -> Iterator[str]:
-        """Yield what keeps fairness of the stages from bringing it about."""
+    def missing(self) -> tuple[str, ...]:
+        """Return what keeps fairness of the stages from bringing it about."""
         names = [action.name for action in self._stages]
-        if not self._asked.valid((self._waiting,), disjunction(tuple(self._possible))):
-            yield (
+        if not self._asked.valid(self._waiting, disjunction(tuple(self._possible))):
+            return (
                 f"{names[0]} is not always possible meanwhile"
                 if len(names) == 1
-                else (f"there are times at which none of {listed(names)} is possible")
+                else f"there are times at which none of {listed(names)} is possible",
             )
-            return
-        for place in range(len(names)):
-            yield from self._of(place)
+        return self._asked.failing(each for place in range(len(names)) for each in self._of(place))
 
-    def _of(self, place: int) -> Iterator[str]:
-        """Yield what lets a run stay at a stage although its action is taken, or go back from it.
+    def _of(self, place: int) -> Iterator[Leads]:
+        """Yield what is to hold so that no run stays at a stage although its action is taken, or goes back from it.
 
         There is no way back from the first stage: where something is waited for, some stage is possible.
         """
         own, later = self._stages[place], [action.name for action in self._stages[place + 1 :]]
-        if not self._asked.leads(own, self._at(place), self._beyond(place + 1)):
-            yield f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
+        stays = f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
+        yield own, self._at(place), self._beyond(place + 1), stays
         for action in self._parts.actions if place else ():
-            if action.name != own.name and not self._asked.leads(action, self._at(place), self._beyond(place)):
-                yield f"{action.name} may lead back from where {own.name} is possible"
+            if action.name != own.name:
+                back = f"{action.name} may lead back from where {own.name} is possible"
+                yield action, self._at(place), self._beyond(place), back
 
     def _at(self, place: int) -> Term:
         """Return that it is waited for, and which stage it is at: the last one whose action is possible."""
@@ -123,32 +131,46 @@ class _Asked:
     Invariants may be used as they are stated, and are proved in the end.
     """
 
-    def __init__(self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers | None) -> None:
+    def __init__(self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers) -> None:
         self.protocol = protocol
         self.used: frozenset[str] = frozenset()
         self._system = system(protocol, None)
         self._proofs = [*proofs]
         self._workers = workers
 
-    def leads(self, action: Action, before: Term, after: Term) -> bool:
-        """Whether ``action``, taken where ``before`` holds, leads to where ``after`` does."""
+    def failing(self, wanted: Iterable[Leads]) -> tuple[str, ...]:
+        """Return what is said of each action that may lead elsewhere than it is to lead."""
+        asked = [*wanted]
+        held = self._held([self._step(action, before, after) for action, before, after, _ in asked])
+        return tuple(said for (*_, said), holds in zip(asked, held, strict=True) if not holds)
+
+    def valid(self, given: Term, goal: Term) -> bool:
+        """Whether axioms, or else axioms and invariants, make ``goal`` true wherever what is given holds."""
+        return self._held([((given,), goal)]) == [True]
+
+    def _step(self, action: Action, before: Term, after: Term) -> tuple[tuple[Term, ...], Term]:
+        """Return what holds where an action is taken, and what is then to hold of where it leads."""
         ground = with_constants(action)
         given = (before, *(guard.formula for guard in ground.guards), fresh_values_differ(action))
-        return self.valid(given, after_updates(ground.updates)(after))
+        return given, after_updates(ground.updates)(after)
 
-    def valid(self, given: Iterable[Term], goal: Term) -> bool:
-        """Whether axioms, or else axioms and invariants, make ``goal`` true wherever what is given holds."""
-        stated = {f"given:{number}": each for number, each in enumerate(given)}
-        known = (self._system.axioms, self._system.hypotheses)
-        return any(self._follows({**each, **stated}, goal) for each in known)
+    def _held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
+        """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too."""
+        subject = self._system
+        questions = [self._question(number, given, goal) for number, (given, goal) in enumerate(wanted)]
+        answers = {}
+        for answer in self._workers.answers(Batch(subject.declarations, subject.step_hypotheses, (*questions,))):
+            answers[answer.id] = answer.outcome is SolverOutcome.PROVED
+            if answers[answer.id]:
+                self.used |= frozenset(answer.core)
+        return [answers[question.id] for question in questions]
 
-    def _follows(self, formulas: Mapping[str, Term], goal: Term) -> bool:
-        declarations = Declarations()
-        said = [statement(name, formula, declarations) for name, formula in formulas.items()]
-        outcome, core, _ = ask_apart(problem(declarations, [*said, statement("goal", negation(goal), declarations)]))
-        if outcome is SolverOutcome.PROVED:
-            self.used |= frozenset(core)
-        return outcome is SolverOutcome.PROVED
+    def _question(self, number: int, given: Iterable[Term], goal: Term) -> Question:
+        declarations = self._system.declarations
+        own = [statement(f"given:{place}", each, declarations) for place, each in enumerate(given)]
+        names = [said.name for said in own]
+        known = ((*self._system.axioms, *names), (*self._system.hypotheses, *names))
+        return Question(str(number), statement("goal", negation(goal), declarations), (*own,), known)
 
     # -- what is used ------------------------------------------------------------------------------
 
