@@ -1,4 +1,4 @@
-"""Everything that explores says the same of random protocols: the interpreter, both engines, threads, and walks.
+"""All that explores says the same of random protocols: the interpreter, both engines, threads, places, and walks.
 
 ``CARNET_RANDOM_SEARCHES=1000 pytest -s tests/property/test_searches_agree.py`` compares more of them, and
 ``CARNET_SEARCHES_RECORD=FILE`` keeps what was counted as a table.
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore, sample
+from carnet_check.engines.explicit.places.search import Here, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Exploration
@@ -46,11 +48,18 @@ CHUNK = 20
 WALKS = Walks(number=20, depth=12, seed=SEED)
 Search = Callable[..., PackedSearch]
 
+
+def in_two_places(*asked: Any, **more: Any) -> PlacesSearch:
+    """Make a search in places of its own."""
+    return PlacesSearch(*asked, **more, places=Here(2), hand_over_at=1)
+
+
 at_once = functools.partial(NativeSearch, hand_over_at=1)
 SEARCHES: Mapping[str, Search] = {
     "explicit": PackedSearch,
     "native": at_once,
     "native in two threads": functools.partial(at_once, threads=2),
+    "explicit in two places": in_two_places,
 }
 WALKERS: Mapping[str, Callable[..., PackedWalks]] = {"explicit": PackedWalks, "native": NativeWalks}
 

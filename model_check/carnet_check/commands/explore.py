@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
 @click.option("--jobs", type=AtLeastOne(), metavar="N", help="Threads that explore. [default: 1]")
+@click.option(
+    "--ray", metavar="ADDRESS", help="Explore on this Ray cluster once there are many states; 'local' starts one here."
+)
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
 @states_option
 @time_option
@@ -88,6 +91,7 @@ def explore(
     moves: int | None,
     engine: str,
     jobs: int | None,
+    ray: str | None,
     no_reduction: bool,
     max_states: int | None,
     max_seconds: int | None,
@@ -111,7 +115,7 @@ def explore(
     """
     from carnet_check.attacks.hunt import attack_target
     from carnet_check.engines.exploration import Caps, Search
-    from carnet_check.engines.registry import explorer, walker
+    from carnet_check.engines.registry import clustered, explorer, walker
     from carnet_check.errors import UsageError
     from carnet_check.loading.extent import available_memory
     from carnet_check.loading.families import load
@@ -120,7 +124,12 @@ def explore(
     if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
         told = "--no-reduction, --max-states, --checkpoint and --max-disk"
         raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
-    explores = _in_threads(explorer(engine) if walks is None else walker(walks, engine), jobs)
+    if ray is not None and (walks is not None or checkpoint is not None or jobs is not None):
+        raise UsageError("--ray does not go with --simulate, --checkpoint or --jobs")
+    if ray is not None:
+        explores = clustered(ray, engine)
+    else:
+        explores = _in_threads(explorer(engine) if walks is None else walker(walks, engine), jobs)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
     profile = _profile(source, profile_name, sizes_given(options, sizes), moves)

@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterable
 from typing import TypeVar
 
+from carnet_check.engines.clustering import OnCluster
 from carnet_check.engines.interface import Engine, Explores
 from carnet_check.engines.sampling import Samples
 from carnet_check.engines.walks import Walks
@@ -73,6 +74,15 @@ def walker(walks: Walks, name: str = "") -> Explores:
         UsageError: the engine takes no random walks, or is not installed.
     """
     return _fastest(all_able(Samples), name, "takes no random walks").sampling(walks)
+
+
+def clustered(address: str, name: str = "") -> Explores:
+    """Return the engine called ``name`` that explores on a Ray cluster, or, without a name, the fastest that does.
+
+    Raises:
+        UsageError: the engine explores on one machine alone, or there is no cluster at the address.
+    """
+    return _fastest(all_able(OnCluster), name, "explores on one machine alone").on_cluster(address)
 
 
 def _fastest(engines: Iterable[Visiting], name: str, otherwise: str) -> Visiting:

@@ -16,7 +16,11 @@ Report = Callable[[int, int], None]
 
 
 class Watch:
-    """Holds a running search to its bounds and reports on it about once a second."""
+    """Holds a running search to its bounds and reports on it about once a second.
+
+    Attributes:
+        elsewhere: the bytes that other processes hold for this search alone.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class Watch:
         self._max_seconds = max_seconds
         self._workers = workers
         self._progress = progress
+        self.elsewhere = 0
         self._began = time.monotonic()
         self._reported = self._began
 
@@ -57,7 +62,7 @@ class Watch:
 
     def _holds_more_than(self, memory: int) -> bool:
         """Whether the workers together hold more, and this one more than its share: one that does not goes on."""
-        own = resident_bytes()
+        own = resident_bytes() + self.elsewhere
         return own * self._workers > memory and (self._workers == 1 or own + _resident_in_siblings() > memory)
 
     def report(self, states: int, depth: int) -> None:

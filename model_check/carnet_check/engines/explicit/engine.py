@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
+from carnet_check.engines.clustering import OnCluster
 from carnet_check.engines.explicit.changing import observe
 from carnet_check.engines.explicit.explorer import PackedExplorer
+from carnet_check.engines.explicit.places.on_ray import OnRay
+from carnet_check.engines.explicit.places.search import Places, PlacesSearch
+from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.explicit.walker import PackedWalker
 from carnet_check.engines.exploration import Caps
@@ -20,11 +25,24 @@ from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 
 @dataclass(frozen=True)
-class Explicit(PackedExplorer, Remembers, Observes, Samples):
-    """Explores in Python, and hands out the states that it visited."""
+class Explicit(PackedExplorer, Remembers, Observes, Samples, OnCluster):
+    """Explores in Python, in the ``places`` that there are, and hands out the states that it visited."""
 
     name: ClassVar = "explicit"
     purpose: ClassVar = "every state of small instances, and the shortest attack where a claim falls"
+    places: Places | None = None
+
+    def on_cluster(self, address: str) -> Self:
+        """Return the same engine, whose searches go on in a Ray cluster; what decides liveness stays here.
+
+        Raises:
+            UsageError: there is no cluster at this address.
+        """
+        return replace(self, places=OnRay(address))
+
+    def searches_by(self) -> Callable[..., PackedSearch]:
+        """Return what makes a search."""
+        return self.packed if self.places is None else functools.partial(PlacesSearch, places=self.places)
 
     def visited(
         self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]

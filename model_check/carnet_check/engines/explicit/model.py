@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 from carnet_check.engines.explicit.folding import Folding, conditions_in
 from carnet_check.engines.explicit.layout import Layout
@@ -15,7 +16,7 @@ from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
 from carnet_check.engines.explicit.symmetry.distinctions import Explored
 from carnet_check.engines.explicit.symmetry.standing import Standing, standing_in
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Action, Effect, Goal, GuardKind, Invariant, Row, Term, Update
+from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Invariant, Protocol, Row, Term, Update
 from carnet_spec.language.analysis.freshness import told_apart
 from carnet_spec.language.analysis.polarity import signed_symbols
 from carnet_spec.language.expressions import used_symbol
@@ -61,6 +62,8 @@ class Model:
     saturation: Saturation
     relevance: Relevance
     queries: Queries
+    again: Callable[[], Model]
+    """Builds the same model anew, also in another process."""
     standing: Standing | None = None
     """Which state stands for those that differ in which interchangeable element is which, if there are any."""
 
@@ -91,8 +94,23 @@ def build(
         saturation=Saturation([builder.rule(action) for action in builder.actions if action.deduction]),
         relevance=builder.relevance,
         queries=builder.queries,
+        again=partial(
+            _built,
+            interpreter.protocol,
+            interpreter.instance,
+            invariants,
+            goals,
+            reduce=reduce,
+            symmetric=symmetric,
+            every_draw=every_draw,
+            noticed=noticed,
+        ),
         standing=standing,
     )
+
+
+def _built(protocol: Protocol, instance: Instance, *asked: Any, **more: Any) -> Model:
+    return build(Interpreter(protocol, instance), *asked, **more)
 
 
 @dataclass(frozen=True, slots=True)
