@@ -18,6 +18,11 @@ for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.default_int_handler if each is signal.SIGINT else signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long: otherwise one worker has it left when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Use one worker more than there are processors with ``-n auto``: some tests wait for processes and signals."""

@@ -46,6 +46,7 @@ def require_agreement(chunks: list[Chunk]) -> None:
         assert not chunk.disagreements, "\n".join((*chunk.disagreements, "the smallest:", chunk.smallest))
 
 
+@pytest.mark.long
 def test_engines_kernels_and_exports_agree_on_a_few_random_protocols() -> None:
     chunk = campaign().chunk(0)
     require_agreement([chunk])

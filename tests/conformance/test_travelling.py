@@ -147,6 +147,7 @@ def _mutants(steps: list[TraceStep], protocol: Protocol, instance: Instance) -> 
                 yield at, [*steps[:at], replace(step, args=args), *steps[at + 1 :]]
 
 
+@pytest.mark.long
 def test_a_single_change_is_refused_where_the_judge_refuses_it() -> None:
     """Of the changed traces that are accepted, the judge says that they are legal too."""
     protocol = SOURCE.protocol()

@@ -31,6 +31,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in 
 PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)  # four attacks on GPU Travelling on one page, on a machine that may be busy
 @pytest.mark.parametrize("page", PLAYED)
 def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ WEAKNESSES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("off", WEAKNESSES.values(), ids=WEAKNESSES)
 def test_the_machine_finds_what_it_looks_for(off: tuple[str, ...]) -> None:
     class Weak(SealedCustody):

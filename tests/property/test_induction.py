@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from carnet_check.engines.explicit import explore
@@ -28,6 +29,7 @@ def _violated(sample: Sample) -> set[str]:
     return set(found.violations)
 
 
+@pytest.mark.long
 @given(samples())
 @relaxed
 def test_what_is_proved_is_never_violated(sample: Sample) -> None:

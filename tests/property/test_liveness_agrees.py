@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def runs_of(protocol: Protocol, sample: Sample) -> Runs:
         raise
 
 
+@pytest.mark.long
 def test_the_engine_says_what_a_fixpoint_over_the_interpreters_states_says() -> None:
     counts: Counter[str] = Counter()
 
@@ -62,6 +64,7 @@ def test_the_engine_says_what_a_fixpoint_over_the_interpreters_states_says() -> 
     assert all(counts[f"given, {each}"] >= 3 for each in ("VIOLATED", "EXHAUSTED")), counts
 
 
+@pytest.mark.long
 def test_the_engine_says_what_is_so_if_no_rule_has_to_be_taken() -> None:
     """Where rules keep to what the lint asks of them, those that are taken at once hide no run."""
     counts: Counter[str] = Counter()

@@ -145,6 +145,7 @@ def chunks() -> Iterator[int]:
     return iter(range(-(-COUNT // CHUNK)))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300 + 3 * COUNT)
 def test_everything_that_explores_says_the_same() -> None:
     counts: Counter[str] = Counter()

@@ -106,6 +106,7 @@ def tally() -> Tally:
     return counted
 
 
+@pytest.mark.long
 @pytest.mark.timeout(SECONDS)
 def test_verdicts_on_random_protocols_are_true() -> None:
     counted = tally()

@@ -107,6 +107,7 @@ def test_threads_are_asked_of_engines_that_have_them() -> None:
     assert carnet("explore", TOY, "--engine", "explicit", "--jobs", "1").code == 0
 
 
+@pytest.mark.long
 def test_any_number_of_threads_says_the_same() -> None:
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     told = [
