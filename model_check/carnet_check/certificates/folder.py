@@ -17,8 +17,9 @@ import functools
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from carnet_check.certificates.file import DIGITS, Certificates, Entry
 from carnet_check.certificates.following import follow
@@ -44,8 +45,7 @@ Named = tuple[str, str, str]
 """What an obligation is known by: its variant, its threat model or nothing, and its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all.
 
     Attributes:
@@ -149,11 +149,11 @@ def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], lis
     """Compare a row with the obligation that it names, unless the index has that already."""
     found, key = Judged(row.variant, row.obligation, row.digest), _key(row)
     if key not in required:
-        return replace(found, why=f"no variant in '{SYSTEMS}' asks for it{_under(row)}", required=False)
+        return found._replace(why=f"no variant in '{SYSTEMS}' asks for it{_under(row)}", required=False)
     if key in listed:
-        return replace(found, why="the index has it more than once", required=False)
+        return found._replace(why="the index has it more than once", required=False)
     why = _other_than(row, *required[key])
-    return replace(found, why=why) if why else found
+    return found._replace(why=why) if why else found
 
 
 def _under(row: Row) -> str:
@@ -191,7 +191,7 @@ def joined(rows: Iterable[Judged], outcomes: Mapping[str, Outcome]) -> Iterator[
         outcome = outcomes.get(row.digest)
         if outcome is None:
             outcome = Outcome(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
-        yield replace(row, why=outcome.why, missing=outcome.missing) if outcome.why else row
+        yield row._replace(why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
 def _other_than(row: Row, obligation: Obligation, writer: Writer) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 SHOWN = 10
 """How many obligations without a proof are named."""
-SHARES = 8
+SHARES = 4
 """In how many parts the certificates are judged, so that no core is idle while another one judges them all."""
 PATIENCE = 1800.0
 """Seconds without an answer after which a process counts as stuck; the longest of an honest folder takes a few."""
@@ -100,8 +100,9 @@ def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Ti
     from carnet_check.coq.program import program
 
     index = read_index(folder)
-    rows = rows_of(index, folder)
-    texts = digests(rows)
+    with _uncollected():
+        rows = rows_of(index, folder)
+        texts = digests(rows)
     longest: list[Part] = [(by_verified, (folder, program())), (compared, (folder, index))]
     shares: list[Part] = [(judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
     said: dict[Question, list[Timed[Any]]] = {compared: [], by_verified: [], judged: []}

@@ -43,8 +43,8 @@ class Writer:
 
     def __init__(self, known: dict[Term, Known] | None = None) -> None:
         self._known = {} if known is None else known
-        self._said: dict[Hypothesis, _Said] = {}
-        self._digests: dict[tuple[Hypothesis, tuple[str, ...]], str] = {}
+        self._said: dict[tuple[str, int], tuple[Term, _Said]] = {}
+        self._digests: dict[tuple[int, tuple[str, ...]], tuple[Term, str]] = {}
         self._declarations = Declarations()
 
     def text(self, obligation: Obligation, kept: Collection[str] | None = None) -> str:
@@ -85,22 +85,26 @@ class Writer:
         """
         if not obligation.skipped:
             return digest(self.text(obligation, kept))
-        known = obligation.goal, kept
+        goal = obligation.goal.formula
+        known = id(goal), kept
         if known not in self._digests:
-            self._digests[known] = digest(self.text(obligation, kept))
-        return self._digests[known]
+            self._digests[known] = goal, digest(self.text(obligation, kept))
+        return self._digests[known][1]
 
     def _statement(self, hypothesis: Hypothesis) -> _Said:
-        if hypothesis not in self._said:
-            self._said[hypothesis] = self._made(hypothesis)
-        return self._said[hypothesis]
+        """Return how a hypothesis is said. Terms are slow to compare, so it is kept by the term itself, beside it."""
+        known = hypothesis.name, id(hypothesis.formula)
+        if known not in self._said:
+            self._said[known] = hypothesis.formula, self._made(hypothesis)
+        return self._said[known][1]
 
     def _made(self, hypothesis: Hypothesis) -> _Said:
         sorts: dict[str, None] = {}
         functions: dict[str, None] = {}
-        if hypothesis.formula not in self._known:
-            self._known[hypothesis.formula] = said(hypothesis.formula)
-        written, needed = self._known[hypothesis.formula]
+        known = self._known.get(hypothesis.formula)
+        if known is None:
+            known = self._known[hypothesis.formula] = said(hypothesis.formula)
+        written, needed = known
         for thing in needed:
             if isinstance(thing, Sort):
                 sorts[self._declarations.sort(thing)] = None
