@@ -16,10 +16,13 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
-from carnet_spec.language import Instance, Invariant, Protocol
+from carnet_spec.language import Draft, Formula, Instance, Invariant, Protocol, Role, Step, flag
 from carnet_spec.language.terms import negation
 from tests.fixtures.unseen import letters, relay, sites, vote
 from tests.unit.model_check.command import TOY, carnet
+
+GUARD = Role("guard")
+THIEF = Role("thief", honest=False)
 
 
 class Leaky(Here):
@@ -79,6 +82,40 @@ def test_a_large_search_goes_on_in_places_with_a_limited_adversary() -> None:
     expected = explore(protocol, instance, invariants=never, goals=protocol.goals, stop_at_first=False)
     assert expected.reduction["states_dominated"]
     assert same(in_places(3, protocol, instance, 100, never), expected)
+
+
+def gate() -> Protocol:
+    """Return a gate that a thief may have opened for money, or wait for; whoever is there goes through."""
+    draft = Draft("gate", "A gate")
+    draft.threat("thief", "a thief is about")
+    is_open, through = flag("is_open", of=GUARD, says="it is open"), flag("through", of=GUARD, says="they are through")
+
+    @draft.action(by=THIEF, says="The thief has it opened.", source="tests", cost=1)
+    def bribe(step: Step) -> None:
+        step.insert(is_open)
+
+    @draft.action(by=GUARD, says="It is opened.", source="tests")
+    def unlock(step: Step) -> None:
+        step.insert(is_open)
+
+    @draft.action(by=GUARD, says="They go through.", source="tests")
+    def go(step: Step) -> None:
+        step.require("open, and not through yet", is_open & ~through)
+        step.insert(through)
+
+    @draft.goal(sentence="They are through.")
+    def passed() -> Formula:
+        return through
+
+    return draft.protocol()
+
+
+def test_what_is_dominated_at_the_end_of_its_level_is_not_expanded() -> None:
+    """The same state is found at more cost first."""
+    protocol, instance = gate(), Instance(elements={}, budget=1)
+    expected = explore(protocol, instance, invariants=(), goals=protocol.goals, stop_at_first=False)
+    assert expected.fired["go"] == 1
+    assert same(in_places(2, protocol, instance, 1), expected)
 
 
 def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
