@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
-from carnet_check.engines.explicit.places.owner import owner_of
+from carnet_check.engines.explicit.model import build
+from carnet_check.engines.explicit.places.owner import Owner, owner_of
 from carnet_check.engines.explicit.places.search import Here, LostPlaceError, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load
+from carnet_check.semantics import Interpreter
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Draft, Formula, Instance, Invariant, Protocol, Role, Step, flag
 from carnet_spec.language.terms import negation
@@ -112,10 +115,16 @@ def gate() -> Protocol:
 
 def test_what_is_dominated_at_the_end_of_its_level_is_not_expanded() -> None:
     """The same state is found at more cost first."""
-    protocol, instance = gate(), Instance(elements={}, budget=1)
-    expected = explore(protocol, instance, invariants=(), goals=protocol.goals, stop_at_first=False)
-    assert expected.fired["go"] == 1
-    assert same(in_places(2, protocol, instance, 1), expected)
+    protocol = gate()
+    model = build(Interpreter(protocol, Instance(elements={}, budget=1)), (), protocol.goals, reduce=True)
+    search = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=True)
+    search.run()
+    first, *level = search.found[:3]
+    assert [state & model.layout.spent for state in level] == [1, 0]
+    owner = Owner(model.again(), 1, dominance=True)
+    owner.lay_out(model.layout.fields)
+    owner.begin([[first], level])
+    assert owner.sent().fired["go"] == 1 == search.fired["go"]
 
 
 def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
