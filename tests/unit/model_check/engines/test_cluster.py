@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from collections.abc import Iterator
@@ -12,8 +13,13 @@ import pytest
 
 from carnet_check.engines import cluster
 from carnet_check.engines.cluster import RayPool, joined
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.places.on_ray import OnRay
+from carnet_check.engines.explicit.places.search import PlacesSearch
+from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.errors import UsageError
 from carnet_command.workers import Lost
+from tests.fixtures.unseen import sites, vote
 from tests.unit.model_check.command import TOY, carnet
 
 ray = pytest.importorskip("ray", reason="the extra 'cluster' is not installed")
@@ -103,3 +109,45 @@ def test_verdicts_are_those_of_this_machine(tmp_path: Path) -> None:
         assert carnet("verify", TOY, "--engine", "induction", *more, "--out", str(tmp_path / name)).code == 0
     here, there = ((tmp_path / name / "verdicts.jsonl").read_bytes() for name in ("here", "there"))
     assert here == there
+
+
+class Killed(OnRay):
+    """Places of which one is killed when it has expanded a few levels."""
+
+    left = 3
+
+    def each(self, method: str, *arguments: Any) -> list[Any]:
+        self.left -= method == "sent"
+        if not self.left:
+            ray.kill(self._keepers[0])
+        return super().each(method, *arguments)
+
+
+def test_a_search_that_goes_on_there_finds_what_it_finds_here() -> None:
+    invariants = [claim.checked for claim in vote().claims if claim.invariant]
+    here, there = (
+        explore(vote(), sites(4), invariants=invariants, packed=packed, stop_at_first=False)
+        for packed in (PackedSearch, functools.partial(PlacesSearch, places=OnRay(cluster.LOCAL), hand_over_at=300))
+    )
+    assert (there.states, there.stood_for, there.transitions) == (here.states, here.stood_for, here.transitions)
+    assert (there.depth, there.fired, there.complete) == (here.depth, here.fired, True)
+    assert {name: len(trace.steps) for name, trace in there.violations.items()} == {
+        name: len(trace.steps) for name, trace in here.violations.items()
+    }
+
+
+def test_a_place_that_is_killed_ends_the_search() -> None:
+    packed = functools.partial(PlacesSearch, places=Killed(cluster.LOCAL), hand_over_at=300)
+    found = explore(vote(), sites(4), invariants=(), packed=packed)
+    assert found.stopped_by == "a lost worker"
+    assert found.states >= 300
+
+
+def test_the_command_says_the_same_of_an_instance_explored_there() -> None:
+    sizes = ("gpu-travelling", "--threat", "hypervisor", "--json")
+    here = carnet("explore", *sizes, "--engine", "explicit")
+    there = carnet("explore", *sizes, "--ray", "local")
+    assert here.code == there.code
+    for name in ("states", "transitions", "depth", "complete", "engine"):
+        assert here.json[name] == there.json[name], name
+    assert here.json["states"] > 40_000

@@ -77,7 +77,7 @@ class OnRay:
         except errors.RayTaskError as error:
             raise error.cause from None
         except errors.RayError as error:
-            raise LostPlaceError(type(error).__name__) from None
+            raise LostPlaceError(f"the cluster lost a worker: {type(error).__name__}") from None
 
 
 class Keeper:

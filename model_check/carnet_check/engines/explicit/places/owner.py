@@ -43,12 +43,14 @@ class Taken:
     """What was new to a place of what was sent to it.
 
     Attributes:
-        states: how many states were.
+        states: how many states were,
+        stood_for: and how many there are of those for which they stand.
         dominated: how many others were found before at less cost.
         seen: each monitor that this place sees hold for the first time, with a state in which it does.
     """
 
     states: int
+    stood_for: int
     dominated: int
     seen: Sequence[tuple[int, int]]
 
@@ -115,7 +117,10 @@ class Owner(PackedSearch):
         self.level_ends = len(self.states)
         self._look()
         fresh = [(number, self.states[place]) for number, place in self.sightings.items() if number not in known]
-        return Taken(self.level_ends - self.levels[-1], self.dominated - before, fresh)
+        new = self.states[self.levels[-1] :]
+        standing = self.model.standing
+        stood_for = len(new) if standing is None else sum(map(standing.size, new))
+        return Taken(len(new), stood_for, self.dominated - before, fresh)
 
     def passed(self) -> tuple[int, int]:
         """Leave out what is dominated of the last level; return how many states, and for how many they would stand."""
@@ -132,11 +137,6 @@ class Owner(PackedSearch):
             if any(target in box for box in self._boxes):
                 return self.states[place]
         return None
-
-    def size(self) -> int:
-        """Return how many states there are of those for which one that this place owns stands."""
-        standing = self.model.standing
-        return len(self.states) if standing is None else sum(map(standing.size, self.states))
 
     def memory(self) -> int:
         """Return the bytes that the process of this place holds."""

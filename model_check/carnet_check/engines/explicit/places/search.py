@@ -16,6 +16,7 @@ from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.places.owner import Fields, Owner, Sent, Taken, owner_of
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.symmetry.standing import Standing
+from carnet_check.errors import EngineError
 
 HAND_OVER_AT = 16_000
 """How many states are found before places go on with them."""
@@ -41,7 +42,7 @@ class Places(Protocol):
         """Return the bytes that other processes than this one hold for it."""
 
 
-class LostPlaceError(Exception):
+class LostPlaceError(EngineError):
     """A place, and with it what it owned, is lost."""
 
 
@@ -106,6 +107,7 @@ class PlacesSearch(PackedSearch):
         self._hand_over_at = hand_over_at
         self._total: _Total | None = None
         self._number = 0
+        self._stood_for = 0
         self._seen: list[tuple[int, int]] = []
 
     def run(self) -> str | None:
@@ -113,14 +115,14 @@ class PlacesSearch(PackedSearch):
         try:
             return super().run()
         except LostPlaceError:
+            self.sightings = {number: place for number, place in self.sightings.items() if place < len(self.states)}
             return "a lost worker"
 
     def stood_for(self, standing: Standing) -> int:
         """Return how many states there are of those for which one that was found stands."""
         if self._total is None:
             return super().stood_for(standing)
-        sizes: list[int] = self._places.each("size")
-        return sum(sizes) - self.passed_over_for
+        return sum(map(standing.size, self.states)) + self._stood_for - self.passed_over_for
 
     def _tidy(self) -> None:
         if self._total is not None:
@@ -166,6 +168,7 @@ class PlacesSearch(PackedSearch):
         taken: list[Taken] = self._places.each("taken", inboxes)
         self._total.size += sum(each.states for each in taken)
         self.dominated += sum(each.dominated for each in taken)
+        self._stood_for += sum(each.stood_for for each in taken)
         self._seen = [pair for each in taken for pair in each.seen]
         self.watch.elsewhere = self._places.held()
 

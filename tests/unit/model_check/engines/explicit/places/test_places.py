@@ -131,6 +131,7 @@ def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
     packed = functools.partial(PlacesSearch, places=Leaky(2, after=20), hand_over_at=1)
     found = explore(vote(), sites(3), invariants=(), packed=packed)
     assert found.stopped_by == "a lost worker"
+    assert found.states <= found.stood_for
     assert 0 < found.states < explore(vote(), sites(3), invariants=()).states
 
 
