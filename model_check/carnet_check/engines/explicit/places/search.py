@@ -16,7 +16,7 @@ from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.places.owner import Fields, Owner, Sent, Taken, owner_of
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.symmetry.standing import Standing
-from carnet_check.errors import EngineError
+from carnet_command.errors import LostWorkerError
 
 HAND_OVER_AT = 16_000
 """How many states are found before places go on with them."""
@@ -42,7 +42,7 @@ class Places(Protocol):
         """Return the bytes that other processes than this one hold for it."""
 
 
-class LostPlaceError(EngineError):
+class LostPlaceError(LostWorkerError):
     """A place, and with it what it owned, is lost."""
 
 
