@@ -46,11 +46,7 @@ Named = tuple[str, str, str]
 
 
 class Judged(NamedTuple):
-    """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all.
-
-    Attributes:
-        required: whether it stands for an obligation; a row that nobody asks for, or a second one, does not.
-    """
+    """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all."""
 
     variant: str
     obligation: str
@@ -58,6 +54,7 @@ class Judged(NamedTuple):
     why: str = ""
     missing: bool = False
     required: bool = True
+    """Whether it stands for an obligation; a row that nobody asks for, or a second one, does not."""
 
 
 @dataclass(frozen=True, slots=True)
