@@ -115,9 +115,12 @@ class Commands(click.Group):
 
 
 def _require_every_character(*streams: Any) -> None:
-    """Let a stream write what its encoding has no character for as an escape: Latin-1 has neither lines nor arrows."""
+    """Let a stream write what its encoding has no character for as an escape: Latin-1 has neither lines nor arrows.
+
+    Where the locale is C, Python lets halves of surrogate pairs through that stand for bytes, and fails on the others.
+    """
     for stream in streams:
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -114,10 +114,6 @@ class Writer:
         return _Said(_line(line), sorts, functions)
 
 
-def _constant(symbol: Symbol) -> str:
-    return _line(f"(declare-const {quoted(symbol_name(symbol))} {quoted(sort_name(symbol.result))})")
-
-
 def _line(line: str) -> str:
     """Return a line that is one for every reader.
 
