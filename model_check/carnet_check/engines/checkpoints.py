@@ -14,6 +14,7 @@ import errno
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ FORMAT: Final = 2
 NAME: Final = "checkpoint.json"
 LARGEST: Final = 1 << 30
 """More bytes than a head has."""
+_SEGMENT = re.compile(r"[a-z]+\.[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Checkpoint:
                 _write(self.folder / NAME, {"format": FORMAT, "of": question})
             kept = _read(self.folder / NAME)
             shelves = [Shelf(self, file.stem) for file in self.folder.glob("*.head")]
+            self._require_heads()
         except FileNotFoundError:
             raise UsageError(f"expected a checkpoint or an empty folder, and '{self.folder}' is neither") from None
         except OSError as error:
@@ -61,6 +64,17 @@ class Checkpoint:
         if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
             raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
         return sum(shelf.items("states") for shelf in shelves)
+
+    def _require_heads(self) -> None:
+        """Insist that nothing is left of a search whose head is gone, which would begin again without a word.
+
+        Raises:
+            UsageError: something is.
+        """
+        for file in self.folder.iterdir():
+            name, _, segment = file.name.partition(".")
+            if _SEGMENT.fullmatch(segment) and not (self.folder / f"{name}.head").exists():
+                raise UsageError(f"the checkpoint is broken: '{file}' is of a search whose head is not there")
 
     @property
     def room(self) -> float:
@@ -119,11 +133,17 @@ class Shelf:
         Raises:
             OSError: there is no room, or less than may be used. What was kept before still is.
         """
+        if not self._file("head").exists():
+            self._note(None, {})
         added = {series: self._written(series, each, parts) for series, (each, parts) in more.items()}
         every = self._series | {series: [*self._series.get(series, ()), segment] for series, segment in added.items()}
-        listed = {series: [astuple(segment) for segment in segments] for series, segments in every.items()}
-        _write(self._file("head"), {"of": self._name, "notes": notes, "series": listed})
+        self._note(notes, every)
         self.notes, self._series = notes, every
+
+    def _note(self, notes: Mapping[str, Any] | None, series: Mapping[str, list[Segment]]) -> None:
+        """Write the head, which says what belongs to the search."""
+        listed = {each: [astuple(segment) for segment in segments] for each, segments in series.items()}
+        _write(self._file("head"), {"of": self._name, "notes": notes, "series": listed})
 
     def blocks(self, series: str, items: int) -> Iterator[tuple[int, bytes]]:
         """Yield the items of a series, so many at once, each time with how many bytes an item has.

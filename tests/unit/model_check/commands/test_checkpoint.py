@@ -95,6 +95,14 @@ def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
     assert "the checkpoint is broken" in json.loads(ran.out)["error"]["message"]
 
 
+def test_a_checkpoint_whose_head_is_gone_does_not_begin_again(tmp_path: Path) -> None:
+    told(SMALL, tmp_path)
+    (head,) = tmp_path.glob("*.head")
+    head.unlink()
+    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    assert (ran.code, "is of a search whose head is not there" in ran.err) == (2, True)
+
+
 def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:
     ran = carnet("explore", TOY, "--max-disk", "1MiB")
     assert (ran.code, "--checkpoint" in ran.err) == (2, True)
