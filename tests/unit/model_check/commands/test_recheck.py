@@ -8,11 +8,8 @@ import importlib
 import json
 import lzma
 import os
-import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -387,23 +384,3 @@ def test_variants_that_change_meanwhile_are_2(folder: Path) -> None:
     with pytest.raises(UsageError, match="changed while they were read"):
         recheck._require_same(folder, {"main": "1" * 64}, told)
     recheck._require_same(folder, {"main": "0" * 64}, told)
-
-
-@pytest.mark.parametrize("more", [(), ("--json",)])
-def test_half_of_a_surrogate_pair_is_refused_in_the_locale_of_containers(
-    whole: Path, tmp_path: Path, more: tuple[str, ...]
-) -> None:
-    folder = tmp_path / "spoilt"
-    shutil.copytree(whole, folder)
-    text = (folder / "index.csv").read_text("utf-8")
-    (folder / "index.csv").write_text(re.sub(r'"\[""[^\n]*\]"', r'"[""\\ud800""]"', text, count=1), "utf-8")
-    assert (folder / "index.csv").read_text("utf-8") != text
-    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONIOENCODING", "PYTHONUTF8"}}
-    script = "from carnet_check.cli import main; main()"
-    ran = subprocess.run(
-        [sys.executable, "-c", script, "recheck", str(folder), *more],
-        env={**environment, "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        check=False,
-    )
-    assert (ran.returncode, b"internal" in ran.stderr + ran.stdout) == (1, False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,3 +69,23 @@ def test_what_is_wrong_with_a_file_of_certificates_is_said_with_what_to_do(spoil
     assert callable(spoilt)
     with pytest.raises(BadCertificateFile, match=f"{said}.*delete it, and `carnet certify` makes it again"):
         read(spoilt(CERTIFICATES.read_bytes()))
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_half_of_a_surrogate_pair_is_refused_in_the_locale_of_containers(
+    whole: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "spoilt"
+    shutil.copytree(whole, folder)
+    text = (folder / "index.csv").read_text("utf-8")
+    (folder / "index.csv").write_text(re.sub(r'"\[""[^\n]*\]"', r'"[""\\ud800""]"', text, count=1), "utf-8")
+    assert (folder / "index.csv").read_text("utf-8") != text
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONIOENCODING", "PYTHONUTF8"}}
+    script = "from carnet_check.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", script, "recheck", str(folder), *more],
+        env={**environment, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, b"internal" in ran.stderr + ran.stdout) == (1, False)
