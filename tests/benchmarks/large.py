@@ -1,7 +1,7 @@
 """Explore a vote completely by the native engine, up to symmetry, and state by state with all of them on the disk.
 
-``python -m tests.benchmarks.large --folder DIR --out FILE.csv`` takes the better part of half an hour, some fifteen
-gigabytes of memory, and seven of the empty folder DIR. ``--sites`` makes the vote smaller. The last site does less than
+``python -m tests.benchmarks.large --folder DIR --out FILE.csv`` takes the better part of half an hour, some eleven
+gigabytes of memory, and six of the empty folder DIR. ``--sites`` makes the vote smaller. The last site does less than
 the others: what it says is not lost, it does not refuse, and it is not told. Six sites and such a seventh have more
 than half a billion states. A time is user and system time of the process, and what states take is rows and table.
 """

@@ -95,6 +95,15 @@ def test_a_text_does_not_depend_on_what_was_written_before() -> None:
         assert {n: writer.text(EVERY[n]) for n in order} == dict(enumerate(texts))
 
 
+def test_a_digest_is_that_of_the_text_whatever_was_asked_before() -> None:
+    writer = Writer()
+    asked = [(each, (), tuple(said.name for said in each.hypotheses[:-1])) for each in EVERY]
+    assert any(each.skipped for each in EVERY)
+    for each, *choices in asked:
+        for kept in choices:
+            assert writer.digest(each, kept) == digest(Writer().text(each, kept)), (each.id, kept)
+
+
 def test_equal_obligations_of_different_actions_have_equal_texts() -> None:
     skipped = [each for each in EVERY if each.skipped and each.statement.invariant.name == "known_are_seen"]
     assert len(skipped) == 2

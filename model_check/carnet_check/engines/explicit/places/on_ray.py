@@ -15,6 +15,10 @@ from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.places.owner import Fields, Owner
 from carnet_check.engines.explicit.places.search import LostPlaceError
 from carnet_check.errors import UsageError
+from carnet_command.workers import STARTING
+
+BEGINNING = 2 * STARTING
+"""Seconds that the cluster has to begin on all its processors."""
 
 
 class OnRay:
@@ -36,11 +40,12 @@ class OnRay:
 
         Raises:
             UsageError: the cluster has other code.
+            LostPlaceError: a processor stays busy with something else.
         """
         number = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         made = self._ray.remote(num_cpus=1, max_restarts=0)(Keeper)
         self._keepers = [made.remote(again, number, dominance) for _ in range(number)]
-        for there in self._asked([keeper.code.remote() for keeper in self._keepers]):
+        for there in self._asked([keeper.code.remote() for keeper in self._keepers], BEGINNING):
             if there != code():
                 raise UsageError(f"expected the cluster to have Carnet's code {code()[:16]}, and it has {there[:16]}")
         return number
@@ -70,10 +75,10 @@ class OnRay:
         """
         return sum(self.each("memory"))
 
-    def _asked(self, calls: Sequence[Any]) -> list[Any]:
+    def _asked(self, calls: Sequence[Any], patience: float | None = None) -> list[Any]:
         errors = self._ray.exceptions
         try:
-            return list(self._ray.get(calls))
+            return list(self._ray.get(calls, timeout=patience))
         except errors.RayTaskError as error:
             raise error.cause from None
         except errors.RayError as error:

@@ -88,7 +88,7 @@ def test_a_large_search_goes_on_in_places_with_a_limited_adversary() -> None:
 
 
 def gate() -> Protocol:
-    """Return a gate that a thief may have opened for money, or wait for; whoever is there goes through."""
+    """Return a gate. The guard opens it, or a thief pays for that. Then everybody goes through."""
     draft = Draft("gate", "A gate")
     draft.threat("thief", "a thief is about")
     is_open, through = flag("is_open", of=GUARD, says="it is open"), flag("through", of=GUARD, says="they are through")
