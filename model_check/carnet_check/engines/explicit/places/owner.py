@@ -89,8 +89,7 @@ class Owner(PackedSearch):
         other.levels, other.level_ends, other.looked = self.levels, self.level_ends, self.looked
         other._idle = self._idle
         other.passed_over, other.passed_over_for = self.passed_over, self.passed_over_for
-        for number in self.sightings:
-            other.sightings[number] = self.sightings[number]
+        other.sightings.update(self.sightings)
         for rule, before in zip(other.model.saturation.rules, self.model.saturation.rules, strict=True):
             rule.fired = before.fired
         other._drop_what_is_seen()
