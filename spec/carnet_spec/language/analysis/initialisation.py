@@ -100,7 +100,9 @@ class _Judged:
     """
 
     def __init__(self, protocol: Protocol) -> None:
-        falling = {f"judge {number}": each for number, each in enumerate(_falling(protocol))}
+        longest = max((len(action.name) for action in protocol.actions), default=0)
+        judge = "judge".ljust(longest) + " {}"  # longer than any action's name, so none is taken for it
+        falling = {judge.format(number): each for number, each in enumerate(_falling(protocol))}
         judges = (_judge(name, params, falls) for name, (_, params, falls) in falling.items())
         whole = replace(protocol, actions=(*protocol.actions, *judges))
         given = {initial.symbol for initial in protocol.initial}

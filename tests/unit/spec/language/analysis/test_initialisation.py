@@ -381,3 +381,21 @@ def test_what_is_given_of_a_fair_step_may_be_read_too_early(waits: Phase, early:
     given = {"take": {"i": item}}
     draft.eventually("in-the-end", phase == waits, phase != waits, sentence="It comes.", fair=("take",), given=given)
     assert [(read.action, read.symbol.name) for read in claims_that_read_early(draft.protocol())] == early
+
+
+def test_no_action_is_taken_for_what_judges() -> None:
+    def take(step: Step, i: Item) -> None:
+        step.insert(ready)
+
+    def never(step: Step) -> None:
+        step.require("at no time", false)
+
+    draft = _draft(write, take)
+    starts, given = phase == Phase.START, {"take": {"i": item}}
+    draft.eventually("in-the-end", starts, ~starts, sentence="It comes.", fair=("take",), given=given)
+    for number in range(4):
+        never.__name__ = f"judge {number}"
+        draft.action(by=PARTY, says="x", source="y")(never)
+    assert [(read.action, read.symbol.name) for read in claims_that_read_early(draft.protocol())] == [
+        ("in-the-end", "item")
+    ]
