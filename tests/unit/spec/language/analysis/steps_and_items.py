@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from carnet_spec.language import (
+    Draft,
     Individual,
     Kind,
     Role,
+    Step,
     constant,
     flag,
     function,
@@ -50,3 +54,20 @@ taken = relation("taken", Item, kind=Kind.MESSAGE)
 def start(a: Agent) -> Phase:
     """Return the phase in which every agent begins."""
     return Phase.START
+
+
+def write(step: Step, i: Item) -> None:
+    """Write the party's item, once."""
+    step.require("start", phase == Phase.START)
+    step.set(item, i)
+    step.set(phase, Phase.MIDDLE)
+
+
+def drafted(*bodies: Any) -> Draft:
+    """Return a draft that begins in the first phases and has these actions of the party."""
+    draft = Draft("test", "Test")
+    draft.initially(phase, Phase.START)
+    draft.initially(local_phase, start)
+    for body in bodies:
+        draft.action(by=PARTY, says="x", source="y")(body)
+    return draft

@@ -23,13 +23,14 @@ from carnet_spec.language import (
     true,
     variable,
 )
-from carnet_spec.language.analysis.initialisation import claims_that_read_early, early_reads
+from carnet_spec.language.analysis.initialisation import early_reads
 from tests.unit.spec.language.analysis.steps_and_items import (
     PARTY,
     Agent,
     Item,
     Phase,
     boss,
+    drafted,
     fine,
     item,
     local_item,
@@ -37,24 +38,15 @@ from tests.unit.spec.language.analysis.steps_and_items import (
     owner,
     phase,
     ready,
-    start,
     stored,
     taken,
     ticket,
+    write,
 )
 
 
-def _draft(*bodies: Any) -> Draft:
-    draft = Draft("test", "Test")
-    draft.initially(phase, Phase.START)
-    draft.initially(local_phase, start)
-    for body in bodies:
-        draft.action(by=PARTY, says="x", source="y")(body)
-    return draft
-
-
 def _protocol(*bodies: Any) -> Protocol:
-    return _draft(*bodies).protocol()
+    return drafted(*bodies).protocol()
 
 
 def _early(*bodies: Any) -> list[tuple[str, str]]:
@@ -62,12 +54,6 @@ def _early(*bodies: Any) -> list[tuple[str, str]]:
 
 
 # -- variables ------------------------------------------------------------------------------------
-
-
-def write(step: Step, i: Item) -> None:
-    step.require("start", phase == Phase.START)
-    step.set(item, i)
-    step.set(phase, Phase.MIDDLE)
 
 
 def skip(step: Step) -> None:
@@ -358,7 +344,7 @@ AT_FIRST: dict[str, tuple[tuple[Any, ...], Callable[[Draft], None], list[tuple[s
 @pytest.mark.parametrize("row", AT_FIRST)
 def test_what_holds_at_first_says_nothing_of_what_was_written(row: str) -> None:
     bodies, begin, early = AT_FIRST[row]
-    draft = _draft(*bodies)
+    draft = drafted(*bodies)
     begin(draft)
     assert [(read.action, read.symbol.name) for read in early_reads(draft.protocol())] == early
 
@@ -366,36 +352,3 @@ def test_what_holds_at_first_says_nothing_of_what_was_written(row: str) -> None:
 def test_a_complaint_names_the_place_and_the_writers() -> None:
     (found,) = early_reads(_protocol(write, skip, read))
     assert (found.where, found.writers) == ("guard 'it'", ("write",))
-
-
-@pytest.mark.parametrize(
-    ("waits", "early"),
-    [(Phase.START, [("in-the-end", "item")]), (Phase.MIDDLE, [])],
-    ids=["before it is written", "after it is written"],
-)
-def test_what_is_given_of_a_fair_step_may_be_read_too_early(waits: Phase, early: list[tuple[str, str]]) -> None:
-    def take(step: Step, i: Item) -> None:
-        step.insert(ready)
-
-    draft = _draft(write, take)
-    given = {"take": {"i": item}}
-    draft.eventually("in-the-end", phase == waits, phase != waits, sentence="It comes.", fair=("take",), given=given)
-    assert [(read.action, read.symbol.name) for read in claims_that_read_early(draft.protocol())] == early
-
-
-def test_no_action_is_taken_for_what_judges() -> None:
-    def take(step: Step, i: Item) -> None:
-        step.insert(ready)
-
-    def never(step: Step) -> None:
-        step.require("at no time", false)
-
-    draft = _draft(write, take)
-    starts, given = phase == Phase.START, {"take": {"i": item}}
-    draft.eventually("in-the-end", starts, ~starts, sentence="It comes.", fair=("take",), given=given)
-    for number in range(4):
-        never.__name__ = f"judge {number}"
-        draft.action(by=PARTY, says="x", source="y")(never)
-    assert [(read.action, read.symbol.name) for read in claims_that_read_early(draft.protocol())] == [
-        ("in-the-end", "item")
-    ]
