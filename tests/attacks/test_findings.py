@@ -19,6 +19,7 @@ def found_again(finding: Finding) -> Hunt:
     found = hunted(finding.variant, finding.without, finding.threat, finding.claim)
     assert (found.verdict, found.claim) == (Verdict.VIOLATED, finding.claim), found.detail
     assert found.target.finding == finding
+    assert found.decisive is not None
     return found
 
 

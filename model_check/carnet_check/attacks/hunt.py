@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from carnet_check.attacks.decisive import Decisive, decisive_step
 from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.caps import GIBIBYTE, within
@@ -68,6 +69,8 @@ class Hunt:
     profile: Profile | None = None
     stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
+    decisive: Decisive | None = None
+    """The step that the design with nothing removed does not take so."""
 
 
 def attack_target(
@@ -259,7 +262,19 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
     detail = (
         f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
     )
-    return Hunt(target, Verdict.VIOLATED, claim, detail, trace, tuple(states), judge, profile, tuple(stages))
+    decisive = decisive_step(target.source, target.protocol, target.removed, judge, trace, states)
+    return Hunt(
+        target,
+        Verdict.VIOLATED,
+        claim,
+        detail,
+        trace,
+        tuple(states),
+        judge,
+        profile,
+        tuple(stages),
+        decisive=decisive,
+    )
 
 
 def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from carnet_check.attacks.decisive import Decisive
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.semantics import Interpreter, State
@@ -35,6 +36,7 @@ class Attack:
     """Of the specification; the judge of a lasso has rules of it as steps."""
     removed: tuple[str, ...] = ()
     finding: Finding | None = None
+    decisive: Decisive | None = None
 
     @property
     def name(self) -> str:
@@ -50,6 +52,7 @@ class Attack:
         """Return everything about the attack as JSON values; equal attacks give equal values."""
         protocol = self.judge.protocol
         chart = sequence_chart(protocol, self.states, self.trace)
+        decides = self.decisive.remark if self.decisive else {}
         return {
             "format": FORMAT,
             "name": self.name,
@@ -66,7 +69,7 @@ class Attack:
             "digest": self.digest,
             "parties": list(chart.parties),
             "knowers": knowers(protocol, self.judge.instance, chart.parties),
-            "events": [_shown(step) for step in chart.steps],
+            "events": [{**_shown(step), "decisive": decides.get(place, "")} for place, step in enumerate(chart.steps)],
             "reason": reasons(self.judge, self.failing, self.trace, self.states),
             "rerun": self.rerun,
         }
@@ -114,4 +117,5 @@ def of_hunt(result: Hunt, rerun: str) -> Attack:
         digest=target.protocol.digest,
         removed=target.removed,
         finding=target.finding if named else None,
+        decisive=result.decisive,
     )

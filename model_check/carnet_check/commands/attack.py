@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option("--replay", is_flag=True, help="Carry the attack out on the reference implementation.")
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
+@click.option("--brief", is_flag=True, help="Show the decisive step and the adversary's; fold the others.")
 @click.option("--full", is_flag=True, help="Show after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
@@ -64,6 +66,7 @@ def attack(
     replay: bool,
     itf_file: Path | None,
     draw: bool,
+    brief: bool,
     full: bool,
     test_file: Path | None,
     out: Path | None,
@@ -84,6 +87,8 @@ def attack(
 
     if not without and not variant:
         raise UsageError("nothing to attack: give --without DEFENCE[,DEFENCE] or --variant NAME")
+    if brief and full:
+        raise UsageError("--brief and --full ask for opposites")
     for file in (itf_file, test_file):
         if file is not None:
             require_writable_file(file)
@@ -103,7 +108,9 @@ def attack(
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replayed(value, result, caps.memory)
-    lines = [] if as_json else [*_lines(result, draw, full), *(describe_replay(value["replay"]) if replay else ())]
+    lines = (
+        [] if as_json else [*_lines(result, draw, brief, full), *(describe_replay(value["replay"]) if replay else ())]
+    )
     finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
@@ -119,8 +126,8 @@ def _intention(target: AttackTarget) -> Iterator[str]:
     yield ""
 
 
-def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
-    from carnet_check.attacks.describing import describe_attack
+def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
+    from carnet_check.attacks.describing import describe_attack, describe_briefly
     from carnet_check.attacks.hunt import not_attacked
     from carnet_command.text import hanging, wrapped
 
@@ -138,7 +145,11 @@ def _lines(result: Hunt, draw: bool, full: bool) -> Iterator[str]:
         yield from hanging(f"This is finding {target.finding.id}: {target.finding.title}")
     yield ""
     invariant = target.protocol.claim(result.claim).checked
-    yield from describe_attack(result.judge, invariant, result.trace, result.states, full)
+    decides = result.decisive.remark if result.decisive else {}
+    if brief:
+        yield from describe_briefly(result.judge, invariant, result.trace, result.states, decides)
+    else:
+        yield from describe_attack(result.judge, invariant, result.trace, result.states, full, decides)
     if draw:
         yield _diagram(result)
         yield ""
@@ -153,6 +164,7 @@ def _diagram(result: Hunt) -> str:
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
+    from carnet_check.attacks.brief import brief
     from carnet_check.results import steps_as_json
     from carnet_check.wording.narrate import narrate, reason
     from carnet_check.wording.sentences import known
@@ -172,12 +184,17 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
         "claims": list(target.claims),
         "detail": result.detail,
         "instance": result.judge.instance.describes if result.judge else "",
+        "decisive": None,
+        "brief": [],
     }
     if result.trace is not None and result.judge is not None:
         if target.finding is not None and target.finding.claim == result.claim:
             value["finding"] = target.finding.id
         last = result.states[-1]
+        decides = result.decisive.remark if result.decisive else {}
+        value["decisive"] = asdict(result.decisive) if result.decisive else None
         value["narrative"] = narrate(target.protocol, result.states, result.trace)
+        value["brief"] = brief(target.protocol, result.states, result.trace, decides)
         value["reason"] = reason(result.judge, target.protocol.claim(result.claim).checked, last)
         value["known"] = known(target.protocol, last)
         if draw:

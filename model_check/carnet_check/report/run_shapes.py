@@ -106,6 +106,7 @@ _variant = record(
 spec = record(protocol=text, title=text, reference=text, file=text, variants=rows(_variant))
 
 _event = record(
+    {"decisive": text},
     number=maybe(count),
     action=text,
     args=table(text),

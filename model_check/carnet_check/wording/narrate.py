@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_check.wording.changes import changes
@@ -19,12 +19,19 @@ STAYING = "  and then nothing happens any more"
 """How a run is told that goes on for ever."""
 
 
-def narrate(protocol: Protocol, states: Sequence[State], trace: Trace, full: bool = False) -> list[str]:
+def narrate(
+    protocol: Protocol,
+    states: Sequence[State],
+    trace: Trace,
+    full: bool = False,
+    remarks: Mapping[int, str] | None = None,
+) -> list[str]:
     """Tell a trace: one numbered sentence for each step, what the adversary deduces and what is learned below it.
 
     Of a lasso the steps are told once that are taken again and again.
 
-    ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed.
+    ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed, and
+    ``remarks`` has words to put below a step, by its position.
     """
     lines: list[str] = []
     number = 0
@@ -38,6 +45,8 @@ def narrate(protocol: Protocol, states: Sequence[State], trace: Trace, full: boo
         else:
             number += 1
             lines.append(f"{number:>3}.  {sentence}")
+        if remarks and position in remarks:
+            lines.append(f"{INDENT}<<< {remarks[position]}")
         for knower, facts in known(protocol, states[position + 1], states[position]).items():
             lines.append(f"{INDENT}>>> {knower} learns {listed(facts)}")
         if full:
