@@ -14,8 +14,8 @@ from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.firing import NotEnabled
 from carnet_check.wording.changes import changes
 from carnet_check.wording.sentences import listed
-from carnet_spec.language import Action, Instance, Protocol, SpecificationError
-from carnet_spec.trace import Trace, TraceStep
+from carnet_spec.language import Action, Protocol, SpecificationError
+from carnet_spec.trace import Trace
 
 MOST_CHANGES = 3
 """How many fields are named in which two outcomes differ."""
@@ -67,10 +67,11 @@ def decisive_step(
     """
     lacking = (*_without(source, attacked.variant), *removed)
     if lacking:
-        whole = source.family.drafted(attacked.variant).protocol(())
-        return _parted(f"with {listed(lacking)}", whole, judge.instance, trace, states)
-    whole = max(_others(source, attacked), key=lambda other: _alike(attacked, other), default=None)
-    return None if whole is None else _parted(f"in {whole.variant}", whole, judge.instance, trace, states)
+        return _parted(
+            f"with {listed(lacking)}", source.family.drafted(attacked.variant).protocol(()), judge, trace, states
+        )
+    others = sorted(_others(source, attacked), key=lambda other: _alike(attacked, other))
+    return _parted(f"in {others[-1].variant}", others[-1], judge, trace, states) if others else None
 
 
 def _without(source: Source, variant: str) -> Sequence[str]:
@@ -87,32 +88,29 @@ def _alike(one: Protocol, other: Protocol) -> int:
     return sum(named.get(action.name) == action for action in other.actions)
 
 
-def _parted(name: str, whole: Protocol, instance: Instance, trace: Trace, states: Sequence[State]) -> Decisive | None:
+def _parted(
+    name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
+) -> Decisive | None:
     """Follow the attack in the whole design to where they part; they need not."""
     try:
-        judge = Interpreter(whole, instance)
+        judge = Interpreter(whole, attacker.instance)
     except SpecificationError:
         return None  # the design has parts of which the instance says nothing
-    literal = any(action.deduction for action in _known(whole, trace.steps))
-    state = judge.start() if literal else judge.initial()
-    other: Decisive | None = None
+    actions = {action.name: action for action in whole.actions}
+    literal = any(attacker.protocol.action(step.action).deduction for step in trace.steps)
+    state, take = (judge.start(), judge.fire) if literal else (judge.initial(), judge.step)
+    outcome: Decisive | None = None
     for position, step in enumerate(trace.steps):
+        action = actions.get(step.action)
+        if action is None or {var.name for var in action.params} != step.env.keys():
+            return Decisive(position, name, "", "", f"{name}, there is no such step")
         try:
-            action = whole.action(step.action)
-            after = (judge.fire if literal else judge.step)(state, action, step.env)
+            state = take(state, action, step.env)
         except NotEnabled as refused:
             return _refused(position, name, action, refused.guard)
-        except SpecificationError:
-            return Decisive(position, name, "", "", f"{name}, there is no such step")
-        if other is None and (outcome := _outcome(whole, states[position + 1], after)):
-            other = Decisive(position, name, "", "", f"{name}, also {outcome}")
-        state = after
-    return other
-
-
-def _known(whole: Protocol, steps: Sequence[TraceStep]) -> Iterator[Action]:
-    named = {action.name: action for action in whole.actions}
-    return (named[step.action] for step in steps if step.action in named)
+        if outcome is None and (more := _difference(whole, states[position + 1], state)):
+            outcome = Decisive(position, name, "", "", f"{name}, also {more}")
+    return outcome
 
 
 def _refused(position: int, name: str, action: Action, refused: str) -> Decisive:
@@ -122,7 +120,7 @@ def _refused(position: int, name: str, action: Action, refused: str) -> Decisive
     return Decisive(position, name, refused, defence, f"{name}, the guard '{refused}'{of} refuses this")
 
 
-def _outcome(whole: Protocol, attacked: State, defended: State) -> str:
+def _difference(whole: Protocol, attacked: State, defended: State) -> str:
     """Say what the whole design does beside what the attacked one does, if it has the same fields."""
     if attacked.relations.keys() != defended.relations.keys() or attacked.functions.keys() != defended.functions.keys():
         return ""

@@ -13,7 +13,7 @@ from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import Source, load
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.wording.narrate import narrate
-from carnet_spec.language import Draft, Formula, Protocol, Step, Variant, implies
+from carnet_spec.language import Draft, Formula, Protocol, Step, Variant, implies, used
 from tests.fixtures import toy
 from tests.fixtures.toy import Agent, Key
 from tests.fixtures.travelling import hunted
@@ -37,7 +37,7 @@ def _with(more: Callable[[Draft], None]) -> Hunt:
 def _guessing(draft: Draft) -> None:
     @draft.rule(by=toy.ADVERSARY, says="{user} guesses {key}", source="folklore, 11")
     def guess(step: Step, user: Agent, key: Key) -> None:
-        step.given("there is one", toy.corrupt(user) & toy.used(key))
+        step.given("there is one", toy.corrupt(user) & used(key))
         step.insert(toy.knows(user, key))
 
 
