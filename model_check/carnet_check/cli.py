@@ -40,6 +40,7 @@ BUILT_IN = {
     "explain": ("carnet_check.commands.explain:explain", "Explain an identifier."),
     "doctor": ("carnet_check.commands.doctor:doctor", "Show which engines and tools are installed."),
     "report": ("carnet_check.commands.report:report", "Show a recorded run as pages."),
+    "diff": ("carnet_check.commands.diff:diff", "Compare two recorded runs."),
 }
 
 

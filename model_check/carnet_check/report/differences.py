@@ -1,0 +1,117 @@
+"""What differs between two recorded runs: verdicts that changed, are gone or are new, and designs that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from carnet_check.report.run_folder import Run
+from carnet_check.wording.sentences import resting
+
+Row = Mapping[str, Any]
+Key = tuple[str, ...]
+
+KEY = ("protocol", "variant", "kind", "claim", "threat", "engine")
+"""What a verdict is about, and who gave it."""
+SAID = ("verdict", "bound", "expected", "assumptions")
+"""What a verdict establishes; its detail, the defences of a proof and times are left out."""
+
+
+class Way(StrEnum):
+    """Which way a verdict changed."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    CHANGED = "changed"
+    GONE = "gone"
+    NEW = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A verdict that differs; one side is missing where only one run has it."""
+
+    way: Way
+    key: Mapping[str, str]
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"way": str(self.way), **self.key, "before": self.before, "after": self.after}
+
+    @property
+    def says(self) -> str:
+        """What changed, in words."""
+        if self.before is None or self.after is None:
+            return _verdict(self.after or self.before or {})
+        parts = []
+        was, now = _verdict(self.before), _verdict(self.after)
+        if was != now:
+            parts.append(f"{was} → {now}")
+        if self.before["expected"] != self.after["expected"]:
+            parts.append(f"expected {self.before['expected']} → {self.after['expected']}")
+        if self.before["assumptions"] != self.after["assumptions"]:
+            parts.append(f"rests on {resting(self.before['assumptions'])} → {resting(self.after['assumptions'])}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """All that differs between two runs."""
+
+    verdicts: tuple[Difference, ...]
+    unchanged: int
+    """Verdicts that both runs have, and that say the same."""
+    designs: Mapping[str, tuple[str | None, str | None]]
+    """For each variant whose specification differs, the digests before and after; none where a run lacks it."""
+
+
+def differences(before: Run, after: Run) -> Differences:
+    """Compare two runs; verdicts come in the order of the first, and then what only the second has."""
+    old, new = ({_key(row): row for row in run.verdicts} for run in (before, after))
+    found = tuple(_found(old, new))
+    unchanged = sum(key in old for key in new) - sum(each.way not in (Way.GONE, Way.NEW) for each in found)
+    return Differences(found, unchanged, dict(_designs(before, after)))
+
+
+def _key(row: Row) -> Key:
+    return tuple(row[name] for name in KEY)
+
+
+def _found(old: Mapping[Key, Row], new: Mapping[Key, Row]) -> Iterator[Difference]:
+    for key, row in old.items():
+        if key not in new:
+            yield Difference(Way.GONE, _named(key), _said(row), None)
+        elif _said(row) != _said(new[key]):
+            yield Difference(_way(row, new[key]), _named(key), _said(row), _said(new[key]))
+    for key, row in new.items():
+        if key not in old:
+            yield Difference(Way.NEW, _named(key), None, _said(row))
+
+
+def _named(key: Key) -> dict[str, str]:
+    return dict(zip(KEY, key, strict=True))
+
+
+def _said(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in SAID}
+
+
+def _way(before: Row, after: Row) -> Way:
+    if before["as_expected"] is after["as_expected"]:
+        return Way.CHANGED
+    return Way.BETTER if after["as_expected"] else Way.WORSE
+
+
+def _designs(before: Run, after: Run) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
+    old, new = ({each["name"]: each["digest"] for each in run.spec["variants"]} for run in (before, after))
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield name, (old.get(name), new.get(name))
+
+
+def _verdict(said: Mapping[str, Any]) -> str:
+    return said["verdict"] if said["bound"] is None else f"{said['verdict']}({said['bound']:,})"
