@@ -40,6 +40,8 @@ BUILT_IN = {
     "explain": ("carnet_check.commands.explain:explain", "Explain an identifier."),
     "doctor": ("carnet_check.commands.doctor:doctor", "Show which engines and tools are installed."),
     "report": ("carnet_check.commands.report:report", "Show a recorded run as pages."),
+    "init": ("carnet_check.commands.init:init", "Begin a protocol of your own."),
+    "watch": ("carnet_check.commands.watch:watch", "Verify again at each change."),
     "diff": ("carnet_check.commands.diff:diff", "Compare two recorded runs."),
 }
 
@@ -71,10 +73,21 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is called, and refuse what click would silently take the last of."""
-        name, command, rest = super().resolve_command(ctx, args)
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(f"{error.message}{self._meant(ctx, args[0])}", ctx) from None
         if command is not None and not ctx.resilient_parsing:
-            _require_each_once(command, click.Context(command, info_name=name, parent=ctx), rest)
+            called = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
+            _require_each_once(command, called, rest)
         return name, command, rest
+
+    def _meant(self, ctx: click.Context, given: str) -> str:
+        """Name the command that is spelt most like what was given."""
+        import difflib
+
+        near = difflib.get_close_matches(given, self.list_commands(ctx), n=1)
+        return f" Did you mean '{near[0]}'?" if near else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing the built-in ones."""

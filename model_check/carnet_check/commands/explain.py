@@ -185,9 +185,15 @@ def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
     parts = [
         *(f"{a.name}: guard '{part.name}'" for a in base.actions for part in a.guards if part.defence == defence.id),
         *(f"{a.name}: update '{part.name}'" for a in base.actions for part in a.updates if part.defence == defence.id),
+        *(f"{a.name}: there is no such step" for a in _shortcuts(source, base) if a.shortcut_of == defence.id),
     ]
     command = f"carnet attack {source.shown} --without {defence.id}"
     return Entry(defence.id, "defence", protocol.id, defence.title, enforced_by=tuple(parts), check=command)
+
+
+def _shortcuts(source: Source, protocol: Protocol) -> Sequence[Action]:
+    """Return every step of the draft, those too that a defence keeps out of the design."""
+    return source.family.drafted(protocol.variant).actions
 
 
 def _lemma(protocol: str, shown: str, lemma: Invariant) -> Entry:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from carnet_check.report.closing import DIGEST_SHOWN
 from carnet_check.report.run_folder import Run
 from carnet_check.wording.sentences import resting
+from carnet_command.text import counted
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]
@@ -75,6 +77,32 @@ def differences(before: Run, after: Run) -> Differences:
     found = tuple(_found(old, new))
     unchanged = sum(key in old for key in new) - sum(each.way not in (Way.GONE, Way.NEW) for each in found)
     return Differences(found, unchanged, dict(_designs(before, after)))
+
+
+def as_json(found: Differences) -> dict[str, Any]:
+    """Return all that differs as plain values."""
+    return {
+        "same": not found.verdicts,
+        "unchanged": found.unchanged,
+        "differences": [each.as_json() for each in found.verdicts],
+        "designs": [{"variant": name, "before": was, "after": now} for name, (was, now) in found.designs.items()],
+    }
+
+
+def lines(found: Differences) -> Iterator[tuple[str, str]]:
+    """Yield all that differs in words, each with a label."""
+    for each in found.verdicts:
+        yield str(each.way), f"{_where(each)}: {each.says}"
+    for name, digests in found.designs.items():
+        was, now = (digest[:DIGEST_SHOWN] if digest else "not there" for digest in digests)
+        yield "spec", f"{name}: {was} → {now}"
+    yield "same", counted(found.unchanged, "verdict")
+
+
+def _where(each: Difference) -> str:
+    key = each.key
+    claim = key["claim"] if key["kind"] == "claim" else f"{key['claim']} ({key['kind']})"
+    return f"{claim} under {key['threat']}, {key['variant']}, {key['engine']}"
 
 
 def _key(row: Row) -> Key:

@@ -1,0 +1,180 @@
+"""``carnet watch``: verify a protocol each time that a file of it changes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from carnet_check.commands.common import json_option, log, say
+from carnet_check.commands.completion import PROTOCOL
+from carnet_check.errors import UsageError
+from carnet_command.exit_codes import ExitCode
+from carnet_command.printable import printable
+from carnet_command.text import counted, wrapped
+from carnet_spec.protocols.registry import DEFAULT
+
+if TYPE_CHECKING:
+    from carnet_check.report.run_folder import Run
+
+COMMAND: Final = (sys.executable, "-P", "-c", "from carnet_check.cli import main; main()")
+"""The command itself; nothing is imported from the folder that it is called in."""
+PAUSE: Final = 0.3
+"""Seconds between two looks at the files."""
+PATIENCE: Final = 1.5
+"""Seconds that a run has to end in, once it is told to."""
+MOST_FILES: Final = 2_000
+PARTS = ("*.py", "*.md", "*.toml")
+"""What a protocol is written in: modules, normative text, argued mutants."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("protocol", type=PROTOCOL, default=DEFAULT)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[VERIFY OPTIONS]...")
+@click.option("--runs", type=click.IntRange(min=1), metavar="N", help="End after so many runs. [default: at Ctrl-C]")
+@json_option
+def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bool) -> int:
+    """Verify PROTOCOL now, and again each time that a file of it changes; say which verdicts that changed.
+
+    All other options are those of `carnet verify`. A run that a change makes useless is stopped. With --json, each run
+    is one object on a line of its own. The exit code is that of the last run.
+    """
+    from carnet_command.interrupts import covering
+
+    watched = Watched(_folder_of(protocol))
+    (log if as_json else say)(f"watching {counted(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
+    code, done = int(ExitCode.EXPECTED), 0
+    before: Run | None = None
+    with covering() as covered, tempfile.TemporaryDirectory() as place:
+        while runs is None or done < runs:
+            covered.status(f"run {done + 1}")
+            marks, kept = watched.marks(), Path(place) / f"run{done}"
+            with _started(protocol, options, kept, as_json) as running:
+                ended = _wait(running, watched, marks)
+            if ended is None:
+                continue
+            code, done = ended, done + 1
+            after = _kept(kept)
+            _tell(code, before, after, as_json)
+            before = after or before
+            covered.line(f"run {done}")
+            covered.status("waiting for a change")
+            while (runs is None or done < runs) and watched.marks() == marks:
+                time.sleep(PAUSE)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The files in a folder that a protocol may be made of."""
+
+    folder: Path
+
+    def marks(self) -> Mapping[Path, tuple[int, int]]:
+        """Return what changes when a file does: when it was written, and its size.
+
+        Raises:
+            UsageError: there are too many files.
+        """
+        found: dict[Path, tuple[int, int]] = {}
+        for file in self._files():
+            with contextlib.suppress(FileNotFoundError):  # it went while we looked
+                known = file.stat()
+                found[file] = (known.st_mtime_ns, known.st_size)
+            if len(found) > MOST_FILES:
+                raise UsageError(f"expected at most {MOST_FILES:,} files to watch, and '{self.folder}' has more")
+        return found
+
+    def _files(self) -> Iterator[Path]:
+        for folder, inside, _ in os.walk(self.folder):
+            inside[:] = [
+                name for name in inside if not name.startswith((".", "__")) and not _is_environment(folder, name)
+            ]
+            for part in PARTS:
+                yield from Path(folder).glob(part)
+
+
+def _is_environment(folder: str, name: str) -> bool:
+    return Path(folder, name, "pyvenv.cfg").exists()
+
+
+def _folder_of(reference: str) -> Path:
+    """Return the folder that a protocol is written in, without importing it: it may not be well formed yet.
+
+    Raises:
+        UsageError: there is no such file or module.
+    """
+    from carnet_check.loading.families import known_protocols
+
+    path, _, _ = known_protocols().get(reference, reference).partition(":")
+    if path.endswith(".py"):
+        if not Path(path).is_file():
+            raise UsageError(f"cannot read '{path}': no such file")
+        return Path(path).absolute().parent
+    try:
+        found = importlib.util.find_spec(path)
+    except (ImportError, ValueError):
+        found = None
+    if found is None or found.origin is None:
+        raise UsageError(f"expected a registered id, path.py[:name] or module:name, and '{reference}' is none")
+    return Path(found.origin).parent
+
+
+@contextlib.contextmanager
+def _started(protocol: str, options: Sequence[str], kept: Path, as_json: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a run, and end it with the block."""
+    command = [*COMMAND, "verify", protocol, *options, "--out", str(kept)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL if as_json else None) as running:
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.terminate()
+                try:
+                    running.wait(PATIENCE)
+                except subprocess.TimeoutExpired:
+                    running.kill()
+
+
+def _wait(running: subprocess.Popen[bytes], watched: Watched, marks: Mapping[Path, tuple[int, int]]) -> int | None:
+    """Wait for the end of a run, and return its exit code; nothing if a file changed meanwhile."""
+    while running.poll() is None:
+        if watched.marks() != marks:
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(PAUSE)
+    return running.returncode
+
+
+def _kept(folder: Path) -> Run | None:
+    """Return what a run left; one that ended with a usage error leaves nothing."""
+    from carnet_check.report.run_folder import RUN, read_run
+
+    return read_run(folder) if (folder / RUN).is_file() else None
+
+
+def _tell(code: int, before: Run | None, after: Run | None, as_json: bool) -> None:
+    """Say how a run ended, and what it says differently than the one before it."""
+    from carnet_check.report.differences import as_json as plain
+    from carnet_check.report.differences import differences, lines
+
+    found = differences(before, after) if before is not None and after is not None else None
+    if as_json:
+        click.echo(json.dumps({"exit_code": code, "differences": found and plain(found)}, ensure_ascii=False))
+        return
+    told = list(lines(found)) if found else []
+    for label, text in told:
+        for line in wrapped(label, printable(text)):
+            say(line)
+    say(f"{time.strftime('%H:%M:%S')}: exit code {code}; waiting for a change")
