@@ -61,7 +61,7 @@ def test_a_file_that_is_no_protocol_for_a_while_does_not_end_it(protocol: Path) 
     whole = protocol.read_text()
     with watching(str(protocol), "--engine", "explicit", "--runs", "3", "--json") as running:
         assert running.stdout is not None
-        running.stdout.readline()
+        told = json.loads(running.stdout.readline())
         for text, code in ((whole + "\n)", 2), (whole.replace(FRESH, "pass"), 1)):
             protocol.write_text(text)
             told = json.loads(running.stdout.readline())
