@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
@@ -15,14 +16,21 @@ _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
 def junit(results: Sequence[Result]) -> str:
     """Return a document in which what is not as expected failed and what broke down is an error."""
     suites = ElementTree.Element("testsuites", name="carnet verify")
+    together = Counter(map(_measured, results))
     for variant in dict.fromkeys(row.variant for row in results):
         rows = [row for row in results if row.variant == variant]
-        suites.append(_suite(f"{rows[0].protocol}.{variant}", rows))
+        shares = [row.seconds / together[_measured(row)] for row in rows]
+        suites.append(_suite(f"{rows[0].protocol}.{variant}", rows, shares))
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
-def _suite(name: str, rows: Sequence[Result]) -> ElementTree.Element:
+def _measured(row: Result) -> tuple[str, str, float]:
+    """Return what rows have in common that were answered together: each has the time that all of them took."""
+    return row.engine, row.variant, row.seconds
+
+
+def _suite(name: str, rows: Sequence[Result], shares: Sequence[float]) -> ElementTree.Element:
     errors = sum(row.verdict is Verdict.ERROR for row in rows)
     failures = sum(not row.as_expected for row in rows) - errors
     suite = ElementTree.Element(
@@ -32,27 +40,35 @@ def _suite(name: str, rows: Sequence[Result]) -> ElementTree.Element:
         failures=str(failures),
         errors=str(errors),
         skipped="0",
-        time=f"{sum(row.seconds for row in rows):.3f}",
+        time=f"{sum(shares):.3f}",
     )
-    suite.extend(_case(name, row) for row in rows)
+    suite.extend(_case(name, row, share) for row, share in zip(rows, shares, strict=True))
     return suite
 
 
-def _case(suite: str, row: Result) -> ElementTree.Element:
+def _case(suite: str, row: Result, seconds: float) -> ElementTree.Element:
     case = ElementTree.Element(
         "testcase",
         classname=f"{suite}.{row.threat}",
         name=_clean(f"{row.kind}: {row.claim} [{row.engine}]"),
-        time=f"{row.seconds:.3f}",
+        time=f"{seconds:.3f}",
     )
     if not row.as_expected:
         tag = "error" if row.verdict is Verdict.ERROR else "failure"
         problem = ElementTree.SubElement(
             case, tag, type=str(row.verdict), message=_clean(f"{row.verdict}, expected {row.expected}")
         )
-        problem.text = _clean(row.detail)
+        problem.text = _clean("\n".join((row.detail, *_steps(row))))
     ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_facts(row)))
     return case
+
+
+def _steps(row: Result) -> Iterator[str]:
+    """Write the trace of a violation, a step to a line."""
+    for number, step in enumerate(row.steps, 1):
+        arguments = ", ".join(f"{name}={element}" for name, element in step.args)
+        again = " (from here on again and again)" if number - 1 == row.loop else ""
+        yield f"{number:>3}. {step.action}({arguments}){again}"
 
 
 def _facts(row: Result) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from carnet_check.engines.interface import Plan
@@ -11,6 +12,7 @@ from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
 from carnet_spec.language.notation import show_lines
 from carnet_spec.language.printing import show_axiom
+from carnet_spec.language.tracing import Place
 
 
 def outline(campaign: Campaign) -> dict[str, Any]:
@@ -21,6 +23,7 @@ def outline(campaign: Campaign) -> dict[str, Any]:
         "title": source.family.title,
         "reference": source.shown,
         "file": _file(source),
+        "places": _places(source, [plan.protocol.variant for plan in campaign.plans]),
         "variants": [_variant(source, plan) for plan in campaign.plans],
     }
 
@@ -29,6 +32,29 @@ def _file(source: Source) -> str:
     """Return where the protocol is written: the file that was asked for, or else that of the module it is in."""
     path = source.shown.partition(":")[0]
     return path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py"
+
+
+def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
+    """Return where the actions and claims of some variants are written; those of the first are told first."""
+    found: dict[tuple[str, str], Place] = {}
+    for variant in variants:
+        stated = source.family.drafted(variant).stated_at
+        found = {key: place for key, place in stated.items() if place is not None} | found
+    return [
+        {"kind": kind, "name": name, "file": _shown_file(source, place.file), "line": place.line}
+        for (kind, name), place in sorted(found.items())
+    ]
+
+
+def _shown_file(source: Source, file: str) -> str:
+    """Return a path as the user wrote it; of a file in a package, from the outermost folder of the package on."""
+    asked, path = Path(source.shown.partition(":")[0]), Path(file)
+    if asked.suffix == ".py" and path.is_relative_to(asked.absolute().parent):
+        return str(asked.parent / path.relative_to(asked.absolute().parent))
+    root = path.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    return path.relative_to(root).as_posix()
 
 
 def _variant(source: Source, plan: Plan) -> dict[str, Any]:

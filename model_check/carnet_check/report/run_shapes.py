@@ -103,7 +103,14 @@ _variant = record(
     lemmas=rows(record(name=text, says=text, formula=_texts)),
 )
 
-spec = record(protocol=text, title=text, reference=text, file=text, variants=rows(_variant))
+spec = record(
+    {"places": rows(record(kind=text, name=text, file=text, line=count))},
+    protocol=text,
+    title=text,
+    reference=text,
+    file=text,
+    variants=rows(_variant),
+)
 
 _event = record(
     {"decisive": text},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from carnet_check.report.run_folder import Run
 from carnet_check.wording.file_names import attack_name
@@ -101,7 +102,7 @@ def _result(run: Run, row: Values, places: Mapping[str, int]) -> dict[str, Any]:
     }
     attack = _attack(run, row)
     if attack is not None:
-        result["codeFlows"] = [{"message": {"text": attack["reason"][0]}, "threadFlows": list(_flows(attack))}]
+        result["codeFlows"] = [{"message": {"text": attack["reason"][0]}, "threadFlows": list(_flows(run, attack))}]
     return result
 
 
@@ -111,23 +112,32 @@ def _attack(run: Run, row: Values) -> Values | None:
 
 
 def _location(run: Run, row: Values) -> dict[str, Any]:
-    return {
-        "physicalLocation": {"artifactLocation": {"uri": run.spec["file"]}, "region": {"startLine": 1}},
-        "logicalLocations": [
-            {"fullyQualifiedName": f"{row['protocol']}.{row['variant']}.{row['claim']}", "kind": "member"}
-        ],
-    }
+    """Return where the claim or the action is written that a row is about; else the file of the protocol."""
+    name = f"{row['protocol']}.{row['variant']}.{row['claim']}"
+    place = _places(run).get((row["kind"], row["claim"]))
+    return {**_physical(run, place), "logicalLocations": [{"fullyQualifiedName": name, "kind": "member"}]}
 
 
-def _flows(attack: Values) -> Iterator[dict[str, Any]]:
+def _places(run: Run) -> dict[tuple[str, str], Values]:
+    return {(each["kind"], each["name"]): each for each in run.spec.get("places", ())}
+
+
+def _physical(run: Run, place: Values | None) -> dict[str, Any]:
+    file, line = (place["file"], place["line"]) if place else (run.spec["file"], 1)
+    return {"physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}}}
+
+
+def _flows(run: Run, attack: Values) -> Iterator[dict[str, Any]]:
     """Yield a thread for each party; the order of execution runs through all of them."""
     by_party: dict[str, list[dict[str, Any]]] = {}
+    places = _places(run)
     for order, event in enumerate(attack["events"], 1):
         party = event["arrow"]["from"] if event["arrow"] else event["actor"]
         state = {change["text"]: {"text": change["where"]} for change in event["changes"]}
         step = {
             "executionOrder": order,
             "location": {
+                **_physical(run, places.get(("action", event["action"]))),
                 "message": {"text": event["sentence"]},
                 "logicalLocations": [{"name": event["action"], "kind": "function"}],
             },

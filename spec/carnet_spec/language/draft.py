@@ -35,7 +35,7 @@ from carnet_spec.language.statements import (
 )
 from carnet_spec.language.stating import given_values, traced_invariant, variable_of
 from carnet_spec.language.terms import Apply, Role, Symbol, sort_of, symbols_of
-from carnet_spec.language.tracing import written_at
+from carnet_spec.language.tracing import Place, written_at
 
 
 class Draft:
@@ -56,7 +56,8 @@ class Draft:
         self._threats: list[Threat] = []
         self._assumptions: list[Assumption] = []
         self._defences: list[Defence] = []
-        self._stated_at: dict[tuple[str, str], str] = {}
+        self.stated_at: dict[tuple[str, str], Place | None] = {}
+        """Where actions, claims and lemmas are said, by their kind and name."""
 
     # -- what may happen ------------------------------------------------------------------------------------------
 
@@ -132,6 +133,7 @@ class Draft:
                 raise SpecificationError(f"two actions are called '{action.name}'")
             self._refuse_below(action.name, action.updates)
             self._actions.append(action)
+            self.stated_at["action", action.name] = written_at(function)
             return action
 
         return trace
@@ -226,7 +228,7 @@ class Draft:
             invariant = traced_invariant(function, name)
             claim = Claim(name, invariant, sentence, requirement, source, under, fails_under)
             self._claims.append(claim)
-            self._stated_at["claim", name] = written_at(function)
+            self.stated_at["claim", name] = written_at(function)
             return claim
 
         return state
@@ -262,7 +264,7 @@ class Draft:
         def state(function: Callable[..., Formula]) -> Invariant:
             invariant = replace(traced_invariant(function, function.__name__), under=threats)
             self._lemmas.append(invariant)
-            self._stated_at["lemma", invariant.name] = written_at(function)
+            self.stated_at["lemma", invariant.name] = written_at(function)
             return invariant
 
         return state
@@ -362,7 +364,7 @@ class Draft:
             if action.shortcut_of is None or action.shortcut_of in removed
         )
         protocol = self._built(actions, removed)
-        protocol.require_declared_threats(self._stated_at)
+        protocol.require_declared_threats(self.stated_at)
         return protocol
 
     def whole(self) -> Protocol:

@@ -81,7 +81,7 @@ class Protocol:
         named += [("lemma", lemma.name, {*lemma.under}) for lemma in self.lemmas]
         return tuple((what, name, id) for what, name, ids in named for id in sorted(ids - known))
 
-    def require_declared_threats(self, places: Mapping[tuple[str, str], str] = NOWHERE) -> None:
+    def require_declared_threats(self, places: Mapping[tuple[str, str], object] = NOWHERE) -> None:
         """Refuse a claim or lemma under a threat model that nobody declares: no engine would ever look at it.
 
         A protocol may declare none; what is claimed of it is claimed of everybody.
@@ -93,7 +93,7 @@ class Protocol:
             SpecificationError: one of several threat models is misspelt, or was never declared.
         """
         for what, name, id in self.undeclared_threats if self.threats else ():
-            place = places.get((what, name), "")
+            place = places.get((what, name))
             stated = f"{what} {name} ({place})" if place else f"{what} {name}"
             known = listed(threat.id for threat in self.threats)
             raise SpecificationError(f"{stated} names a threat model '{id}' that is not declared; known: {known}")

@@ -16,6 +16,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import PurePath
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
@@ -50,10 +51,21 @@ def said_twice(function: Callable[..., object], say: Callable[[], Said]) -> Said
     return first
 
 
-def written_at(function: Callable[..., object]) -> str:
-    """Return the file and the line of a function, or nothing for what is not written in Python."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the source something is said: a file, by its whole path, and a line, from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{PurePath(self.file).name}:{self.line}"
+
+
+def written_at(function: Callable[..., object]) -> Place | None:
+    """Return where a function is, or nothing for what is not written in Python."""
     code = getattr(function, "__code__", None)
-    return f"{PurePath(code.co_filename).name}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
+    return Place(code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 
 class _NoOutput(io.TextIOBase):

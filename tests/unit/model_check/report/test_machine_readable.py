@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 from lxml import etree
 
+import carnet_spec
+from carnet_check.report.junit import junit
+from carnet_check.results import Result, Verdict
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 
 SCHEMAS = FIXTURES / "schemas"
@@ -94,3 +99,44 @@ def test_the_summary_tells_what_failed_first(written: Path) -> None:
     assert "* **VIOLATED**, expected EXHAUSTED: **stays-home** in main under anyone, explicit" in text
     assert "  1. first passes the token on to party1" in text
     assert "### Not as expected" not in (written / "sound.md").read_text()
+
+
+def test_a_result_points_at_the_line_of_its_claim_and_each_step_at_its_action(written: Path) -> None:
+    (result,) = sarif_of(written, "violated")["runs"][0]["results"]
+    (step,) = result["codeFlows"][0]["threadFlows"][0]["locations"]
+    said = [_said_at(place["physicalLocation"]) for place in (*result["locations"], step["location"])]
+    assert said == ["    def stated(", "    @token.action("]
+
+
+def _said_at(place: Any) -> str:
+    lines = Path(unquote(place["artifactLocation"]["uri"])).read_text().splitlines()
+    line: str = lines[place["region"]["startLine"] - 1]
+    return line[: line.index("(") + 1]
+
+
+def test_a_claim_of_a_package_is_in_the_file_that_states_it(tmp_path: Path) -> None:
+    only = ("--claim", "iv-unique", "--threat", "outsider", "--engine", "explicit")
+    carnet("verify", "gpu-travelling", *only, "--out", str(tmp_path))
+    places = json.loads((tmp_path / "spec.json").read_text())["places"]
+    (claim,) = (place for place in places if (place["kind"], place["name"]) == ("claim", "iv-unique"))
+    root = Path(next(iter(carnet_spec.__path__))).parent
+    lines = (root / claim["file"]).read_text().splitlines()
+    assert "claim" in lines[claim["line"] - 1]
+    assert 'name="iv-unique"' in "".join(lines[claim["line"] - 1 : claim["line"] + 3])
+    assert len({place["file"] for place in places}) > 5
+
+
+def test_junit_counts_no_second_twice() -> None:
+    rows = [_row("a", 3.0), _row("b", 3.0), _row("c", 3.0), _row("d", 1.5)]
+    suites = ElementTree.fromstring(junit(rows))
+    assert [case.get("time") for case in suites.iter("testcase")] == ["1.000", "1.000", "1.000", "1.500"]
+    assert [suite.get("time") for suite in suites.iter("testsuite")] == ["4.500"]
+
+
+def test_junit_tells_the_steps_of_what_failed(written: Path) -> None:
+    failures = [failure.text or "" for failure in ElementTree.parse(written / "violated.xml").iter("failure")]
+    assert [text.splitlines()[1:] for text in failures] == [["  1. pass_on(a=first, b=party1)"]]
+
+
+def _row(claim: str, seconds: float) -> Result:
+    return Result("p", "main", claim, "t", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED, 1, seconds=seconds)
