@@ -215,13 +215,13 @@ def _claims(protocol: Protocol, threat: str) -> list[Invariant]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_two_active_moves_break_nothing_in_profile_ci() -> None:
-    """Two rounds, two chunks, two genuine GPUs and a fake, two instances; about ten minutes on two cores."""
-    ran = carnet("verify", "gpu-travelling", "--profile", "ci", "--engine", "explicit", "--jobs", "2", "--json")
+def test_an_active_move_breaks_nothing_in_profile_ci() -> None:
+    """Two rounds, two chunks, two genuine GPUs and a fake, two instances; the largest of them has 99 million states."""
+    ran = carnet("verify", "gpu-travelling", "--profile", "ci", "--engine", "native", "--jobs", "2", "--json")
     rows = ran.json["results"]
     assert ran.code == 0
     pairs = {(row["variant"], row["threat"]) for row in rows}
     assert pairs >= {(variant, threat) for variant in MAIN for threat in THREATS}
     assert {variant for variant, _ in pairs} == set(SOURCE.family.with_layers(MAIN))
     found = {(row["verdict"], row["bound"]) for row in rows if row["expected"] != "VIOLATED"}
-    assert found == {("HOLDS-TO", 2)}
+    assert found == {("HOLDS-TO", 1)}

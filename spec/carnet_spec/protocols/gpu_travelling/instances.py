@@ -335,8 +335,8 @@ PROFILES = {
                 "own_keys": 1,
                 "corrupt_chunks": 1,
             },
-            budget=2,
-            title="two rounds, two active adversary moves",
+            budget=1,
+            title="two rounds, two genuine GPUs and a fake, one active adversary move",
         ),
     )
 }
