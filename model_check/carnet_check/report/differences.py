@@ -13,7 +13,7 @@ from carnet_check.wording.sentences import resting
 from carnet_command.text import counted
 
 Row = Mapping[str, Any]
-Key = tuple[str, ...]
+RowKey = tuple[str, ...]
 
 KEY = ("protocol", "variant", "kind", "claim", "threat", "engine")
 """What a verdict is about, and who gave it."""
@@ -105,11 +105,11 @@ def _where(each: Difference) -> str:
     return f"{claim} under {key['threat']}, {key['variant']}, {key['engine']}"
 
 
-def _key(row: Row) -> Key:
+def _key(row: Row) -> RowKey:
     return tuple(row[name] for name in KEY)
 
 
-def _found(old: Mapping[Key, Row], new: Mapping[Key, Row]) -> Iterator[Difference]:
+def _found(old: Mapping[RowKey, Row], new: Mapping[RowKey, Row]) -> Iterator[Difference]:
     for key, row in old.items():
         if key not in new:
             yield Difference(Way.GONE, _named(key), _said(row), None)
@@ -120,7 +120,7 @@ def _found(old: Mapping[Key, Row], new: Mapping[Key, Row]) -> Iterator[Differenc
             yield Difference(Way.NEW, _named(key), None, _said(row))
 
 
-def _named(key: Key) -> dict[str, str]:
+def _named(key: RowKey) -> dict[str, str]:
     return dict(zip(KEY, key, strict=True))
 
 
