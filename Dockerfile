@@ -5,8 +5,9 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY spec spec
 COPY model_check model_check
 COPY reference_impl reference_impl
-RUN pip install --no-cache-dir -c constraints.txt '.[fast,cvc5]' && useradd --create-home --uid 1000 reviewer
+RUN pip install --no-cache-dir -c constraints.txt '.[fast,cvc5]' && mkdir /runs && chown 1000 /runs
 USER 1000
-WORKDIR /home/reviewer
+ENV HOME=/runs
+WORKDIR /runs
 ENTRYPOINT ["carnet"]
 CMD ["verify", "gpu-travelling"]

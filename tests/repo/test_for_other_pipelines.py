@@ -36,7 +36,7 @@ def steps() -> list[dict[str, Any]]:
 def run_steps(folder: Path, inputs: Mapping[str, str], path: str) -> list[int]:
     """Run the steps as a runner of GitHub does, with these inputs; return what each exited with."""
     given = {name: str(each.get("default", "")) for name, each in action()["inputs"].items()} | dict(inputs)
-    codes = []
+    codes: list[int] = []
     for step in steps():
         assert "${{" not in step["run"], "what is put into a script may be a script"
         own = {name: INPUT.sub(lambda found: given[found[1]], text) for name, text in step.get("env", {}).items()}
