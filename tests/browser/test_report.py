@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit
 
@@ -163,3 +165,30 @@ def test_a_deep_link_does_not_hide_who_the_columns_are(visit: Visit) -> None:
       return head.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
     }"""
     assert page.evaluate(seen)
+
+
+def test_the_decisive_step_stands_out(visit: Visit) -> None:
+    page = visit.open(ATTACK)
+    assert page.locator("tr.decisive").count() == 1
+    assert page.locator("p.decisive").all_text_contents() == [
+        "decisive: with fresh-key, the guard 'fresh key' refuses this"
+    ]
+
+
+@pytest.mark.parametrize("visit", [(1600, "dark")], indirect=True, ids=str)
+def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path) -> None:
+    """Also from the middle of an attack, in a window that is dark."""
+    page = visit.open(f"{ATTACK}#step-2")
+    sentences = page.locator(".steps .sentence").all_text_contents()
+    file = tmp_path / "attack.pdf"
+    page.pdf(path=str(file))
+    text = " ".join(sheet.extract_text() for sheet in PdfReader(file).pages)
+    printed = " ".join(unicodedata.normalize("NFKC", text).split())  # without ligatures
+    assert len(sentences) == STEPS
+    assert [sentence for sentence in sentences if sentence not in printed] == []
+    assert [number for number in range(1, STEPS) if f"Step {number}" not in printed] == []
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 36, 48)"
+    assert page.evaluate(CONTRAST)[0] >= 4.5
+    assert page.locator(".steps > li:visible").count() == STEPS
+    assert page.locator("tr.future > *").first.evaluate("cell => getComputedStyle(cell).opacity") == "1"

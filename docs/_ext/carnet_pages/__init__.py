@@ -20,9 +20,10 @@ from typing import Any, Protocol
 from carnet_check.loading.families import known_protocols, load
 from carnet_spec.language import Family
 
-from . import agreement, api
+from . import agreement, api, gallery
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
+from .command_line import COMMANDS_PAGE, command_line
 from .counted_mutants import mutants
 from .counted_proofs import proofs
 from .engines import ENGINES_PAGE, engines
@@ -40,6 +41,7 @@ class _Sphinx(Protocol):
     """What is used of Sphinx, so that the pages can be made, and tested, where it is not installed."""
 
     srcdir: Path
+    outdir: Path
 
     def connect(self, event: str, callback: Callable[[_Sphinx], None]) -> object: ...
 
@@ -62,7 +64,12 @@ def _write(app: _Sphinx) -> None:
     code = {each.id: places([each], results.values()) for each in families if is_implemented(each)}
     found = cases(families, ran, code, slow=marks(root.parent / "tests", VERIFIES), complete=True)
     refuse_gaps(found)
-    write(root / api.FOLDER, api.api(root.parent, {FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}))
+    write(
+        root / api.FOLDER,
+        api.api(
+            root.parent, {COMMANDS_PAGE: command_line(), FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}
+        ),
+    )
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
     counted = {
@@ -71,6 +78,9 @@ def _write(app: _Sphinx) -> None:
         "assurance/mutants.md": mutants(families, _recorded(root / "results" / "mutants")).rstrip() + "\n",
     }
     faults["assurance/accounts.md"] = accounts_page(families, attacks)
+    galleries = _recorded(root / "results" / "gallery")
+    faults["assurance/gallery.md"] = gallery.gallery(families, galleries).rstrip() + "\n"
+    gallery.write_diagrams(families, galleries, Path(app.outdir))
     specified = specification(families, results, rounds)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)
 

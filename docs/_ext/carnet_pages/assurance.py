@@ -218,7 +218,7 @@ def assurance(
             "against it, and what all of it rests on. A requirement without a sentence, an obligation, a test that "
             "passed or an enforcing place ends the build of these pages.",
             *_by_protocol(families, found, _matrix),
-            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\nassurance/accounts\nassurance/mended\nassurance/agreement\nassurance/mutants\nassurance/proofs\n```",
+            "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\nassurance/gallery\nassurance/accounts\nassurance/mended\nassurance/agreement\nassurance/mutants\nassurance/proofs\n```",
         ),
         "assurance/requirements.md": page("# Requirements and their evidence", *_by_protocol(families, found, _needs)),
         "assurance/evidence.md": page(

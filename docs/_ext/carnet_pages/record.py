@@ -1,7 +1,8 @@
 """Record what the pages show of runs: ``python -m docs._ext.carnet_pages.record WHAT``.
 
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
-  reader would type; about half an hour.
+  reader would type, unless the answer is about the design as it is; about an hour.
+* ``gallery``: the attack of each finding is looked for again, to be shown step by step; some five minutes.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
 * ``agreement``: every engine is asked about every obligation, some four minutes.
@@ -26,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from carnet_ref.citations import citations
-from carnet_spec.language import Family
+from carnet_spec.language import Family, SpecificationError
 
-from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, round_picture, shown
+from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, gallery, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -69,9 +70,34 @@ def verified(printed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attacks(family: Family) -> None:
-    """Run every command of a protocol and keep the answers."""
-    runs = [recorded(finding, command, _printed(command)) for finding, command in commands(family)]
-    _write(RESULTS / "attacks" / f"{family.id}.json", runs)
+    """Run every command of a protocol and keep the answers, each as it comes.
+
+    An answer about the design as it is now stays; remove the file to have all of them anew.
+    """
+    path = RESULTS / "attacks" / f"{family.id}.json"
+    kept = json.loads(path.read_text("utf-8")) if path.exists() else []
+    old = {row["rerun"]: row for row in kept}
+    current = {row["rerun"]: row for row in kept if _is_current(family, row)}
+    asked = list(commands(family))
+    for finding, command in asked:
+        if " ".join(command) not in current:
+            current[" ".join(command)] = recorded(finding, command, _printed(command))
+            rows = (current.get(" ".join(each), old.get(" ".join(each))) for _, each in asked)
+            _write(path, [row for row in rows if row is not None])
+
+
+def _is_current(family: Family, row: Mapping[str, Any]) -> bool:
+    """Whether a recorded answer is about the specification as it is."""
+    try:
+        return bool(family.protocol(row["variant"], tuple(row["removed"])).digest == row["digest"])
+    except SpecificationError:
+        return False
+
+
+def shown_attacks(family: Family) -> None:
+    """Keep the attack of each finding as the gallery shows it."""
+    if family.findings:
+        _write(RESULTS / "gallery" / f"{family.id}.json", gallery.record(family))
 
 
 def verdicts(family: Family) -> None:
@@ -181,6 +207,7 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "accounts": accounted,
     "agreement": agreed,
     "attacks": attacks,
+    "gallery": shown_attacks,
     "mutants": mutated,
     "verdicts": verdicts,
     "rounds": rounds,

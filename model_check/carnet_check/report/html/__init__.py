@@ -32,10 +32,33 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
         pages[views.attack_page(attack)] = _render("attack.html", {**_common(run), "attack": views.attack(attack)})
     for page, cti in views.ctis(run).items():
         pages[page] = _render("cti.html", {**_common(run), "cti": cti})
+    _write(folder, pages, views.search_index(run))
+
+
+def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Path) -> None:
+    """Write a page for each of some attacks, which belong to no run, and ``index.html``, which leads to them.
+
+    Args:
+        attacks: as a run folder keeps each; they may name the command that carries them out as ``replay``.
+        heading: what they have in common.
+        folder: where the pages go.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
+    shown = [{**views.attack(attack), "replay": attack.get("replay", "")} for attack in attacks]
+    pages = {attack["page"]: _render("attack.html", {**common, "attack": attack}) for attack in shown}
+    pages[INDEX] = _render("gallery.html", {**common, "heading": heading, "attacks": shown})
+    _write(folder, pages, views.search_attacks(attacks))
+
+
+def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, str]]) -> None:
+    """Write pages with what each of them uses."""
     make_folder(folder)
     for name in STATIC:
         write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
-    write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(views.search_index(run))};\n")
+    write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(index)};\n")
     for name, page in pages.items():
         write_text(folder / name, page)
 
@@ -55,7 +78,8 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _common(run: Run) -> dict[str, Any]:
-    return {"spec": run.spec, "closing": run.run["run"], "as_expected": run.run["summary"]["as_expected"]}
+    as_expected = run.run["summary"]["as_expected"]
+    return {"spec": run.spec, "closing": run.run["run"], "as_expected": as_expected, "gallery": False}
 
 
 def _render(template: str, context: Mapping[str, Any]) -> str:

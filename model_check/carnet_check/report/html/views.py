@@ -277,7 +277,7 @@ def _digits(value: float) -> str:
 
 def search_index(run: Run) -> list[dict[str, str]]:
     """Return everything that can be searched for: what it is, what it says, and where it stands."""
-    return [*_searchable(run), *_searchable_attacks(run)]
+    return [*_searchable(run), *search_attacks(run.attacks)]
 
 
 def _searchable(run: Run) -> Iterator[dict[str, str]]:
@@ -297,14 +297,18 @@ def _searchable(run: Run) -> Iterator[dict[str, str]]:
             )
 
 
-def _searchable_attacks(run: Run) -> Iterator[dict[str, str]]:
-    for attack in run.attacks:
-        page = attack_page(attack)
-        finding = attack["finding"]["title"] if attack["finding"] else ""
-        where = f"{attack['trace']['variant']} under {attack['threat']['id']}"
-        yield _entry("attack", attack["claim"], where, page, f"{attack['sentence']} {finding}")
-        for position, event in enumerate(attack["events"], 1):
-            yield _entry("step", event["action"], where, f"{page}#step-{position}", event["sentence"])
+def search_attacks(attacks: Sequence[Values]) -> list[dict[str, str]]:
+    """Return everything in some attacks that can be searched for."""
+    return [entry for attack in attacks for entry in _searchable_attack(attack)]
+
+
+def _searchable_attack(attack: Values) -> Iterator[dict[str, str]]:
+    page = attack_page(attack)
+    finding = attack["finding"]["title"] if attack["finding"] else ""
+    where = f"{attack['trace']['variant']} under {attack['threat']['id']}"
+    yield _entry("attack", attack["claim"], where, page, f"{attack['sentence']} {finding}")
+    for position, event in enumerate(attack["events"], 1):
+        yield _entry("step", event["action"], where, f"{page}#step-{position}", event["sentence"])
 
 
 def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, str]:
