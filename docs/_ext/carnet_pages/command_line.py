@@ -13,9 +13,9 @@ from .markdown import Lines, code, page, prose, table
 
 COMMANDS_PAGE = "commands"
 HEAD = (
-    "Every command with its options, from the commands themselves; `carnet COMMAND --help` prints the same. Every command "
-    "takes `--json` and prints one object then; a failure is one line, and the exit code says of which kind it is "
-    "({doc}`/adr/0004-verdicts-and-exit-codes`)."
+    "Every command with its options, from the commands themselves; `carnet COMMAND --help` prints the same. Every "
+    "command takes `--json` and prints one object then; a failure is one line, and the exit code says of which kind it "
+    "is ({doc}`/adr/0004-verdicts-and-exit-codes`)."
 )
 
 
