@@ -38,9 +38,8 @@ def test_a_command_is_there_with_its_options(path: str) -> None:
     said, command = section(path), COMMANDS[path]
     options = [each for each in command.params if isinstance(each, click.Option)]
     assert [name for option in options for name in option.opts if name not in said] == []
-    assert [each.make_metavar(click.Context(command)) in said for each in command.params if each not in options].count(
-        False
-    ) == 0
+    arguments = [each for each in command.params if each not in options]
+    assert [each.name for each in arguments if each.make_metavar(click.Context(command)) not in said] == []
     first = (command.help or "").split(".")[0].split("`")[0].split()[:3]
     assert all(word.strip("*,:") in said for word in first)
 

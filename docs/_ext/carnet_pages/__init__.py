@@ -64,12 +64,8 @@ def _write(app: _Sphinx) -> None:
     code = {each.id: places([each], results.values()) for each in families if is_implemented(each)}
     found = cases(families, ran, code, slow=marks(root.parent / "tests", VERIFIES), complete=True)
     refuse_gaps(found)
-    write(
-        root / api.FOLDER,
-        api.api(
-            root.parent, {COMMANDS_PAGE: command_line(), FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}
-        ),
-    )
+    listed = {COMMANDS_PAGE: command_line(), FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}
+    write(root / api.FOLDER, api.api(root.parent, listed))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
     counted = {
