@@ -27,7 +27,7 @@ CONTRAST = """() => {
   const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest("svg, .future")) continue;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest("svg")) continue;
     const [one, other] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
     const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
     if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 120)];

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks.brief import brief
+from carnet_check.attacks.decisive import decisive_step
 from carnet_check.attacks.hunt import attack_target, hunt
-from carnet_check.attacks.record import of_hunt
+from carnet_check.attacks.record import Attack
 from carnet_check.commands.catalogue import attack_command
 from carnet_check.loading.families import load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.html.views import attack_page
+from carnet_check.semantics import Interpreter
 from carnet_spec.language import Family, Finding
+from carnet_spec.trace import Trace
 
 from .markdown import Lines, label, page, prose
 
@@ -32,7 +35,7 @@ STALE = "Stale: the specification has changed since this attack was recorded."
 
 
 def record(family: Family) -> list[dict[str, Any]]:
-    """Look for the attack of every finding again, and keep all that is shown of it."""
+    """Look for the attack of every finding again, and keep its steps."""
     return [_recorded(family, finding) for finding in family.findings]
 
 
@@ -43,10 +46,38 @@ def _recorded(family: Family, finding: Finding) -> dict[str, Any]:
     )
     found = hunt(target, progress=lambda _: None)
     assert found.trace is not None, f"{finding.id}: {found.detail}"
-    command = attack_command(family, finding, family.id)
-    decides = found.decisive.remark if found.decisive else {}
-    short = brief(target.protocol, found.states, found.trace, decides)
-    return {**of_hunt(found, command).as_json(), "brief": short, "replay": f"{command} --replay"}
+    assert found.profile is not None
+    digest, profile = target.protocol.digest, found.profile.name
+    return {"finding": finding.id, "digest": digest, "profile": profile, "trace": found.trace.to_json()}
+
+
+def shown(family: Family, row: Values) -> dict[str, Any] | None:
+    """Return a recorded attack as a run folder keeps it, after the interpreter replayed it; nothing if it is stale."""
+    (finding,) = (each for each in family.findings if each.id == row["finding"])
+    source = load(family.id)
+    protocol = family.protocol(finding.variant, finding.without)
+    if protocol.digest != row["digest"]:
+        return None
+    (profile,) = (each for each in family.sizes_to_hunt(protocol.variant) if each.name == row["profile"])
+    trace = Trace.from_json(row["trace"])
+    judge = Interpreter(protocol, source.instance(protocol, trace.threat, profile))
+    states = judge.replay(trace)
+    attack = Attack(
+        judge=judge,
+        claim=protocol.claim(finding.claim),
+        threat=protocol.threat(finding.threat),
+        trace=trace,
+        states=states,
+        profile=profile,
+        expected=True,
+        rerun=attack_command(family, finding, family.id),
+        digest=row["digest"],
+        removed=finding.without,
+        finding=finding,
+        decisive=decisive_step(source, protocol, finding.without, judge, trace, states),
+    )
+    decides = attack.decisive.remark if attack.decisive else {}
+    return {**attack.as_json(), "brief": brief(protocol, states, trace, decides), "replay": f"{attack.rerun} --replay"}
 
 
 def gallery(families: Sequence[Family], recorded: Mapping[str, Sequence[Values]]) -> str:
@@ -59,23 +90,19 @@ def gallery(families: Sequence[Family], recorded: Mapping[str, Sequence[Values]]
     )
 
 
-def _family(family: Family, attacks: Sequence[Values]) -> Lines:
-    designs = {finding.id: family.protocol(finding.variant, finding.without).digest for finding in family.findings}
-    for attack in attacks:
-        finding = attack["finding"]
-        fresh = designs.get(finding["id"]) == attack["digest"]
+def _family(family: Family, rows: Sequence[Values]) -> Lines:
+    findings = {finding.id: finding for finding in family.findings}
+    for row in rows:
+        title = findings[row["finding"]].title
         yield from (
-            f"({label(family.id, finding['id'], 'gallery')})=",
-            f"## {prose(finding['title'].capitalize())}",
+            f"({label(family.id, row['finding'], 'gallery')})=",
+            f"## {prose(title[:1].upper() + title[1:])}",
             "",
         )
-        if not fresh:
-            yield from (
-                ":::{warning}",
-                "Stale: the specification has changed since this attack was recorded.",
-                ":::",
-                "",
-            )
+        attack = shown(family, row)
+        if attack is None:
+            yield from (":::{warning}", STALE, ":::", "")
+            continue
         yield from (prose(attack["sentence"]), "")
         yield from ("```text", *attack["brief"], "", *attack["reason"][:1], "```", "")
         yield from _diagram(family, attack)
@@ -91,5 +118,6 @@ def _diagram(family: Family, attack: Values) -> Iterator[str]:
 def write_diagrams(families: Sequence[Family], recorded: Mapping[str, Sequence[Values]], folder: Path) -> None:
     """Write the diagrams of every protocol that has some."""
     for family in families:
-        if attacks := recorded.get(family.id):
+        attacks = [attack for row in recorded.get(family.id, ()) if (attack := shown(family, row)) is not None]
+        if attacks:
             write_gallery(attacks, family.title, folder / FOLDER / family.id)
