@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from carnet_check.semantics import State
+from carnet_check.wording.sentences import knower_of
 from carnet_spec.language import Kind, Protocol, Symbol
 from carnet_spec.language.terms import Sort, Var
 
@@ -31,12 +32,12 @@ def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]
             old, new = before.relations[symbol.name], after.relations[symbol.name]
             for sign, rows in (("−", old - new), ("+", new - old)):
                 for row in sorted(rows):
-                    yield _change(symbol, owners, row, f"{sign} {_applied(symbol, row)}")
+                    yield _change(protocol, symbol, owners, row, f"{sign} {_applied(symbol, row)}")
         elif symbol.mutable:
             was, now = before.functions[symbol.name], after.functions[symbol.name]
             for row in sorted(now):
                 if was[row] != now[row]:
-                    yield _change(symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
+                    yield _change(protocol, symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
 
 
 def _owners(protocol: Protocol) -> Mapping[str, Sort]:
@@ -45,16 +46,16 @@ def _owners(protocol: Protocol) -> Mapping[str, Sort]:
     return {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
 
 
-def _change(symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
-    return Change(_where(symbol, owners, row), symbol.name, text, symbol.says)
+def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
+    return Change(_where(protocol, symbol, owners, row), symbol.name, text, symbol.says)
 
 
-def _where(symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
+def _where(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
     match symbol.kind:
         case Kind.MESSAGE | Kind.PUBLIC:
             return WIRE
         case Kind.KNOWLEDGE if len(row) > 1:
-            return row[0]
+            return row[knower_of(protocol, symbol)]
         case Kind.STATE if symbol.role is not None:
             theirs = bool(symbol.domain) and owners.get(symbol.role.name) == symbol.domain[0]
             return row[0] if theirs else symbol.role.name

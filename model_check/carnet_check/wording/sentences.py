@@ -9,7 +9,7 @@ from itertools import takewhile
 from carnet_check.semantics import State
 from carnet_spec.language import Instance, Kind, Protocol, Symbol
 from carnet_spec.language.statements import UNNAMED
-from carnet_spec.language.terms import BOOL
+from carnet_spec.language.terms import BOOL, Apply, Var
 
 Env = Mapping[str, str]
 
@@ -32,14 +32,29 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def knower_of(protocol: Protocol, symbol: Symbol) -> int:
+    """Return which argument of a knowledge relation is the one who knows.
+
+    It is the first whose elements act, by what the actions say; failing that, the first that is neither drawn fresh nor
+    an enumeration, as no agent is; failing that, the first.
+    """
+    acting = {action.actor.sort for action in protocol.actions if isinstance(action.actor, Var)}
+    acting |= {action.actor.symbol.result for action in protocol.actions if isinstance(action.actor, Apply)}
+    places = range(len(symbol.domain))
+    agents = (place for place in places if symbol.domain[place] in acting)
+    others = (place for place in places if not symbol.domain[place].fresh and symbol.domain[place].members is None)
+    return next(agents, next(others, 0))
+
+
 def known(protocol: Protocol, state: State, before: State | None = None) -> dict[str, list[str]]:
     """Return what each party knows in ``state``; with ``before``, what it did not know there."""
     symbols = knowledge_symbols(protocol)
     facts: dict[tuple[str, str], list[str]] = {}
     for symbol in symbols:
+        place = knower_of(protocol, symbol)
         rows = state.relations[symbol.name] - (before.relations[symbol.name] if before else frozenset())
         for row in sorted(rows):
-            knower, what = (row[0], ", ".join(row[1:])) if len(row) > 1 else (ANYONE, row[0])
+            knower, what = (row[place], ", ".join(_beside(row, place))) if len(row) > 1 else (ANYONE, row[0])
             facts.setdefault((knower, what), []).append(_way(symbol, symbols))
     by_party: dict[str, list[str]] = {}
     for (knower, what), ways in facts.items():
@@ -48,9 +63,14 @@ def known(protocol: Protocol, state: State, before: State | None = None) -> dict
     return by_party
 
 
+def _beside(row: tuple[str, ...], place: int) -> tuple[str, ...]:
+    return (*row[:place], *row[place + 1 :])
+
+
 def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> list[str]:
     """Return those of ``parties`` of whom the protocol counts what they know; a device, for one, is only asked."""
-    agents = {symbol.domain[0] for symbol in knowledge_symbols(protocol) if len(symbol.domain) > 1}
+    symbols = [symbol for symbol in knowledge_symbols(protocol) if len(symbol.domain) > 1]
+    agents = {symbol.domain[knower_of(protocol, symbol)] for symbol in symbols}
     others = {element for sort in protocol.sorts if sort not in agents for element in instance.of(sort)}
     return [party for party in parties if party not in others]
 
