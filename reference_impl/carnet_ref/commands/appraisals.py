@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +13,7 @@ import click
 
 from carnet_command.errors import UsageError
 from carnet_command.printable import printable
-from carnet_command.text import wrapped
+from carnet_command.text import hanging, wrapped
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
@@ -93,15 +93,17 @@ def anchors_given(path: Path | None) -> Anchors:
 
 
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
-    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for.
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for; ``0x`` may stand before them.
 
     Raises:
         UsageError: they stand for none, or for another number of bytes.
     """
+    from carnet_ref.attestation.encodings import from_hexadecimal
+
     if text is None:
         return None
     try:
-        octets = bytes.fromhex(text)
+        octets = from_hexadecimal(text)
     except ValueError:
         raise UsageError(f"{flag} wants hexadecimal digits") from None
     if len(octets) != length:
@@ -125,8 +127,9 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
     if as_json:
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
+        told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(_as_json({**found, "claims": dict(appraisal.claims), **again}))
+        click.echo(_as_json({**found, **told, **again}))
     else:
         _print(appraisal, rerun)
     return ACCEPTED if appraisal.accepted else REFUSED
@@ -138,8 +141,16 @@ def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
         _say(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}", step.detail + source)
     for name, value in appraisal.claims.items():
         _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-    click.echo("ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}")
+    for line in hanging(_verdict(appraisal)):
+        click.echo(line)
     click.echo(f"rerun   {printable(shlex.join(rerun))}")
+
+
+def _verdict(appraisal: Appraisal) -> str:
+    """Say whether the evidence was accepted and, if so, what was not compared."""
+    if not appraisal.accepted:
+        return f"REFUSED at {appraisal.failed_step}"
+    return ", ".join(("ACCEPTED", *appraisal.not_compared))
 
 
 def _say(label: str, text: str) -> None:
@@ -161,6 +172,10 @@ def _written(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case list() | tuple():
-            return ", ".join(map(_written, value)) or "none"
+            return ("; " if any(isinstance(each, Mapping) for each in value) else ", ").join(
+                map(_written, value)
+            ) or "none"
+        case Mapping():
+            return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
         case _:
             return str(value)

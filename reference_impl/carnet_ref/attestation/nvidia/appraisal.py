@@ -21,7 +21,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import (
+    NO_FIRMWARE,
+    NO_REVOCATION,
+    NOT_FRESH,
+    Appraisal,
+    Checklist,
+    RefusedError,
+)
 from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
 from carnet_ref.attestation.nvidia.ocsp import (
     TIME,
@@ -43,6 +50,9 @@ SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
 DEVICE_MODE = "DMTF DSP0274 1.2.1, device mode"
 DICE = "TCG DICE Attestation Architecture, TcbInfo fwids"
 PATH_LENGTH = 5  # attestation key, boot ROM, provisioner, model, root
+NO_FIRMWARE_ID = "firmware id not stated"
+NO_SIGNERS = "revocation of RIM signers not checked"
+NO_RIM = {RimKind.DRIVER: "driver not compared", RimKind.VBIOS: "VBIOS not compared"}
 NVDEC0_INDEX = 35  # the measurement of video decoder 0, which means nothing where that is off
 
 
@@ -169,18 +179,21 @@ def _check_revocation(
     for place, reply in enumerate(evidence.replies, start=1):
         if not any(reply.is_about(*pair) for pair in known):
             steps.refuse("revocation", f"reply {place} is about no certificate of this evidence", OCSP)
-    missing = _check_replies(steps, "revocation", needed, evidence.replies, at)
+    missing = _check_replies(steps, "revocation", needed, evidence.replies, at, NO_REVOCATION)
     if missing:
         steps.refuse("revocation", f"no reply about {missing}", OCSP)
 
 
 def _check_replies(
-    steps: Checklist, step: str, needed: _Pairs, replies: Sequence[OcspReply], at: datetime
+    steps: Checklist, step: str, needed: _Pairs, replies: Sequence[OcspReply], at: datetime, lacking: str
 ) -> str | None:
-    """Check the replies about the certificates that are ``needed``; return the name of one that none is about."""
+    """Check the replies about the certificates that are ``needed``; return the name of one that none is about.
+
+    ``lacking`` is what an acceptance lacks without them.
+    """
     given = [(reply, pair) for reply in replies for pair in needed if reply.is_about(*pair)]
     if not given:
-        steps.not_requested(step, OCSP)
+        steps.not_requested(step, OCSP, lacking=lacking)
         return None
     for reply, pair in given:
         try:
@@ -225,7 +238,7 @@ def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) ->
     )
     _check_firmware_id(steps, evidence)
     if nonce is None:
-        steps.not_requested("nonce")
+        steps.not_requested("nonce", lacking=NOT_FRESH)
         return
     found = f"the report has {report.nonce.hex()}, not {nonce.hex()}"
     steps.require(hmac.compare_digest(report.nonce, nonce), "nonce", "the nonce asked with", found, SPDM_SIGNATURE)
@@ -245,7 +258,12 @@ def _is_signed(report: GpuReport, leaf: x509.Certificate) -> bool:
 def _check_firmware_id(steps: Checklist, evidence: _Evidence) -> None:
     said, certified = evidence.report.firmware_id, evidence.leaf_firmware_id
     if said is None:
-        steps.left_out("firmware-id", "the report has none, as with drivers before 550 and LS10 switches", DICE)
+        steps.left_out(
+            "firmware-id",
+            "the report has none, as with drivers before 550 and LS10 switches",
+            DICE,
+            lacking=NO_FIRMWARE_ID,
+        )
         return
     otherwise = f"the report says {said.hex()}, the certificate {certified.hex() if certified else 'nothing'}"
     steps.require(said == certified, "firmware-id", "the one that the key was derived for", otherwise, DICE)
@@ -258,16 +276,32 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
     for kind, version in versions.items():
         rim = evidence.rim(kind)
         if rim is None:
-            steps.not_requested(f"{kind}-rim")
+            _leave_rim_out(steps, kind, evidence)
         else:
             _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
-    unanswered = _check_replies(steps, "rim-revocation", _rim_signers(evidence, anchors), evidence.replies, at)
-    if unanswered:
-        steps.left_out("rim-revocation", f"no reply about {unanswered}", OCSP)
+    _check_signers_revocation(steps, evidence, at, anchors)
     if evidence.rims:
         _check_measurements(steps, report, evidence.rims)
     else:
-        steps.not_requested("measurements")
+        steps.not_requested("measurements", lacking=NO_FIRMWARE)
+
+
+def _leave_rim_out(steps: Checklist, kind: RimKind, evidence: _Evidence) -> None:
+    if kind is RimKind.DRIVER and evidence.report.kind is DeviceKind.SWITCH:
+        steps.left_out("driver-rim", "a switch has no driver")
+    else:
+        steps.not_requested(f"{kind}-rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
+
+
+def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
+    if not evidence.rims:
+        steps.not_requested("rim-revocation", OCSP, lacking=NO_FIRMWARE)
+        return
+    lacking = NO_SIGNERS if "revocation" in steps.held else NO_REVOCATION
+    signers = _rim_signers(evidence, anchors)
+    unanswered = _check_replies(steps, "rim-revocation", signers, evidence.replies, at, lacking)
+    if unanswered:
+        steps.left_out("rim-revocation", f"no reply about {unanswered}", OCSP, lacking=NO_SIGNERS)
 
 
 def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: datetime, anchors: Anchors) -> None:
@@ -311,7 +345,7 @@ def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None
     """Take the steps about what the relying party asks."""
     mode = evidence.report.mode
     if policy.modes is None:
-        steps.not_requested("mode")
+        steps.not_requested("mode", lacking="mode not compared")
     else:
         said = mode or "not said"
         otherwise = f"the mode is {said}; accepted: {', '.join(sorted(policy.modes)) or 'none'}"
@@ -327,7 +361,7 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
     if report.device_mode is None:
         steps.left_out("debug", "the report states no device mode", DEVICE_MODE)
     elif policy.allow_debug:
-        steps.not_requested("debug", DEVICE_MODE)
+        steps.not_requested("debug", DEVICE_MODE, lacking="debug mode not compared")
     else:
         state = report.device_mode.debug
         otherwise = f"the device is or was debugged since its reset: {state.name or state.value}"

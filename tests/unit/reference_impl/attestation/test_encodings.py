@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem, device_evidence
+from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
+from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import report, world
 
