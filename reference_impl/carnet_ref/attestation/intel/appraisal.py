@@ -202,10 +202,12 @@ def _check_isolation(steps: Checklist, evidence: _Evidence, policy: Policy) -> N
     if evidence.collateral is None and "isolation" not in policy.require:
         steps.not_requested("isolation", TD_ATTRIBUTES)
         return
-    if not report.attributes.sept_ve_disable:
+    ends = report.attributes.sept_ve_disable
+    if policy.require_sept_ve_disable and not ends:
         steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
     serving, named = report.mrservicetd or bytes(48), dict(policy.measurements).get("mrservicetd", frozenset())
     detail = f"served by the TD that the policy names, {serving.hex()}" if any(serving) else "no service TD"
+    detail += "" if ends else "; SEPT_VE_DISABLE is not set, which the policy allows"
     otherwise = f"a service TD that the policy does not name may reach into the TD: {serving.hex()}"
     steps.require(not any(serving) or serving in named, "isolation", detail, otherwise, TD_ATTRIBUTES)
 

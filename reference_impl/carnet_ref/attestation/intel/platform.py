@@ -118,14 +118,15 @@ class PlatformAppraisal:
         self.steps.passed("collateral-validity", f"issued {issued:{TIME}}, to be renewed by {until:{TIME}}", PCS_API)
 
     def _check_revocation(self) -> None:
+        """Look up every signer of the quote and of the collateral in the list of its issuer."""
         given = self.collateral
-        lists = (
-            (self.chain.leaf.certificate, given.pck_crl),
-            (self.chain.issuer, given.root_crl),
-            (given.tcb_info_chain[0], given.root_crl),
-            (given.qe_identity_chain[0], given.root_crl),
-        )
+        published = dict.fromkeys((*given.tcb_info_chain, *given.qe_identity_chain))
+        signers = [self.chain.issuer, *(each for each in published if each not in self.anchors)]
+        lists = [(self.chain.leaf.certificate, given.pck_crl), *((signer, given.root_crl) for signer in signers)]
         for certificate, crl in lists:
+            if certificate.issuer != crl.issuer:
+                found = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
+                self.steps.refuse("revocation", found, CRL)
             entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"

@@ -40,11 +40,20 @@ STEPS: Final = (
 DEFAULT_STEPS: Final = frozenset(
     {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug"}
 )
-DEFAULT_STATUSES: Final = frozenset(TcbStatus) - {TcbStatus.REVOKED}
+DEFAULT_STATUSES: Final = frozenset(
+    {
+        TcbStatus.UP_TO_DATE,
+        TcbStatus.SW_HARDENING_NEEDED,
+        TcbStatus.CONFIGURATION_NEEDED,
+        TcbStatus.CONFIGURATION_AND_SW_HARDENING_NEEDED,
+    }
+)
+"""A platform that misses a security update is accepted only where a policy says so."""
 REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3", "mrservicetd")
 KEYS: Final = (
     "require",
     "allow_debug",
+    "require_sept_ve_disable",
     "measurements",
     "tcb_statuses",
     "rejected_advisories",
@@ -61,6 +70,8 @@ class Policy:
     Attributes:
         require: the steps that must have been taken and have held.
         allow_debug: whether a TD that its host may read is accepted.
+        require_sept_ve_disable: whether a TD has to be ended, rather than told, when its host takes a page away; TDs
+            of Azure are told, and their paravisor handles it.
         measurements: for each of ``REGISTERS`` that is asked for, the values accepted; empty: none is asked for.
         tcb_statuses: the TCB statuses accepted, where there is collateral to tell.
         rejected_advisories: the Intel advisories of which none may apply.
@@ -70,6 +81,7 @@ class Policy:
 
     require: frozenset[str] = frozenset()
     allow_debug: bool = False
+    require_sept_ve_disable: bool = True
     measurements: tuple[tuple[str, frozenset[bytes]], ...] = ()
     tcb_statuses: frozenset[TcbStatus] = DEFAULT_STATUSES
     rejected_advisories: frozenset[str] = frozenset()
@@ -95,13 +107,18 @@ def parse_policy(data: bytes) -> Policy:
     number, ttl = "minimum_evaluation_number", "collateral_ttl"
     return Policy(
         frozenset(require),
-        document.flag("allow_debug") if document.has("allow_debug") else False,
+        _flag(document, "allow_debug", default=False),
+        _flag(document, "require_sept_ve_disable", default=True),
         _measurements(document.document("measurements")) if document.has("measurements") else (),
         frozenset(TcbStatus(status) for status in statuses),
         frozenset(document.texts("rejected_advisories")),
         document.number(number) if document.has(number) else None,
         document.number(ttl) if document.has(ttl) else None,
     )
+
+
+def _flag(document: Document, name: str, *, default: bool) -> bool:
+    return document.flag(name) if document.has(name) else default
 
 
 def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...]:

@@ -371,7 +371,8 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
 def _policy_problem(steps: Checklist, evidence: _Evidence, policy: Policy) -> str | None:
     if not policy.require:
         return "the policy asks for no step, so it accepts nothing"
-    missing = sorted(policy.require - {"policy"} - steps.held)
+    signers = {"rim-revocation"} if evidence.rims and "revocation" in policy.require else set()
+    missing = sorted((policy.require | signers) - {"policy"} - steps.held)
     if missing:
         return f"asked for and not taken: {', '.join(missing)}"
     report, chip = evidence.report, product(evidence.chain[0])

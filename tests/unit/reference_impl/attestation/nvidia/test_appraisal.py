@@ -251,6 +251,11 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
         lambda: {"ocsp": [*W.replies(), ocsp_reply(W.rim_signer, W.rim_root, revoked=True)]},
     ),
     "no reply about the RIM signer": ("policy", "not taken: rim-revocation", lambda: {"ocsp": W.replies()}),
+    "revocation asked for and no reply about the RIM signer": (
+        "policy",
+        "not taken: rim-revocation",
+        lambda: {"ocsp": W.replies(), "policy": Policy(require=frozenset({"revocation"}))},
+    ),
     "no reply about the device": ("policy", "not taken: revocation", lambda: {"ocsp": W.rim_replies()}),
     "an empty policy": ("policy", "accepts nothing", lambda: {"policy": Policy()}),
     "a step asked for and not taken": ("policy", "not taken: nonce", lambda: {"nonce": None}),
@@ -288,6 +293,12 @@ def test_a_path_with_too_many_authorities_is_refused() -> None:
     anchors = replace(W.anchors, by_role=dict.fromkeys(W.anchors.by_role, (deep.path[0].certificate,)))
     appraisal = appraised(chain=deep.chain(), anchors=anchors)
     assert (appraisal.failed_step, "below it" in appraisal.steps[-1].detail) == ("chain", True)
+
+
+def test_revocation_asks_about_signers_of_reference_values_only_where_there_are_some() -> None:
+    asked = Policy(require=frozenset({"revocation"}))
+    assert appraised(rims=(), ocsp=W.replies(), policy=asked).accepted
+    assert appraised(ocsp=[*W.replies(), *W.rim_replies()], policy=asked).accepted
 
 
 @pytest.mark.parametrize("policy", [Policy(), Policy(minimum_driver="1", modes=frozenset(Mode))])
