@@ -28,6 +28,7 @@ from carnet_ref.attestation.intel.collateral import (
     parse_qe_identity,
     parse_tcb_info,
 )
+from carnet_ref.attestation.intel.collateral_files import collateral_of
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
@@ -219,6 +220,16 @@ def _collaterals() -> list[Collateral]:
     return [parse_collateral(data) for data in (PLATFORM.collateral, *found)]
 
 
+def _collateral_files() -> list[bytes]:
+    """Return the parts of collateral as Intel's service delivers them."""
+    fields = json.loads(PLATFORM.collateral)
+    replies = (("tcbInfo", "tcb_info"), ("enclaveIdentity", "qe_identity"))
+    signed = [f'{{"{key}":{fields[name]},"signature":"{fields[f"{name}_signature"]}"}}' for key, name in replies]
+    chains = [fields[f"{name}_issuer_chain"] for name in ("tcb_info", "pck_crl")]
+    lists = [bytes.fromhex(fields[name]) for name in ("root_ca_crl", "pck_crl")]
+    return [*(text.encode() for text in (*signed, *chains)), *lists]
+
+
 def _gpu_documents() -> list[bytes]:
     made = [json.dumps(make([(_reports()[0], _pem()[0])] * 2)).encode() for make in GPU_DOCUMENTS.values()]
     return [*made, *_evidence("02*/**/evidence_hopper*.json", 1), *_evidence("03*/**/test_*data.json", 1), b"[]", b"{}"]
@@ -266,6 +277,7 @@ PARSERS: Final = {
         Parser("event-log", parse_event_log, _event_logs),
         Parser("pck-chain", parse_pck_chain, lambda: [parse_quote(QUOTE).signature.pck_chain, *_pem()], heavy=True),
         Parser("collateral", parse_collateral, lambda: [PLATFORM.collateral], heavy=True),
+        Parser("collateral-file", lambda data: collateral_of([data]), _collateral_files, heavy=True),
         Parser("tcb-info", parse_tcb_info, lambda: [c.signed_tcb_info.body for c in _collaterals()], heavy=True),
         Parser(
             "qe-identity", parse_qe_identity, lambda: [c.signed_qe_identity.body for c in _collaterals()], heavy=True

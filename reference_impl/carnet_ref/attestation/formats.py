@@ -26,7 +26,7 @@ class OptionKind(Enum):
     """What follows an option on the command line."""
 
     FILE = "a file"
-    FILES = "a file; the option may be repeated"
+    FILES = "a file, or a folder of files; the option may be repeated"
     HEX = "bytes in hexadecimal"
     NUMBER = "a number from 0"
 

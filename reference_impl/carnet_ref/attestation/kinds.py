@@ -20,6 +20,7 @@ NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 QUOTE_DOCUMENT: Final = "a document with a quote"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
 JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
+OTHER_TEXT: Final = "other text"
 SNP_BYTES: Final = 1184
 SNP_VERSIONS: Final = range(1, 16)
 NAMES_SHOWN: Final = 4
@@ -67,7 +68,7 @@ def known_kind(data: bytes) -> str | None:
     try:
         raw = decode(data, "evidence")
     except MalformedError:
-        return "other text"
+        return OTHER_TEXT
     return next((name for name, fits in _RAW_KINDS if fits(raw)), None)
 
 

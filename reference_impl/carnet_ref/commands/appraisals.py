@@ -29,6 +29,9 @@ DELETE: Final = "\x7f"
 MOST_BYTES: Final = 1 << 24
 """The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
 
+MOST_FILES: Final = 64
+"""The most files that are read out of one folder."""
+
 readable = click.Path(path_type=Path)
 at_option = click.option(
     "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
@@ -53,6 +56,25 @@ def contents(path: Path) -> bytes:
     if len(data) > MOST_BYTES:
         raise UsageError(f"'{path}' holds more than {MOST_BYTES} bytes, which no evidence does")
     return data
+
+
+def contents_of_all(path: Path) -> tuple[bytes, ...]:
+    """Return what is in the file or, if it is a folder, in each file of it, in the order of their names.
+
+    Folders in the folder and names that begin with a dot are passed over.
+
+    Raises:
+        UsageError: a file cannot be read or is larger than any evidence, or a folder has none or too many.
+    """
+    if not path.is_dir():
+        return (contents(path),)
+    try:
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if not 1 <= len(files) <= MOST_FILES:
+        raise UsageError(f"'{path}' holds {len(files)} files; from 1 to {MOST_FILES} are read")
+    return tuple(map(contents, files))
 
 
 def instant(text: str | None) -> datetime:

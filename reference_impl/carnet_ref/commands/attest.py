@@ -16,6 +16,7 @@ from carnet_ref.commands.appraisals import (
     anchors_given,
     at_option,
     contents,
+    contents_of_all,
     instant,
     json_option,
     octets_given,
@@ -127,7 +128,7 @@ def _value(option: Option, word: Any) -> Value:
         case OptionKind.FILE:
             return None if word is None else contents(word)
         case OptionKind.FILES:
-            return tuple(map(contents, word))
+            return tuple(data for path in word for data in contents_of_all(path))
         case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
     return word if word is None else int(word)

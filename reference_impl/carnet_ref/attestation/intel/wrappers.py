@@ -17,7 +17,7 @@ from typing import Final
 
 from carnet_ref.attestation.appraisal import Unread
 from carnet_ref.attestation.encodings import LARGEST, decode
-from carnet_ref.attestation.kinds import SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
+from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
 from carnet_ref.wire.reader import MalformedError, json_value
 
 WHAT: Final = "TDX quote"
@@ -58,7 +58,7 @@ def quote_evidence(data: bytes) -> QuoteEvidence:
         MalformedError: ``data`` is another document, evidence of another kind, or text of no known form.
     """
     if data.lstrip()[:1] not in (b"{", b"["):
-        return QuoteEvidence(_quote(decode(data, WHAT)))
+        return QuoteEvidence(_quote(data, WHAT))
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
@@ -102,19 +102,18 @@ def _octets(value: object, document: str) -> bytes:
     """Return the quote in a document: as text, or as a list of the values of its bytes."""
     match value:
         case str():
-            text = value.encode("ascii", "replace")
-            return _quote(decode(text, document))
+            return _quote(value.encode("ascii", "replace"), document)
         case list() if all(type(byte) is int and 0 <= byte < 256 for byte in value):
-            return _quote(bytes(value))
+            return _quote(bytes(value), document)
     raise MalformedError(document, "the quote as text or as a list of bytes", kind_of_value(value))
 
 
-def _quote(data: bytes) -> bytes:
-    """Return ``data``, unless it is evidence of another known kind, which then has its name in the error."""
+def _quote(data: bytes, what: str) -> bytes:
+    """Return what ``data`` stands for, unless it is evidence of another known kind, whose name is then in the error."""
     kind = known_kind(data)
-    if kind not in (TDX_QUOTE, SGX_QUOTE, None):
-        raise MalformedError(WHAT, TDX_QUOTE, kind)
-    return data
+    if kind not in (TDX_QUOTE, SGX_QUOTE, OTHER_TEXT, None):
+        raise MalformedError(what, TDX_QUOTE, kind)
+    return decode(data, what)
 
 
 def _event_log(document: Mapping[str, object], what: str) -> bytes | None:

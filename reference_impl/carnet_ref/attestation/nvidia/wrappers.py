@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
-from carnet_ref.attestation.kinds import NVIDIA_REPORT, kind_of_value, known_kind
+from carnet_ref.attestation.kinds import NVIDIA_REPORT, OTHER_TEXT, kind_of_value, known_kind
 from carnet_ref.wire.reader import MalformedError, json_value
 
 MOST_DEVICES: Final = 256
@@ -77,11 +77,10 @@ def device_evidence(data: bytes) -> tuple[DeviceEvidence, ...]:
 
 
 def _alone(data: bytes) -> DeviceEvidence:
-    report = decode(data, REPORT)
-    kind = known_kind(report)
-    if kind not in (NVIDIA_REPORT, None):
+    kind = known_kind(data)
+    if kind not in (NVIDIA_REPORT, OTHER_TEXT, None):
         raise MalformedError(REPORT, NVIDIA_REPORT, kind)
-    return DeviceEvidence("report", report, None)
+    return DeviceEvidence("report", decode(data, REPORT), None)
 
 
 def _device(found: _Found, place: int) -> DeviceEvidence:

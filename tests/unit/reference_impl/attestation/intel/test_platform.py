@@ -124,6 +124,14 @@ def test_the_list_comes_with_the_certificate_of_its_issuer() -> None:
     assert appraised(collateral=published(pck_crl_issuer_chain=other)).failed_step == "collateral-signature"
 
 
+def test_every_certificate_beside_the_pck_list_counts() -> None:
+    """The root there is not needed, but an unchecked one is a place where bytes could be changed unnoticed."""
+    chain = {"pck_crl_issuer_chain": pem(PCK_AUTHORITY, IMPOSTOR.pck_chain[2])}
+    appraisal = appraised(collateral=published(**chain))
+    assert (appraisal.failed_step, "no trust anchor" in appraisal.steps[-1].detail) == ("collateral-signature", True)
+    assert appraised(collateral=published(pck_crl_issuer_chain=pem(PCK_AUTHORITY))).accepted
+
+
 @pytest.mark.parametrize("issued", [PCK, PCK_AUTHORITY], ids=["platform", "authority"])
 def test_a_revoked_certificate_is_refused(issued: Issued) -> None:
     collateral = PLATFORM.published(NOW, revoked=[issued.certificate])
