@@ -35,6 +35,7 @@ from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.intel.wrappers import quote_evidence
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.device_mode import parse_device_mode
+from carnet_ref.attestation.nvidia.node_policy import parse_node_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.report import parse_report
@@ -263,6 +264,7 @@ def _certificate_files() -> list[bytes]:
 
 
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
+NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
 )
@@ -292,6 +294,7 @@ PARSERS: Final = {
         Parser("kind", kind_of, lambda: [*_gpu_documents(), *_quote_documents(), *_quotes()], heavy=True),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
+        Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("spdm-message", _spdm, _spdm_seeds),
         Parser("spdm-record", SecuredRecord.parse, _records),

@@ -19,10 +19,11 @@ PRINTABLE: Final = frozenset(string.printable.encode())
 URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 
 
-def decode(data: bytes, what: str) -> bytes:
+def decode(data: bytes, what: str, *, padded: bool = True) -> bytes:
     """Return raw bytes out of raw bytes, hexadecimal text or base64 text.
 
-    Hexadecimal text may begin with ``0x``. Base64 may be of either alphabet, and without its padding.
+    Hexadecimal text may begin with ``0x``. Base64 may be of either alphabet, and without its padding if ``padded`` is
+    false, as in documents that say that a field is base64.
 
     Raises:
         MalformedError: ``data`` is text of another kind, or too long.
@@ -39,7 +40,7 @@ def decode(data: bytes, what: str) -> bytes:
     except ValueError:
         pass
     try:
-        return _from_base64(text)
+        return _from_base64(text if padded else text + b"=" * (-len(text) % 4))
     except ValueError:
         raise MalformedError(what, "raw bytes, hexadecimal or base64", "other text") from None
 
@@ -54,10 +55,9 @@ def from_hexadecimal(text: str) -> bytes:
 
 
 def _from_base64(text: bytes) -> bytes:
-    padding = b"=" * (-len(text) % 4)
     standard = text if b"+" in text or b"/" in text else text.translate(URL_SAFE)
     try:
-        return base64.b64decode(standard + padding, validate=True)
+        return base64.b64decode(standard, validate=True)
     except binascii.Error as error:
         raise ValueError(str(error)) from None
 

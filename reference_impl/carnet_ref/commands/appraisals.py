@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -158,14 +158,24 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
 
 
 def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
+    width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
     for step in appraisal.steps:
         source = f"  [{step.source}]" if step.source else ""
-        _say(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}", step.detail + source)
-    for name, value in appraisal.claims.items():
+        _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
+    for name, value in _told(appraisal.claims):
         _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
     for line in hanging(_verdict(appraisal)):
         click.echo(line)
     click.echo(f"rerun   {printable(shlex.join(rerun))}")
+
+
+def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the claims for people: of a list of objects, each by itself."""
+    for name, value in claims.items():
+        if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            yield from ((f"{name} {place}", each) for place, each in enumerate(value))
+        else:
+            yield name, value
 
 
 def _verdict(appraisal: Appraisal) -> str:
@@ -194,9 +204,7 @@ def _written(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case list() | tuple():
-            return ("; " if any(isinstance(each, Mapping) for each in value) else ", ").join(
-                map(_written, value)
-            ) or "none"
+            return ", ".join(map(_written, value)) or "none"
         case Mapping():
             return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
         case _:

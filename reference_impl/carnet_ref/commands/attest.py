@@ -62,7 +62,7 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     """Return the subcommand that appraises evidence of a format."""
 
     def appraise(
-        evidence: Path,
+        evidence: Path | tuple[Path, ...],
         at: str | None,
         trust_anchor: Path | None,
         as_json: bool,
@@ -70,9 +70,10 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         **said: Any,
     ) -> int:
         time, words = instant(at), {option: said[_parameter(option)] for option in form.options}
-        appraisal = _appraised(form, contents(evidence), words, time, policy_file, trust_anchor)
+        paths = evidence if isinstance(evidence, tuple) else (evidence,)
+        appraisal = _appraised(form, tuple(map(contents, paths)), words, time, policy_file, trust_anchor)
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
-        again = ["carnet", "attest", name, str(evidence), *rerun, "--at", written(time)]
+        again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
         return show(appraisal, time, again, as_json)
 
     policy = click.option(
@@ -80,7 +81,9 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     )
     policies = [policy] if form.parse_policy is not None else []
     shown = (*map(_click_option, form.options), at_option, *policies, anchor_option, json_option)
-    argument = click.argument("evidence", type=readable, metavar=form.argument.upper())
+    several, word = form.combine is not None, form.argument.upper()
+    metavar = f"{word}..." if several else word
+    argument = click.argument("evidence", type=readable, metavar=metavar, nargs=-1 if several else 1, required=True)
     command: Any = appraise
     for decorate in reversed((argument, *shown)):
         command = decorate(command)
@@ -104,7 +107,7 @@ def _click_option(option: Option) -> Any:
 
 def _appraised(
     form: AnyFormat,
-    data: bytes,
+    files: tuple[bytes, ...],
     words: Mapping[Option, Any],
     at: datetime,
     policy_file: Path | None,
@@ -115,7 +118,8 @@ def _appraised(
     given = Given({option.name: _value(option, word) for option, word in words.items()})
     against = Against(at, _policy(form, policy_file), anchors_given(trust_anchor))
     try:
-        evidence = form.recognise(data, given)
+        recognised = [form.recognise(data, given) for data in files]
+        evidence = recognised[0] if form.combine is None else form.combine(recognised)
     except MalformedError as error:
         return unparsable(str(error))
     appraisal: Appraisal = form.appraise(evidence, given, against)

@@ -102,7 +102,7 @@ def _octets(value: object, document: str) -> bytes:
     """Return the quote in a document: as text, or as a list of the values of its bytes."""
     match value:
         case str():
-            return _quote(value.encode("ascii", "replace"), document)
+            return _quote(decode(value.encode("ascii", "replace"), document, padded=False), document)
         case list() if all(type(byte) is int and 0 <= byte < 256 for byte in value):
             return _quote(bytes(value), document)
     raise MalformedError(document, "the quote as text or as a list of bytes", kind_of_value(value))
