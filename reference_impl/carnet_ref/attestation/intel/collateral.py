@@ -52,7 +52,7 @@ class SignedDocument:
 class Collateral:
     """Everything needed to judge the quotes of one kind of platform, as it was published.
 
-    ``pck_crl_chain`` is empty where it was left out: quotes carry the certificate of who signs ``pck_crl``.
+    ``pck_crl_chain`` may be empty: quotes carry the certificate of who signs ``pck_crl``.
     """
 
     signed_tcb_info: SignedDocument
@@ -70,7 +70,7 @@ def parse_collateral(data: bytes) -> Collateral:
     """Read collateral.
 
     ``tcb_info`` and ``qe_identity`` are either the signed value with its ``…_signature`` beside it, or Intel's whole
-    reply, which has both. ``pck_crl_issuer_chain`` may be left out.
+    reply, which has both. ``pck_crl_issuer_chain`` may be empty.
 
     Raises:
         MalformedError: it is something else.
@@ -87,7 +87,7 @@ def parse_collateral(data: bytes) -> Collateral:
         parse_pem_chain(document.text("qe_identity_issuer_chain").encode()),
         parse_crl(document.octets("root_ca_crl")),
         parse_crl(document.octets("pck_crl")),
-        parse_pem_chain(document.text(PCK_CHAIN).encode()) if document.has(PCK_CHAIN) else (),
+        parse_pem_chain(pck_chain.encode()) if (pck_chain := document.text(PCK_CHAIN)) else (),
     )
 
 

@@ -57,7 +57,8 @@ def collateral_of(files: Sequence[bytes]) -> bytes:
     missing = [what for name, what in PARTS.items() if name not in found]
     if missing:
         raise MalformedError(WHAT, ", ".join(PARTS.values()), f"{len(files)} files without {', '.join(missing)}")
-    return json.dumps({**found, "qe_identity_issuer_chain": found["tcb_info_issuer_chain"]}).encode()
+    chains = {"qe_identity_issuer_chain": found["tcb_info_issuer_chain"], PCK_CHAIN: found.get(PCK_CHAIN, "")}
+    return json.dumps({**found, **chains}).encode()
 
 
 def _is_bundle(data: bytes) -> bool:

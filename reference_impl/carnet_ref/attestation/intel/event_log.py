@@ -111,6 +111,7 @@ def _specification(reader: Reader) -> dict[int, int]:
 
 
 def _event(reader: Reader, algorithms: dict[int, int]) -> MeasuredEvent:
+    start = reader.position
     register = reader.number(4, "measurement register")
     if register > REGISTERS:
         raise reader.malformed(f"a measurement register from 0 to {REGISTERS}", f"{register}")
@@ -126,7 +127,7 @@ def _event(reader: Reader, algorithms: dict[int, int]) -> MeasuredEvent:
         digests[algorithm] = reader.take(algorithms[algorithm], "digest")
     data = reader.take(reader.number(4, "size of the event"), "event")
     if SHA384_ID not in digests:
-        raise reader.malformed("a SHA-384 digest", f"algorithms {sorted(digests)}")
+        raise MalformedError("event log", "an event with a SHA-384 digest", f"algorithms {sorted(digests)}", start)
     return MeasuredEvent(register - 1 if register else None, kind, digests[SHA384_ID], data)
 
 

@@ -166,11 +166,11 @@ def _header(reader: Reader) -> int:
     if version not in {4, 5}:
         raise reader.malformed("version 4 or 5", f"{version}")
     key_type = reader.number(2, "attestation key type")
+    if key_type != ECDSA_P256:
+        raise reader.malformed(f"attestation key type {ECDSA_P256} (ECDSA P-256)", f"{key_type}")
     tee = reader.number(4, "TEE type")
     if tee != TEE_TDX:
         raise reader.malformed(f"TEE type {TEE_TDX:#x}", f"{tee:#x}")
-    if key_type != ECDSA_P256:
-        raise reader.malformed(f"attestation key type {ECDSA_P256} (ECDSA P-256)", f"{key_type}")
     reader.take(4, "reserved")
     reader.constant(INTEL_QE_VENDOR, "QE vendor id")
     reader.take(20, "user data")
@@ -182,11 +182,11 @@ def _body_bytes(reader: Reader, version: int) -> int:
     if version == 4:
         return BODY_BYTES[BODY_TDX_10]
     kind = reader.number(2, "body type")
-    size = reader.number(4, "body size")
     if kind == BODY_SGX:
         raise WrongKindError("TDX quote", "the report of a TD", "a quote of an SGX enclave, version 5")
     if kind not in BODY_BYTES:
         raise reader.malformed(f"body type {BODY_TDX_10} or {BODY_TDX_15}", f"{kind}")
+    size = reader.number(4, "body size")
     if size != BODY_BYTES[kind]:
         raise reader.malformed(f"{BODY_BYTES[kind]} bytes of body", f"{size}")
     return size
