@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation.encodings import PREFIX
 from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.wire.reader import MalformedError
@@ -127,7 +128,7 @@ def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...
 
 
 def _value(name: str, text: str) -> bytes:
-    return Document({name: text}, "policy: measurements").octets(name, REGISTER_BYTES)
+    return Document({name: text.removeprefix(PREFIX)}, "policy: measurements").octets(name, REGISTER_BYTES)
 
 
 def _check_words(kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ from carnet_ref.attestation.nvidia.links import check_links
 from carnet_ref.attestation.nvidia.node_policy import NodePolicy
 from carnet_ref.attestation.nvidia.ocsp import OcspReply, parse_ocsp
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, parse_report
-from carnet_ref.attestation.nvidia.revocation import Pairs, device_pairs, rim_pairs
+from carnet_ref.attestation.nvidia.revocation import device_pairs, rim_pairs
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, parse_rim
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
@@ -178,9 +178,14 @@ def _shares(steps: Checklist, node: Sequence[_Device], given: _Given, anchors: A
         if not any(device.fits(rim) for device in node):
             steps.refuse("rims", f"the {rim.kind} RIM {rim.version} for {rim.product} is about no device of the node")
     chosen = [_chosen_rims(device, given) for device in node]
-    needed = [_needed(device, [rim for _, rim in rims], anchors) for device, rims in zip(node, chosen, strict=True)]
+    found = [_root_of(device, anchors) for device in node]
+    needed = [
+        [*(device_pairs(device.chain, root) if root else ()), *rim_pairs([rim for _, rim in rims], anchors)]
+        for device, rims, root in zip(node, chosen, found, strict=True)
+    ]
     for place, (_, reply) in enumerate(given.replies, start=1):
-        if not any(reply.is_about(*pair) for pairs in needed for pair in pairs):
+        about = any(reply.is_about(*pair) for pairs in needed for pair in pairs)
+        if not about and None not in found:  # a chain under no root is refused at its own step
             steps.refuse("revocation", f"reply {place} is about no certificate of the node")
     replies = [[data for data, reply in given.replies if any(reply.is_about(*p) for p in pairs)] for pairs in needed]
     return [([data for data, _ in rims], own) for rims, own in zip(chosen, replies, strict=True)]
@@ -197,13 +202,11 @@ def _chosen_rims(device: _Device, given: _Given) -> list[tuple[bytes, Rim]]:
     return chosen
 
 
-def _needed(device: _Device, rims: Sequence[Rim], anchors: Anchors) -> Pairs:
-    """Return the certificates that replies may be about; of a chain under no root there are none, as its step says."""
+def _root_of(device: _Device, anchors: Anchors) -> x509.Certificate | None:
     try:
-        anchor = check_path(device.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
+        return check_path(device.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
     except PathError:
-        return rim_pairs(rims, anchors)
-    return [*device_pairs(device.chain, anchor), *rim_pairs(rims, anchors)]
+        return None
 
 
 def _check_together(steps: Checklist, node: Sequence[_Device]) -> None:

@@ -53,6 +53,14 @@ def test_the_first_step_names_the_document_that_a_report_was_found_in(name: str,
     assert "found in " in shown["steps"][0]["detail"]
 
 
+@pytest.mark.parametrize("name", ["dstack getquote", "attestation answer"])
+def test_the_log_in_a_document_is_replayed_without_being_asked_for(name: str, tmp_path: Path) -> None:
+    shown = found(*tdx(tmp_path, json.dumps(QUOTE_DOCUMENTS[name](LOGGED)).encode()))
+    assert {step["id"]: step["ok"] for step in shown["steps"]}["event-log"]
+    other = found(*tdx(tmp_path, json.dumps(QUOTE_DOCUMENTS[name](QUOTE)).encode()))
+    assert other["failed_step"] == "event-log"
+
+
 @pytest.mark.parametrize("name", QUOTE_DOCUMENTS)
 def test_the_first_step_names_the_document_that_a_quote_was_found_in(name: str, tmp_path: Path) -> None:
     shown = found(*tdx(tmp_path, json.dumps(QUOTE_DOCUMENTS[name](LOGGED)).encode()))

@@ -15,7 +15,7 @@ def test_a_policy_is_read_from_json() -> None:
         "require": ["quote-signature", "tcb-status"],
         "allow_debug": True,
         "require_sept_ve_disable": False,
-        "measurements": {"mrtd": ["00" * 48], "rtmr2": ["11" * 48, "22" * 48]},
+        "measurements": {"mrtd": ["00" * 48], "rtmr2": ["11" * 48, "0x" + "22" * 48]},
         "tcb_statuses": ["UpToDate"],
         "rejected_advisories": ["INTEL-SA-00837"],
         "minimum_evaluation_number": 17,

@@ -28,7 +28,21 @@ from tests.fixtures.nvidia_node import (
     members,
     switch,
 )
-from tests.fixtures.nvidia_pki import AT, DRIVER_INDICES, NONCE, Device, device, measurement, rim_xml, sign_rim, world
+from tests.fixtures.nvidia_pki import (
+    AT,
+    DRIVER_INDICES,
+    FIRMWARE_ID,
+    NONCE,
+    Authority,
+    Device,
+    device,
+    dice,
+    issue,
+    measurement,
+    rim_xml,
+    sign_rim,
+    world,
+)
 
 W = world()
 NODE = members()
@@ -85,9 +99,7 @@ def same_key() -> list[Member]:
     return with_(1, replace(NODE[1], device=Device((*first.path[:-1], _certified_anew(first)))))
 
 
-def _certified_anew(known: Device) -> Any:
-    from tests.fixtures.nvidia_pki import FIRMWARE_ID, dice, issue
-
+def _certified_anew(known: Device) -> Authority:
     extensions = [(dice(FIRMWARE_ID), False)]
     return issue("GH100 A01 GSP FMC LF", known.path[-2], ca=False, extensions=extensions, key=known.leaf.key)
 
@@ -205,6 +217,12 @@ def test_what_is_about_no_device_is_refused() -> None:
     stranger = sign_rim(rim_xml("1", {0: [measurement(0)]}, "GB100"), W.rim_signer, W.rim_root)
     assert appraised(NODE, rims=[stranger]).failed_step == "rims"
     assert appraised(NODE, ocsp=gpu().replies()).failed_step == "revocation"
+
+
+def test_a_device_under_another_root_is_refused_there_whatever_is_given_about_it() -> None:
+    stranger = replace(NODE[1], device=device(issue("Another Device Identity CA", None)))
+    assert appraised(with_(1, stranger)).failed_step == "gpu1.chain"
+    assert appraised(with_(1, stranger), ocsp=stranger.replies()).failed_step == "gpu1.chain"
 
 
 @pytest.mark.parametrize(
