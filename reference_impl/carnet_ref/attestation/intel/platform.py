@@ -134,8 +134,8 @@ class PlatformAppraisal:
         lists = [(self.chain.leaf.certificate, given.pck_crl), *((signer, given.root_crl) for signer in signers)]
         for certificate, crl in lists:
             if certificate.issuer != crl.issuer:
-                found = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
-                self.steps.refuse("revocation", found, CRL)
+                unlisted = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
+                self.steps.refuse("revocation", unlisted, CRL)
             entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"
