@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
-from carnet_ref.attestation.encodings import device_evidence
+from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 

@@ -17,8 +17,9 @@ from carnet_ref.attestation.intel.certificates import p256_key
 from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
 from carnet_ref.attestation.intel.event_log import parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
-from carnet_ref.attestation.intel.quote import INTEL_QE_VENDOR, PADDING_LIMIT, parse_quote
+from carnet_ref.attestation.intel.quote import PADDING_LIMIT, parse_quote
 from carnet_ref.attestation.intel.signatures import verify_p256
+from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
 from tests.evidence.intel_table import AGREEMENT, TABLE, agreement, table
 from tests.fixtures.dcap import appraised, both_asked, published, status
@@ -36,6 +37,7 @@ from tests.fixtures.intel_evidence import (
     FOREIGN_BYTES,
     GOOGLE,
     INTEL,
+    LATE_DEBUG_ALLOWED,
     LIVE,
     LIVE_TIME,
     MISSING,
@@ -102,7 +104,9 @@ def test_the_table_in_the_documentation_is_what_the_evidence_gives() -> None:
 def test_a_debug_quote_has_a_good_signature_and_is_refused_by_policy() -> None:
     held = [step.id for step in Case(DEBUG, CURRENT_TIME).appraised().steps if step.ok]
     assert "quote-signature" in held
-    allowed = Case(DEBUG, PARTS_TIME, collateral=FMSPC_50806F, policy=DEBUG_ALLOWED).appraised()
+    late = Case(DEBUG, PARTS_TIME, collateral=FMSPC_50806F, policy=DEBUG_ALLOWED).appraised()
+    assert (late.failed_step, "OutOfDate" in late.steps[-1].detail) == ("tcb-status", True)
+    allowed = Case(DEBUG, PARTS_TIME, collateral=FMSPC_50806F, policy=LATE_DEBUG_ALLOWED).appraised()
     assert allowed.claims["tcb_status"] == "OutOfDate"
 
 

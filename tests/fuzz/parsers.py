@@ -6,6 +6,7 @@ project's own ends and, where ``CARNET_EVIDENCE`` names the folder, from what re
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from carnet_check.certificates.file import read as read_certificates
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
-from carnet_ref.attestation.encodings import decode, decode_pem, device_evidence
+from carnet_ref.attestation.encodings import decode, decode_pem
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,
@@ -27,14 +28,19 @@ from carnet_ref.attestation.intel.collateral import (
     parse_qe_identity,
     parse_tcb_info,
 )
+from carnet_ref.attestation.intel.collateral_files import collateral_of
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.attestation.intel.wrappers import quote_evidence
+from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.device_mode import parse_device_mode
+from carnet_ref.attestation.nvidia.node_policy import parse_node_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
+from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
@@ -60,6 +66,7 @@ from carnet_ref.wire.fields import join, number
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.spdm_ends import chain, requester, responder
+from tests.fixtures.wrapped_evidence import EVENTS, GPU_DOCUMENTS, QUOTE_DOCUMENTS, event_log
 from tests.unit.model_check.kernel.texts import CERTIFICATE, NAMES, PROVED
 
 Seeds = Callable[[], Iterable[bytes]]
@@ -214,8 +221,28 @@ def _collaterals() -> list[Collateral]:
     return [parse_collateral(data) for data in (PLATFORM.collateral, *found)]
 
 
-def _bundles() -> list[bytes]:
-    return [*_evidence("02*/**/evidence_hopper*.json", 1), *_evidence("03*/**/test_*data.json", 1), b"[]", b"{}"]
+def _collateral_files() -> list[bytes]:
+    """Return the parts of collateral as Intel's service delivers them."""
+    fields = json.loads(PLATFORM.collateral)
+    replies = (("tcbInfo", "tcb_info"), ("enclaveIdentity", "qe_identity"))
+    signed = [f'{{"{key}":{fields[name]},"signature":"{fields[f"{name}_signature"]}"}}' for key, name in replies]
+    chains = [fields[f"{name}_issuer_chain"] for name in ("tcb_info", "pck_crl")]
+    lists = [bytes.fromhex(fields[name]) for name in ("root_ca_crl", "pck_crl")]
+    return [*(text.encode() for text in (*signed, *chains)), *lists]
+
+
+def _gpu_documents() -> list[bytes]:
+    made = [json.dumps(make([(_reports()[0], _pem()[0])] * 2)).encode() for make in GPU_DOCUMENTS.values()]
+    return [*made, *_evidence("02*/**/evidence_hopper*.json", 1), *_evidence("03*/**/test_*data.json", 1), b"[]", b"{}"]
+
+
+def _quote_documents() -> list[bytes]:
+    made = [json.dumps(make(QUOTE)).encode() for make in QUOTE_DOCUMENTS.values()]
+    return [*made, *_evidence("18*/**/*.json", 1), *_evidence("19*/**/*.json", 1)]
+
+
+def _event_logs() -> list[bytes]:
+    return [json.dumps(event_log(*EVENTS)).encode(), *_evidence("10*/**/tdx_ccel_live*", 1)]
 
 
 def _composite() -> list[bytes]:
@@ -237,6 +264,7 @@ def _certificate_files() -> list[bytes]:
 
 
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
+NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
 )
@@ -248,9 +276,10 @@ PARSERS: Final = {
         Parser("rim", parse_rim, _manifests, heavy=True),
         Parser("ocsp", parse_ocsp, _answers, heavy=True),
         Parser("tdx-quote", parse_quote, _quotes),
-        Parser("event-log", parse_event_log, lambda: _evidence("10*/**/tdx_ccel_live*", 1)),
+        Parser("event-log", parse_event_log, _event_logs),
         Parser("pck-chain", parse_pck_chain, lambda: [parse_quote(QUOTE).signature.pck_chain, *_pem()], heavy=True),
         Parser("collateral", parse_collateral, lambda: [PLATFORM.collateral], heavy=True),
+        Parser("collateral-file", lambda data: collateral_of([data]), _collateral_files, heavy=True),
         Parser("tcb-info", parse_tcb_info, lambda: [c.signed_tcb_info.body for c in _collaterals()], heavy=True),
         Parser(
             "qe-identity", parse_qe_identity, lambda: [c.signed_qe_identity.body for c in _collaterals()], heavy=True
@@ -260,9 +289,12 @@ PARSERS: Final = {
         Parser("der-certificate", lambda data: parse_der_chain([data]), _der, heavy=True),
         Parser("text-form", lambda data: decode(data, "input"), lambda: [b"00ff", b"AP8=", b"\0"]),
         Parser("pem-form", lambda data: decode_pem(data, "input"), _pem),
-        Parser("bundle", device_evidence, _bundles, heavy=True),
+        Parser("gpu-document", device_evidence, _gpu_documents, heavy=True),
+        Parser("quote-document", quote_evidence, _quote_documents, heavy=True),
+        Parser("kind", kind_of, lambda: [*_gpu_documents(), *_quote_documents(), *_quotes()], heavy=True),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
+        Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("spdm-message", _spdm, _spdm_seeds),
         Parser("spdm-record", SecuredRecord.parse, _records),

@@ -9,18 +9,35 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
+NOT_FRESH: Final = "not fresh"
+NO_REVOCATION: Final = "revocation not checked"
+NO_FIRMWARE: Final = "firmware not compared"
+"""What acceptances lack most often, in the same words for every format."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppraisalStep:
-    """One step of an appraisal: its id, whether it held (``None``: not requested), why, and who asks for it."""
+    """One step of an appraisal: its id, whether it held (``None``: not requested), why, and who asks for it.
+
+    ``lacking`` is what an acceptance does not say because the step was not taken, in a few words.
+    """
 
     id: str
     ok: bool | None
     detail: str
     source: str = ""
+    lacking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part of a document that is not appraised: what it is, and what an acceptance lacks for it."""
+
+    part: str
+    lacking: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +56,27 @@ class Appraisal:
     def accepted(self) -> bool:
         """Whether some step was checked and none refused."""
         return self.failed_step is None and any(step.ok for step in self.steps)
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """What an acceptance does not say, because nobody asked for the step or nothing was given for it.
+
+        Each is a few words, such as ``not fresh``; steps that lack the same have one between them.
+        """
+        return tuple(dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking))
+
+    def found_in(self, document: str | None, unread: Unread | None = None) -> Appraisal:
+        """Return this appraisal with steps before its own that name the document which the evidence lay in.
+
+        ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts
+        for nothing here.
+        """
+        if document is None:
+            return self
+        steps = [AppraisalStep("document", True, f"found in {document}; nothing else in it is believed")]
+        if unread is not None:
+            steps.append(AppraisalStep("unread", None, f"{unread.part}: not read", "", unread.lacking))
+        return Appraisal((*steps, *self.steps), self.claims)
 
 
 class RefusedError(Exception):
@@ -70,13 +108,28 @@ class Checklist:
         """Record that ``step`` held."""
         self._steps.append(AppraisalStep(step, True, detail, source))
 
-    def not_requested(self, step: str, source: str = "") -> None:
-        """Record that nobody asked for ``step``."""
-        self._steps.append(AppraisalStep(step, None, "not requested", source))
+    def not_requested(self, step: str, source: str = "", *, lacking: str = "") -> None:
+        """Record that nobody asked for ``step``, and what an acceptance then lacks; else the step is named for it."""
+        self._steps.append(AppraisalStep(step, None, "not requested", source, lacking or f"{step} not checked"))
 
-    def left_out(self, step: str, why: str, source: str = "") -> None:
-        """Record that ``step`` could not be taken, which a policy may mind, because the evidence has nothing for it."""
-        self._steps.append(AppraisalStep(step, None, why, source))
+    def left_out(self, step: str, why: str, source: str = "", *, lacking: str = "") -> None:
+        """Record that ``step`` could not be taken, which a policy may mind, because the evidence has nothing for it.
+
+        ``lacking`` says what an acceptance lacks for it, if anything.
+        """
+        self._steps.append(AppraisalStep(step, None, why, source, lacking))
+
+    def adopt(self, appraisal: Appraisal, prefix: str) -> None:
+        """List the steps of another appraisal, with ``prefix`` and a dot before their ids, and refuse if it refused.
+
+        Raises:
+            RefusedError: the other appraisal refused.
+        """
+        steps = [replace(step, id=f"{prefix}.{step.id}") for step in appraisal.steps]
+        self._steps.extend(steps)
+        refused = next((step for step in steps if step.ok is False), None)
+        if refused is not None:
+            raise RefusedError(refused)
 
     def refuse(self, step: str, detail: str, source: str = "") -> NoReturn:
         """Record that ``step`` failed, and end the appraisal.

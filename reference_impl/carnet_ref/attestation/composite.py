@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -192,7 +192,7 @@ def appraise_composite(
         quote = _appraise_quote(steps, parsed, verifier, at)
         for step, holds, otherwise in _comparisons(parsed, expected):
             if step in waived:
-                steps.left_out(step, "waived", SOURCE)
+                steps.left_out(step, "waived", SOURCE, lacking=f"{step} not compared")
             else:
                 steps.require(holds, step, "as expected", otherwise, SOURCE)
         gpu = _appraise_report(steps, parsed, verifier, at)
@@ -224,7 +224,7 @@ def _appraise_quote(steps: Checklist, parsed: CompositeEvidence, verifier: Verif
         collateral=verifier.collateral,
         report_data=parsed.binding.report_data(),
     )
-    _adopt(steps, appraisal, "quote")
+    steps.adopt(appraisal, "quote")
     return appraisal
 
 
@@ -251,7 +251,9 @@ def _appraise_report(
 ) -> Mapping[str, object]:
     """Appraise the report that the TD relies on; that it came inside the TD's session is the TD's word."""
     if verifier.gpu_policy is None:
-        steps.left_out("gpu", "left to the TD, which took the report inside its own session")
+        steps.left_out(
+            "gpu", "left to the TD, which took the report inside its own session", lacking="GPU not appraised"
+        )
         return {}
     appraisal = appraise_gpu(
         parsed.gpu_report,
@@ -262,23 +264,8 @@ def _appraise_report(
         rims=verifier.rims,
         ocsp=verifier.ocsp,
     )
-    _adopt(steps, appraisal, "gpu")
+    steps.adopt(appraisal, "gpu")
     return appraisal.claims
-
-
-def _adopt(steps: Checklist, appraisal: Appraisal, prefix: str) -> None:
-    """List the steps of another appraisal, and refuse if it refused."""
-    refused = None
-    for step in appraisal.steps:
-        named = replace(step, id=f"{prefix}.{step.id}")
-        if step.ok is False:
-            refused = named
-        elif step.ok:
-            steps.passed(named.id, named.detail, named.source)
-        else:
-            steps.left_out(named.id, named.detail, named.source)
-    if refused is not None:
-        steps.refuse(refused.id, refused.detail, refused.source)
 
 
 def nonce_in_session(session: GpuSession, nonce: bytes) -> bytes:

@@ -7,7 +7,7 @@ attest``, with its help, and its row in the documentation. Modules are imported 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -26,7 +26,7 @@ class OptionKind(Enum):
     """What follows an option on the command line."""
 
     FILE = "a file"
-    FILES = "a file; the option may be repeated"
+    FILES = "a file, or a folder of files; the option may be repeated"
     HEX = "bytes in hexadecimal"
     NUMBER = "a number from 0"
 
@@ -93,6 +93,8 @@ class Format(Generic[_Parsed, Policy]):
         options: what else can be given, in the order of the help.
         default_policy: the policy without ``--policy``.
         recognise: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
+        combine: makes one evidence of that of several files, and raises ``MalformedError`` on too much; without it, one
+            file is given.
         appraise: goes through the steps of the appraisal.
         parse_policy: reads another policy, and raises ``MalformedError`` on what is none; without it, there is no
             ``--policy``.
@@ -105,6 +107,7 @@ class Format(Generic[_Parsed, Policy]):
     recognise: Callable[[bytes, Given], _Parsed]
     appraise: Callable[[_Parsed, Given, Against[Policy]], Appraisal]
     parse_policy: Callable[[bytes], Policy] | None = None
+    combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,9 @@ class Registered:
 FORMATS: Final[dict[str, Registered]] = {
     "gpu": Registered(
         "carnet_ref.attestation.nvidia.format:FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+    ),
+    "node": Registered(
+        "carnet_ref.attestation.nvidia.node_format:FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."
     ),
     "rim": Registered(
         "carnet_ref.attestation.nvidia.rim_format:FORMAT", "Appraise NVIDIA's reference values by themselves."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +13,7 @@ import click
 
 from carnet_command.errors import UsageError
 from carnet_command.printable import printable
-from carnet_command.text import wrapped
+from carnet_command.text import hanging, wrapped
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
@@ -28,6 +28,9 @@ DELETE: Final = "\x7f"
 
 MOST_BYTES: Final = 1 << 24
 """The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
+
+MOST_FILES: Final = 64
+"""The most files that are read out of one folder."""
 
 readable = click.Path(path_type=Path)
 at_option = click.option(
@@ -53,6 +56,25 @@ def contents(path: Path) -> bytes:
     if len(data) > MOST_BYTES:
         raise UsageError(f"'{path}' holds more than {MOST_BYTES} bytes, which no evidence does")
     return data
+
+
+def contents_of_all(path: Path) -> tuple[bytes, ...]:
+    """Return what is in the file or, if it is a folder, in each file of it, in the order of their names.
+
+    Folders in the folder and names that begin with a dot are passed over.
+
+    Raises:
+        UsageError: a file cannot be read or is larger than any evidence, or a folder has none or too many.
+    """
+    if not path.is_dir():
+        return (contents(path),)
+    try:
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if not 1 <= len(files) <= MOST_FILES:
+        raise UsageError(f"'{path}' holds {len(files)} files; from 1 to {MOST_FILES} are read")
+    return tuple(map(contents, files))
 
 
 def instant(text: str | None) -> datetime:
@@ -93,15 +115,17 @@ def anchors_given(path: Path | None) -> Anchors:
 
 
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
-    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for.
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for; ``0x`` may stand before them.
 
     Raises:
         UsageError: they stand for none, or for another number of bytes.
     """
+    from carnet_ref.attestation.encodings import from_hexadecimal
+
     if text is None:
         return None
     try:
-        octets = bytes.fromhex(text)
+        octets = from_hexadecimal(text)
     except ValueError:
         raise UsageError(f"{flag} wants hexadecimal digits") from None
     if len(octets) != length:
@@ -125,21 +149,40 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
     if as_json:
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
+        told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(_as_json({**found, "claims": dict(appraisal.claims), **again}))
+        click.echo(_as_json({**found, **told, **again}))
     else:
         _print(appraisal, rerun)
     return ACCEPTED if appraisal.accepted else REFUSED
 
 
 def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
+    width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
     for step in appraisal.steps:
         source = f"  [{step.source}]" if step.source else ""
-        _say(f"{MARKS[step.ok]:<8}{step.id:<{WIDTH}}", step.detail + source)
-    for name, value in appraisal.claims.items():
+        _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
+    for name, value in _told(appraisal.claims):
         _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-    click.echo("ACCEPTED" if appraisal.accepted else f"REFUSED at {appraisal.failed_step}")
+    for line in hanging(_verdict(appraisal)):
+        click.echo(line)
     click.echo(f"rerun   {printable(shlex.join(rerun))}")
+
+
+def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the claims for people: of a list of objects, each by itself."""
+    for name, value in claims.items():
+        if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            yield from ((f"{name} {place}", each) for place, each in enumerate(value))
+        else:
+            yield name, value
+
+
+def _verdict(appraisal: Appraisal) -> str:
+    """Say whether the evidence was accepted and, if so, what was not compared."""
+    if not appraisal.accepted:
+        return f"REFUSED at {appraisal.failed_step}"
+    return ", ".join(("ACCEPTED", *appraisal.not_compared))
 
 
 def _say(label: str, text: str) -> None:
@@ -162,5 +205,7 @@ def _written(value: object) -> str:
             return "yes" if value else "no"
         case list() | tuple():
             return ", ".join(map(_written, value)) or "none"
+        case Mapping():
+            return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
         case _:
             return str(value)

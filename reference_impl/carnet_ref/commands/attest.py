@@ -16,6 +16,7 @@ from carnet_ref.commands.appraisals import (
     anchors_given,
     at_option,
     contents,
+    contents_of_all,
     instant,
     json_option,
     octets_given,
@@ -51,7 +52,7 @@ class Formats(click.Group):
 
 @click.command(cls=Formats, short_help="Appraise evidence of real hardware.")
 def attest() -> None:
-    """Appraise a GPU's report, its reference values, or a virtual machine's quote.
+    """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage.
     """
@@ -61,7 +62,7 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     """Return the subcommand that appraises evidence of a format."""
 
     def appraise(
-        evidence: Path,
+        evidence: Path | tuple[Path, ...],
         at: str | None,
         trust_anchor: Path | None,
         as_json: bool,
@@ -69,9 +70,10 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         **said: Any,
     ) -> int:
         time, words = instant(at), {option: said[_parameter(option)] for option in form.options}
-        appraisal = _appraised(form, contents(evidence), words, time, policy_file, trust_anchor)
+        paths = evidence if isinstance(evidence, tuple) else (evidence,)
+        appraisal = _appraised(form, tuple(map(contents, paths)), words, time, policy_file, trust_anchor)
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
-        again = ["carnet", "attest", name, str(evidence), *rerun, "--at", written(time)]
+        again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
         return show(appraisal, time, again, as_json)
 
     policy = click.option(
@@ -79,7 +81,9 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     )
     policies = [policy] if form.parse_policy is not None else []
     shown = (*map(_click_option, form.options), at_option, *policies, anchor_option, json_option)
-    argument = click.argument("evidence", type=readable, metavar=form.argument.upper())
+    several, word = form.combine is not None, form.argument.upper()
+    metavar = f"{word}..." if several else word
+    argument = click.argument("evidence", type=readable, metavar=metavar, nargs=-1 if several else 1, required=True)
     command: Any = appraise
     for decorate in reversed((argument, *shown)):
         command = decorate(command)
@@ -103,7 +107,7 @@ def _click_option(option: Option) -> Any:
 
 def _appraised(
     form: AnyFormat,
-    data: bytes,
+    files: tuple[bytes, ...],
     words: Mapping[Option, Any],
     at: datetime,
     policy_file: Path | None,
@@ -114,7 +118,8 @@ def _appraised(
     given = Given({option.name: _value(option, word) for option, word in words.items()})
     against = Against(at, _policy(form, policy_file), anchors_given(trust_anchor))
     try:
-        evidence = form.recognise(data, given)
+        recognised = [form.recognise(data, given) for data in files]
+        evidence = recognised[0] if form.combine is None else form.combine(recognised)
     except MalformedError as error:
         return unparsable(str(error))
     appraisal: Appraisal = form.appraise(evidence, given, against)
@@ -127,7 +132,7 @@ def _value(option: Option, word: Any) -> Value:
         case OptionKind.FILE:
             return None if word is None else contents(word)
         case OptionKind.FILES:
-            return tuple(map(contents, word))
+            return tuple(data for path in word for data in contents_of_all(path))
         case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
     return word if word is None else int(word)

@@ -22,6 +22,7 @@ table 2 (strengths of keys).
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -35,6 +36,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.wire.reader import MalformedError
 
+ONLY_PEM = re.compile(rb"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)+\s*")
+"""RFC 7468 lets other text stand around certificates; nobody signs that, so it could be changed unnoticed."""
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
 CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
@@ -80,6 +83,8 @@ def parse_pem_chain(data: bytes) -> tuple[x509.Certificate, ...]:
     _check_size(len(data))
     blocks = data.count(b"-----BEGIN ")
     _check_count(blocks)
+    if not ONLY_PEM.fullmatch(data):
+        raise MalformedError("certificate chain", "PEM certificates with only white space between them", "other text")
     certificates = _parsed(lambda: x509.load_pem_x509_certificates(data))
     if blocks != len(certificates):  # the loader passes over what it does not know and over a last block cut short
         raise MalformedError("certificate chain", f"{blocks} whole certificates", f"{len(certificates)}")

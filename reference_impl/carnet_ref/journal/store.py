@@ -245,7 +245,7 @@ def _unpacked(data: bytes) -> tuple[bytes, list[tuple[str, bytes]]]:
     while reader.remaining:
         parts.append(reader.take(reader.number(4, "length"), "field"))
     if len(parts) % 2 != 1:
-        raise reader.malformed("a chain, and pairs of kind and entry", f"{len(parts)} fields")
+        raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
     kinds = [part.decode("utf-8") for part in parts[1::2]]
     return parts[0], list(zip(kinds, parts[2::2], strict=True))
 

@@ -30,13 +30,14 @@ class MalformedError(ValueError):
 class Reader:
     """A cursor over bytes that never reads past their end."""
 
-    __slots__ = ("_data", "_order", "_position", "_what")
+    __slots__ = ("_data", "_field", "_order", "_position", "_what")
 
     def __init__(self, data: bytes, what: str, order: ByteOrder = "little") -> None:
         self._data = data
         self._what = what
         self._order: ByteOrder = order
         self._position = 0
+        self._field = 0
 
     @property
     def position(self) -> int:
@@ -55,10 +56,10 @@ class Reader:
             MalformedError: fewer are left.
         """
         if count > self.remaining:
-            raise self.malformed(f"{count} bytes of {field}", f"{self.remaining}")
-        start = self._position
+            raise MalformedError(self._what, f"{count} bytes of {field}", f"{self.remaining}", self._position)
+        self._field = self._position
         self._position += count
-        return self._data[start : self._position]
+        return self._data[self._field : self._position]
 
     def number(self, width: int, field: str) -> int:
         """Return the next ``width`` bytes as an unsigned integer in this reader's byte order."""
@@ -78,11 +79,11 @@ class Reader:
     def end(self) -> None:
         """Insist that nothing is left."""
         if self.remaining:
-            raise self.malformed("nothing more", f"{self.remaining} further bytes")
+            raise MalformedError(self._what, "nothing more", f"{self.remaining} further bytes", self._position)
 
     def malformed(self, expected: str, found: str) -> MalformedError:
-        """Return, for the caller to raise, an error at the current place."""
-        return MalformedError(self._what, expected, found, self._position)
+        """Return, for the caller to raise, an error at the field that was read last."""
+        return MalformedError(self._what, expected, found, self._field)
 
 
 def json_value(text: str | bytes) -> object:

@@ -12,7 +12,7 @@ appendix A.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -20,7 +20,7 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NO_REVOCATION, NOT_FRESH, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
@@ -30,7 +30,13 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import Collateral, parse_collateral
-from carnet_ref.attestation.intel.event_log import MeasuredEvent, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.event_log import (
+    NO_ACTION,
+    RUNTIME_RTMR,
+    MeasuredEvent,
+    parse_event_log,
+    replay_rtmr,
+)
 from carnet_ref.attestation.intel.platform import PlatformAppraisal
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
@@ -173,7 +179,7 @@ def _verified(steps: Checklist, step: str, check: Callable[[], None], detail: st
 def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_data: bytes | None) -> None:
     """Take the steps about what the TD is, which the quote now proves."""
     if report_data is None:
-        steps.not_requested("report-data")
+        steps.not_requested("report-data", lacking=NOT_FRESH)
     else:
         otherwise = f"the TD asked with {report.report_data.hex()}, not {report_data.hex()}"
         same = hmac.compare_digest(report.report_data, report_data)
@@ -196,10 +202,12 @@ def _check_isolation(steps: Checklist, evidence: _Evidence, policy: Policy) -> N
     if evidence.collateral is None and "isolation" not in policy.require:
         steps.not_requested("isolation", TD_ATTRIBUTES)
         return
-    if not report.attributes.sept_ve_disable:
+    ends = report.attributes.sept_ve_disable
+    if policy.require_sept_ve_disable and not ends:
         steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
     serving, named = report.mrservicetd or bytes(48), dict(policy.measurements).get("mrservicetd", frozenset())
     detail = f"served by the TD that the policy names, {serving.hex()}" if any(serving) else "no service TD"
+    detail += "" if ends else "; SEPT_VE_DISABLE is not set, which the policy allows"
     otherwise = f"a service TD that the policy does not name may reach into the TD: {serving.hex()}"
     steps.require(not any(serving) or serving in named, "isolation", detail, otherwise, TD_ATTRIBUTES)
 
@@ -207,7 +215,7 @@ def _check_isolation(steps: Checklist, evidence: _Evidence, policy: Policy) -> N
 def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> None:
     """Hold the TD's registers to the values that the policy accepts."""
     if not policy.measurements:
-        steps.not_requested("measurements")
+        steps.not_requested("measurements", lacking="measurements not compared")
         return
     for register, accepted in policy.measurements:
         value = registers(report).get(register)
@@ -221,7 +229,7 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
 def _check_events(steps: Checklist, evidence: _Evidence) -> None:
     """Insist that the log, replayed, ends in the registers that the quote proves."""
     if evidence.events is None:
-        steps.not_requested("event-log", EVENT_LOG)
+        steps.not_requested("event-log", EVENT_LOG, lacking="event log not replayed")
         return
     replayed = replay_rtmr(evidence.events)
     for index, (found, proved) in enumerate(zip(replayed, evidence.quote.report.rtmrs, strict=True)):
@@ -244,7 +252,7 @@ def _check_platform(
     """Take the steps that collateral is needed for, and return the TCB level found."""
     if evidence.collateral is None:
         for step in COLLATERAL_STEPS:
-            steps.not_requested(step)
+            steps.not_requested(step, lacking=NO_REVOCATION if step == "revocation" else "TCB status not checked")
         return None
     appraisal = PlatformAppraisal(steps, evidence.collateral, chain, at, policy, anchors.of(AnchorRole.INTEL_SGX))
     return appraisal.level(evidence.quote)
@@ -275,11 +283,24 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "mrowner": report.mrowner.hex(),
         "mrownerconfig": report.mrownerconfig.hex(),
         "report_data": report.report_data.hex(),
+        "runtime_events": _runtime_events(evidence.events or ()),
         "tcb_status": None if level is None else level.status.value,
         "tcb_date": None if level is None else f"{level.date:{TIME}}",
         "advisories": None if level is None else list(level.advisories),
     }
     return found
+
+
+def _runtime_events(events: Sequence[MeasuredEvent]) -> list[dict[str, str]]:
+    """Return every event of RTMR3 in a log that was replayed: its name and payload where the quote proves them.
+
+    Of another event only the digest is proved. It is listed, so that none can be hidden by giving it another type.
+    """
+    return [
+        {"digest": event.digest.hex()} if event.name is None else {"event": event.name, "payload": event.data.hex()}
+        for event in events
+        if event.rtmr == RUNTIME_RTMR and event.type != NO_ACTION
+    ]
 
 
 def _serial(certificate: x509.Certificate) -> str:

@@ -120,7 +120,12 @@ def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
 
 def common_name(certificate: x509.Certificate) -> str | None:
     """Return the one common name of a certificate's subject, if it has one."""
-    names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return only_common_name(certificate.subject)
+
+
+def only_common_name(subject: x509.Name) -> str | None:
+    """Return the one common name in a name, if it has one."""
+    names = subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return str(names[0].value) if len(names) == 1 else None
 
 

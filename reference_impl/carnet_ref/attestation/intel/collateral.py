@@ -37,6 +37,7 @@ TCB_TYPE: Final = 0
 PART_STATUSES: Final = frozenset({TcbStatus.UP_TO_DATE, TcbStatus.OUT_OF_DATE, TcbStatus.REVOKED})
 """What can be said of a TDX module or an enclave, which have no configuration."""
 QE_IDENTITY_VERSION: Final = 2
+PCK_CHAIN: Final = "pck_crl_issuer_chain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,10 @@ class SignedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Collateral:
-    """Everything needed to judge the quotes of one kind of platform, as it was published."""
+    """Everything needed to judge the quotes of one kind of platform, as it was published.
+
+    ``pck_crl_chain`` may be empty: quotes carry the certificate of who signs ``pck_crl``.
+    """
 
     signed_tcb_info: SignedDocument
     tcb_info: TcbInfo
@@ -66,7 +70,7 @@ def parse_collateral(data: bytes) -> Collateral:
     """Read collateral.
 
     ``tcb_info`` and ``qe_identity`` are either the signed value with its ``…_signature`` beside it, or Intel's whole
-    reply, which has both.
+    reply, which has both. ``pck_crl_issuer_chain`` may be empty.
 
     Raises:
         MalformedError: it is something else.
@@ -83,7 +87,7 @@ def parse_collateral(data: bytes) -> Collateral:
         parse_pem_chain(document.text("qe_identity_issuer_chain").encode()),
         parse_crl(document.octets("root_ca_crl")),
         parse_crl(document.octets("pck_crl")),
-        parse_pem_chain(document.text("pck_crl_issuer_chain").encode()),
+        parse_pem_chain(pck_chain.encode()) if (pck_chain := document.text(PCK_CHAIN)) else (),
     )
 
 

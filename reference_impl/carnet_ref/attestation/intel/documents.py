@@ -27,12 +27,7 @@ class Document:
         Raises:
             MalformedError: it is no JSON object, a name in it comes twice, or it is larger than a mebibyte.
         """
-        if len(data) > LARGEST_DOCUMENT:
-            raise MalformedError(what, f"at most {LARGEST_DOCUMENT} bytes", f"{len(data)}")
-        try:
-            value = json_value(data.decode("utf-8"))
-        except ValueError as error:
-            raise MalformedError(what, "JSON", " ".join(str(error).split())[:200]) from None
+        value = _value(data, what)
         if not isinstance(value, dict):
             raise MalformedError(what, "a JSON object", type(value).__name__)
         return cls(value, what)
@@ -117,3 +112,24 @@ class Document:
 
     def _malformed(self, name: str, expected: str, found: object) -> MalformedError:
         return MalformedError(f"{self._what}: {name}", expected, repr(found)[:80])
+
+
+def parse_documents(data: bytes, what: str) -> tuple[Document, ...]:
+    """Read a list of objects; ``what`` names it in errors.
+
+    Raises:
+        MalformedError: it is no JSON list of objects, a name in one comes twice, or it is larger than a mebibyte.
+    """
+    value = _value(data, what)
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise MalformedError(what, "a JSON list of objects", type(value).__name__)
+    return tuple(Document(entry, what) for entry in value)
+
+
+def _value(data: bytes, what: str) -> object:
+    if len(data) > LARGEST_DOCUMENT:
+        raise MalformedError(what, f"at most {LARGEST_DOCUMENT} bytes", f"{len(data)}")
+    try:
+        return json_value(data.decode("utf-8"))
+    except ValueError as error:
+        raise MalformedError(what, "JSON", " ".join(str(error).split())[:200]) from None

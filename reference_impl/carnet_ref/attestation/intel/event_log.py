@@ -1,10 +1,13 @@
 """The event log of a TD: what was measured into its run-time registers, one event after the other.
 
 A log proves nothing by itself. Replayed, it must end in the register values that a quote proves; if it does, its
-digests are what was measured, in that order.
+digests are what was measured, in that order. Names and data of events are proved only where the digest is computed
+from them, as for the events that dstack measures into RTMR3.
+
+Two forms are read: the binary log of the firmware, and the JSON list that dstack's guest agent hands out.
 
 Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile log); UEFI 2.11, section 38.4.1
-(measurement registers of Intel TDX); ACPI 6.5, CCEL.
+(measurement registers of Intel TDX); ACPI 6.5, CCEL; dstack, crate ``cc-eventlog`` (runtime events).
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation.intel.documents import Document, parse_documents
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.wire.reader import MalformedError, Reader
 
@@ -23,26 +27,61 @@ SHA384_ID: Final = 0x0C
 SPECIFICATION: Final = b"Spec ID Event03\0"
 REGISTERS: Final = 4
 REGISTER_BYTES: Final = 48
+RUNTIME_EVENT: Final = 0x08000001
+"""The type of dstack's events, whose digests commit to their names and payloads."""
+RUNTIME_RTMR: Final = 3
+"""The register that is extended while a TD runs."""
+MOST_EVENTS: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEvent:
-    """Something measured: into which RTMR (0 to 3; ``None``: into MRTD), its type, its SHA-384 and its data."""
+    """Something measured: into which RTMR (0 to 3; ``None``: into MRTD), its type, its SHA-384 and its data.
+
+    ``name`` is that of a runtime event, whose digest commits to it and to the data; other events have none.
+    """
 
     rtmr: int | None
     type: int
     digest: bytes
     data: bytes
+    name: str | None = None
 
 
 def parse_event_log(data: bytes) -> tuple[MeasuredEvent, ...]:
-    """Read a log, which ends where its buffer is unwritten: all zeros or all ones.
+    """Read a log of either form.
 
     Raises:
         MalformedError: it is something else, or has no SHA-384 digests.
     """
     if len(data) > LARGEST_LOG:
         raise MalformedError("event log", f"at most {LARGEST_LOG} bytes", f"{len(data)}")
+    return _json_log(data) if data.lstrip()[:1] == b"[" else _binary_log(data)
+
+
+def _json_log(data: bytes) -> tuple[MeasuredEvent, ...]:
+    events = parse_documents(data, "event log")
+    if len(events) > MOST_EVENTS:
+        raise MalformedError("event log", f"at most {MOST_EVENTS} events", f"{len(events)}")
+    return tuple(map(_json_event, events))
+
+
+def _json_event(event: Document) -> MeasuredEvent:
+    register, kind = event.number("imr"), event.number("event_type")
+    if register >= REGISTERS or kind.bit_length() > 32:
+        raise MalformedError("event log", f"imr below {REGISTERS} and a type of 32 bits", f"{register} and {kind}"[:80])
+    name, payload = event.text("event"), event.octets("event_payload")
+    stated = event.octets("digest")
+    if kind != RUNTIME_EVENT:
+        return MeasuredEvent(register, kind, event.octets("digest", REGISTER_BYTES), payload)
+    digest = sha384(kind.to_bytes(4, "little") + b":" + name.encode() + b":" + payload)
+    if stated not in (b"", digest):
+        raise MalformedError("event log", f"the digest of {name!r} and its payload"[:200], stated.hex()[:100])
+    return MeasuredEvent(register, kind, digest, payload, name)
+
+
+def _binary_log(data: bytes) -> tuple[MeasuredEvent, ...]:
+    """Read the firmware's log, which ends where its buffer is unwritten: all zeros or all ones."""
     reader = Reader(data, "event log")
     algorithms = _specification(reader)
     events: list[MeasuredEvent] = []
@@ -72,6 +111,7 @@ def _specification(reader: Reader) -> dict[int, int]:
 
 
 def _event(reader: Reader, algorithms: dict[int, int]) -> MeasuredEvent:
+    start = reader.position
     register = reader.number(4, "measurement register")
     if register > REGISTERS:
         raise reader.malformed(f"a measurement register from 0 to {REGISTERS}", f"{register}")
@@ -87,7 +127,7 @@ def _event(reader: Reader, algorithms: dict[int, int]) -> MeasuredEvent:
         digests[algorithm] = reader.take(algorithms[algorithm], "digest")
     data = reader.take(reader.number(4, "size of the event"), "event")
     if SHA384_ID not in digests:
-        raise reader.malformed("a SHA-384 digest", f"algorithms {sorted(digests)}")
+        raise MalformedError("event log", "an event with a SHA-384 digest", f"algorithms {sorted(digests)}", start)
     return MeasuredEvent(register - 1 if register else None, kind, digests[SHA384_ID], data)
 
 

@@ -61,8 +61,7 @@ class PlatformAppraisal:
             self._check_document(given.signed_qe_identity, given.qe_identity_chain, "QE identity")
             self._check_crl(given.root_crl, self.chain.root)
             self._check_crl(given.pck_crl, self.chain.issuer)
-            if given.pck_crl_chain[0] != self.chain.issuer:
-                raise PathError(f"the PCK revocation list comes with the certificate of {name(given.pck_crl_chain[0])}")
+            self._check_crl_chain(given.pck_crl_chain)
         except (PathError, AuthenticationError, MalformedError) as error:
             self.steps.refuse("collateral-signature", str(error), PCS_API)
         detail = "TCB info, QE identity and 2 revocation lists, each by its authority"
@@ -84,6 +83,16 @@ class PlatformAppraisal:
             raise PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
         if not crl.is_signature_valid(p256_key(issuer)):
             raise AuthenticationError(f"the revocation list by {name(issuer)}")
+
+    def _check_crl_chain(self, chain: Sequence[x509.Certificate]) -> None:
+        """Insist that certificates beside the PCK revocation list, if any, are of its issuer and of the root."""
+        if not chain:
+            return
+        if chain[0] != self.chain.issuer:
+            raise PathError(f"the PCK revocation list comes with the certificate of {name(chain[0])}")
+        other = next((each for each in chain[1:] if each not in self.anchors), None)
+        if other is not None:
+            raise PathError(f"the PCK revocation list comes with {name(other)}, which is no trust anchor")
 
     def _check_fmspc(self) -> None:
         """Insist that the TCB info is about platforms of this kind."""
@@ -118,14 +127,15 @@ class PlatformAppraisal:
         self.steps.passed("collateral-validity", f"issued {issued:{TIME}}, to be renewed by {until:{TIME}}", PCS_API)
 
     def _check_revocation(self) -> None:
+        """Look up every signer of the quote and of the collateral in the list of its issuer."""
         given = self.collateral
-        lists = (
-            (self.chain.leaf.certificate, given.pck_crl),
-            (self.chain.issuer, given.root_crl),
-            (given.tcb_info_chain[0], given.root_crl),
-            (given.qe_identity_chain[0], given.root_crl),
-        )
+        published = dict.fromkeys((*given.tcb_info_chain, *given.qe_identity_chain))
+        signers = [self.chain.issuer, *(each for each in published if each not in self.anchors)]
+        lists = [(self.chain.leaf.certificate, given.pck_crl), *((signer, given.root_crl) for signer in signers)]
         for certificate, crl in lists:
+            if certificate.issuer != crl.issuer:
+                unlisted = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
+                self.steps.refuse("revocation", unlisted, CRL)
             entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"

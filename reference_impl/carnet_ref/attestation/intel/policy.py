@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation.encodings import PREFIX
 from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.wire.reader import MalformedError
@@ -40,11 +41,20 @@ STEPS: Final = (
 DEFAULT_STEPS: Final = frozenset(
     {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug"}
 )
-DEFAULT_STATUSES: Final = frozenset(TcbStatus) - {TcbStatus.REVOKED}
+DEFAULT_STATUSES: Final = frozenset(
+    {
+        TcbStatus.UP_TO_DATE,
+        TcbStatus.SW_HARDENING_NEEDED,
+        TcbStatus.CONFIGURATION_NEEDED,
+        TcbStatus.CONFIGURATION_AND_SW_HARDENING_NEEDED,
+    }
+)
+"""A platform that misses a security update is accepted only where a policy says so."""
 REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3", "mrservicetd")
 KEYS: Final = (
     "require",
     "allow_debug",
+    "require_sept_ve_disable",
     "measurements",
     "tcb_statuses",
     "rejected_advisories",
@@ -61,6 +71,8 @@ class Policy:
     Attributes:
         require: the steps that must have been taken and have held.
         allow_debug: whether a TD that its host may read is accepted.
+        require_sept_ve_disable: whether a TD has to be ended, rather than told, when its host takes a page away; TDs
+            of Azure are told, and their paravisor handles it.
         measurements: for each of ``REGISTERS`` that is asked for, the values accepted; empty: none is asked for.
         tcb_statuses: the TCB statuses accepted, where there is collateral to tell.
         rejected_advisories: the Intel advisories of which none may apply.
@@ -70,6 +82,7 @@ class Policy:
 
     require: frozenset[str] = frozenset()
     allow_debug: bool = False
+    require_sept_ve_disable: bool = True
     measurements: tuple[tuple[str, frozenset[bytes]], ...] = ()
     tcb_statuses: frozenset[TcbStatus] = DEFAULT_STATUSES
     rejected_advisories: frozenset[str] = frozenset()
@@ -95,7 +108,8 @@ def parse_policy(data: bytes) -> Policy:
     number, ttl = "minimum_evaluation_number", "collateral_ttl"
     return Policy(
         frozenset(require),
-        document.flag("allow_debug") if document.has("allow_debug") else False,
+        _flag(document, "allow_debug", default=False),
+        _flag(document, "require_sept_ve_disable", default=True),
         _measurements(document.document("measurements")) if document.has("measurements") else (),
         frozenset(TcbStatus(status) for status in statuses),
         frozenset(document.texts("rejected_advisories")),
@@ -104,13 +118,17 @@ def parse_policy(data: bytes) -> Policy:
     )
 
 
+def _flag(document: Document, name: str, *, default: bool) -> bool:
+    return document.flag(name) if document.has(name) else default
+
+
 def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...]:
     _check_words("register", document.names(), REGISTERS)
     return tuple((name, frozenset(_value(name, text) for text in document.texts(name))) for name in document.names())
 
 
 def _value(name: str, text: str) -> bytes:
-    return Document({name: text}, "policy: measurements").octets(name, REGISTER_BYTES)
+    return Document({name: text.removeprefix(PREFIX)}, "policy: measurements").octets(name, REGISTER_BYTES)
 
 
 def _check_words(kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, is_sgx_quote
 from carnet_ref.wire.reader import MalformedError, Reader
 
 PADDING_LIMIT: Final = 4096
@@ -18,9 +19,7 @@ PADDING_LIMIT: Final = 4096
 LARGEST_QUOTE: Final = 64 * 1024
 
 ECDSA_P256: Final = 2
-TEE_SGX: Final = 0x00
 TEE_TDX: Final = 0x81
-INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 BODY_SGX, BODY_TDX_10, BODY_TDX_15 = 1, 2, 3
 BODY_BYTES: Final = {BODY_TDX_10: 584, BODY_TDX_15: 648}
 QE_REPORT_CERTIFICATION: Final = 6
@@ -150,6 +149,9 @@ def parse_quote(data: bytes) -> TdxQuote:
     """
     if len(data) > LARGEST_QUOTE:
         raise MalformedError("TDX quote", f"at most {LARGEST_QUOTE} bytes", f"{len(data)}")
+    if is_sgx_quote(data):
+        version = int.from_bytes(data[:2], "little")
+        raise WrongKindError("TDX quote", "the report of a TD", f"a quote of an SGX enclave, version {version}")
     reader = Reader(data, "TDX quote")
     version = _header(reader)
     body = reader.take(_body_bytes(reader, version), "TD report")
@@ -161,16 +163,14 @@ def parse_quote(data: bytes) -> TdxQuote:
 def _header(reader: Reader) -> int:
     """Read the 48 bytes of the header and return the version."""
     version = reader.number(2, "version")
-    if version not in {3, 4, 5}:
+    if version not in {4, 5}:
         raise reader.malformed("version 4 or 5", f"{version}")
     key_type = reader.number(2, "attestation key type")
-    tee = reader.number(4, "TEE type")
-    if version == 3 or tee == TEE_SGX:
-        raise WrongKindError("TDX quote", "the report of a TD", f"a quote of an SGX enclave, version {version}")
-    if tee != TEE_TDX:
-        raise reader.malformed(f"TEE type {TEE_TDX:#x}", f"{tee:#x}")
     if key_type != ECDSA_P256:
         raise reader.malformed(f"attestation key type {ECDSA_P256} (ECDSA P-256)", f"{key_type}")
+    tee = reader.number(4, "TEE type")
+    if tee != TEE_TDX:
+        raise reader.malformed(f"TEE type {TEE_TDX:#x}", f"{tee:#x}")
     reader.take(4, "reserved")
     reader.constant(INTEL_QE_VENDOR, "QE vendor id")
     reader.take(20, "user data")
@@ -182,11 +182,11 @@ def _body_bytes(reader: Reader, version: int) -> int:
     if version == 4:
         return BODY_BYTES[BODY_TDX_10]
     kind = reader.number(2, "body type")
-    size = reader.number(4, "body size")
     if kind == BODY_SGX:
         raise WrongKindError("TDX quote", "the report of a TD", "a quote of an SGX enclave, version 5")
     if kind not in BODY_BYTES:
         raise reader.malformed(f"body type {BODY_TDX_10} or {BODY_TDX_15}", f"{kind}")
+    size = reader.number(4, "body size")
     if size != BODY_BYTES[kind]:
         raise reader.malformed(f"{BODY_BYTES[kind]} bytes of body", f"{size}")
     return size

@@ -15,34 +15,37 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
-from carnet_ref.attestation.nvidia.ocsp import (
-    TIME,
-    OcspReply,
-    RevocationError,
-    check_not_revoked,
-    parse_ocsp,
+from carnet_ref.attestation.appraisal import (
+    NO_FIRMWARE,
+    NO_REVOCATION,
+    NOT_FRESH,
+    Appraisal,
+    Checklist,
+    RefusedError,
 )
+from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
+from carnet_ref.attestation.nvidia.ocsp import TIME, OcspReply, parse_ocsp
 from carnet_ref.attestation.nvidia.policy import Policy, at_least
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
+from carnet_ref.attestation.nvidia.revocation import OCSP, check_replies, device_pairs, rim_pairs, with_issuers
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384
 from carnet_ref.wire.reader import MalformedError
 
 X509_PATH = "RFC 5280, section 6.1"
-OCSP = "RFC 6960, section 3.2"
 SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
 DEVICE_MODE = "DMTF DSP0274 1.2.1, device mode"
 DICE = "TCG DICE Attestation Architecture, TcbInfo fwids"
 PATH_LENGTH = 5  # attestation key, boot ROM, provisioner, model, root
+NO_FIRMWARE_ID = "firmware id not stated"
+NO_SIGNERS = "revocation of RIM signers not checked"
+NO_RIM = {RimKind.DRIVER: "driver not compared", RimKind.VBIOS: "VBIOS not compared"}
 NVDEC0_INDEX = 35  # the measurement of video decoder 0, which means nothing where that is off
 
 
@@ -142,7 +145,7 @@ def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: 
         anchor = check_path(evidence.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
     except PathError as error:
         steps.refuse("chain", str(error), X509_PATH)
-    length = len(_issued(evidence.chain, anchor)) + 1
+    length = len(with_issuers(evidence.chain, anchor)) + 1
     if length != PATH_LENGTH:
         steps.refuse("chain", f"a device's path has {PATH_LENGTH} certificates, this one {length}", X509_PATH)
     steps.passed("chain", f"{name(evidence.chain[0])} up to {name(anchor)}", X509_PATH)
@@ -152,65 +155,21 @@ def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: 
     _check_revocation(steps, evidence, at, anchor, anchors)
 
 
-_Pairs = Sequence[tuple[x509.Certificate, x509.Certificate]]
-"""Certificates, each with its issuer."""
-
-
 def _check_revocation(
     steps: Checklist, evidence: _Evidence, at: datetime, anchor: x509.Certificate, anchors: Anchors
 ) -> None:
     """Check the replies about the device: they must cover each certificate between the leaf and the root.
 
-    The leaf is made by the device itself, so no authority answers for it. Replies about signers of RIMs have a step of
-    their own; one about neither is refused here.
+    Replies about signers of RIMs have a step of their own; one about neither is refused here.
     """
-    needed = [pair for pair in _issued(evidence.chain, anchor) if pair[0] != evidence.chain[0]]
-    known = [*needed, *_rim_signers(evidence, anchors)]
+    needed = device_pairs(evidence.chain, anchor)
+    known = [*needed, *rim_pairs(evidence.rims, anchors)]
     for place, reply in enumerate(evidence.replies, start=1):
         if not any(reply.is_about(*pair) for pair in known):
             steps.refuse("revocation", f"reply {place} is about no certificate of this evidence", OCSP)
-    missing = _check_replies(steps, "revocation", needed, evidence.replies, at)
+    missing = check_replies(steps, "revocation", needed, evidence.replies, at, NO_REVOCATION)
     if missing:
         steps.refuse("revocation", f"no reply about {missing}", OCSP)
-
-
-def _check_replies(
-    steps: Checklist, step: str, needed: _Pairs, replies: Sequence[OcspReply], at: datetime
-) -> str | None:
-    """Check the replies about the certificates that are ``needed``; return the name of one that none is about."""
-    given = [(reply, pair) for reply in replies for pair in needed if reply.is_about(*pair)]
-    if not given:
-        steps.not_requested(step, OCSP)
-        return None
-    for reply, pair in given:
-        try:
-            check_not_revoked(reply, *pair, at)
-        except RevocationError as error:
-            steps.refuse(step, str(error), OCSP)
-    answered = {pair[0] for _, pair in given}
-    missing = next((name(certificate) for certificate, _ in needed if certificate not in answered), None)
-    if missing is None:
-        steps.passed(step, f"{len(answered)} certificates are good", OCSP)
-    return missing
-
-
-def _issued(
-    chain: Sequence[x509.Certificate], anchor: x509.Certificate
-) -> list[tuple[x509.Certificate, x509.Certificate]]:
-    """Return each certificate below the anchor with its issuer."""
-    path = [*chain, anchor]
-    return [(issued, issuer) for issued, issuer in pairwise(path) if issued != anchor]
-
-
-def _rim_signers(evidence: _Evidence, anchors: Anchors) -> _Pairs:
-    return [pair for rim in evidence.rims for pair in _rim_issued(rim, anchors)]
-
-
-def _rim_issued(rim: Rim, anchors: Anchors) -> list[tuple[x509.Certificate, x509.Certificate]]:
-    try:
-        return _issued(rim.certificates, check_path(rim.certificates, anchors.of(AnchorRole.NVIDIA_RIM)))
-    except PathError:
-        return []  # the step about the RIM says why
 
 
 def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) -> None:
@@ -225,7 +184,7 @@ def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) ->
     )
     _check_firmware_id(steps, evidence)
     if nonce is None:
-        steps.not_requested("nonce")
+        steps.not_requested("nonce", lacking=NOT_FRESH)
         return
     found = f"the report has {report.nonce.hex()}, not {nonce.hex()}"
     steps.require(hmac.compare_digest(report.nonce, nonce), "nonce", "the nonce asked with", found, SPDM_SIGNATURE)
@@ -245,7 +204,12 @@ def _is_signed(report: GpuReport, leaf: x509.Certificate) -> bool:
 def _check_firmware_id(steps: Checklist, evidence: _Evidence) -> None:
     said, certified = evidence.report.firmware_id, evidence.leaf_firmware_id
     if said is None:
-        steps.left_out("firmware-id", "the report has none, as with drivers before 550 and LS10 switches", DICE)
+        steps.left_out(
+            "firmware-id",
+            "the report has none, as with drivers before 550 and LS10 switches",
+            DICE,
+            lacking=NO_FIRMWARE_ID,
+        )
         return
     otherwise = f"the report says {said.hex()}, the certificate {certified.hex() if certified else 'nothing'}"
     steps.require(said == certified, "firmware-id", "the one that the key was derived for", otherwise, DICE)
@@ -258,16 +222,32 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
     for kind, version in versions.items():
         rim = evidence.rim(kind)
         if rim is None:
-            steps.not_requested(f"{kind}-rim")
+            _leave_rim_out(steps, kind, evidence)
         else:
             _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
-    unanswered = _check_replies(steps, "rim-revocation", _rim_signers(evidence, anchors), evidence.replies, at)
-    if unanswered:
-        steps.left_out("rim-revocation", f"no reply about {unanswered}", OCSP)
+    _check_signers_revocation(steps, evidence, at, anchors)
     if evidence.rims:
         _check_measurements(steps, report, evidence.rims)
     else:
-        steps.not_requested("measurements")
+        steps.not_requested("measurements", lacking=NO_FIRMWARE)
+
+
+def _leave_rim_out(steps: Checklist, kind: RimKind, evidence: _Evidence) -> None:
+    if kind is RimKind.DRIVER and evidence.report.kind is DeviceKind.SWITCH:
+        steps.left_out("driver-rim", "a switch has no driver")
+    else:
+        steps.not_requested(f"{kind}-rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
+
+
+def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
+    if not evidence.rims:
+        steps.not_requested("rim-revocation", OCSP, lacking=NO_FIRMWARE)
+        return
+    lacking = NO_SIGNERS if "revocation" in steps.held else NO_REVOCATION
+    signers = rim_pairs(evidence.rims, anchors)
+    unanswered = check_replies(steps, "rim-revocation", signers, evidence.replies, at, lacking)
+    if unanswered:
+        steps.left_out("rim-revocation", f"no reply about {unanswered}", OCSP, lacking=NO_SIGNERS)
 
 
 def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: datetime, anchors: Anchors) -> None:
@@ -311,7 +291,7 @@ def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None
     """Take the steps about what the relying party asks."""
     mode = evidence.report.mode
     if policy.modes is None:
-        steps.not_requested("mode")
+        steps.not_requested("mode", lacking="mode not compared")
     else:
         said = mode or "not said"
         otherwise = f"the mode is {said}; accepted: {', '.join(sorted(policy.modes)) or 'none'}"
@@ -327,7 +307,7 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
     if report.device_mode is None:
         steps.left_out("debug", "the report states no device mode", DEVICE_MODE)
     elif policy.allow_debug:
-        steps.not_requested("debug", DEVICE_MODE)
+        steps.not_requested("debug", DEVICE_MODE, lacking="debug mode not compared")
     else:
         state = report.device_mode.debug
         otherwise = f"the device is or was debugged since its reset: {state.name or state.value}"
@@ -337,7 +317,8 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
 def _policy_problem(steps: Checklist, evidence: _Evidence, policy: Policy) -> str | None:
     if not policy.require:
         return "the policy asks for no step, so it accepts nothing"
-    missing = sorted(policy.require - {"policy"} - steps.held)
+    signers = {"rim-revocation"} if evidence.rims and "revocation" in policy.require else set()
+    missing = sorted((policy.require | signers) - {"policy"} - steps.held)
     if missing:
         return f"asked for and not taken: {', '.join(missing)}"
     report, chip = evidence.report, product(evidence.chain[0])

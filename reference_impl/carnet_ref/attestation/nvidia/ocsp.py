@@ -139,21 +139,26 @@ def check_not_revoked(reply: OcspReply, certificate: x509.Certificate, issuer: x
 
 def _check_signed(reply: OcspReply, issuer: x509.Certificate, at: datetime) -> None:
     """Insist that ``issuer``, or whom it lets answer for it, signed ``reply``."""
-    signers = [issuer, *(responder for responder in reply.responders if _may_answer(responder, issuer, at))]
-    if not any(_has_signed(signer, reply) for signer in signers):
+    if _has_signed(issuer, reply):
+        return
+    entitled = [each for each in reply.responders if _may_answer(each, issuer) and _has_signed(each, reply)]
+    if not entitled:
         raise RevocationError(f"the reply is signed neither by {name(issuer)} nor by whom it lets answer")
+    periods = [validity([responder]) for responder in entitled]
+    if not any(start <= at <= end for start, end in periods):
+        period = f"from {periods[0][0]:{TIME}} to {periods[0][1]:{TIME}}"
+        raise RevocationError(f"the reply is signed by {name(entitled[0])}, valid {period}, not at {at:{TIME}}")
 
 
-def _may_answer(responder: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool:
+def _may_answer(responder: x509.Certificate, issuer: x509.Certificate) -> bool:
     """Return whether ``issuer`` certified ``responder`` for this by name; any purpose is not enough (RFC 6960)."""
-    start, end = validity([responder])
     try:
         check_issued(responder, issuer)
         check_signer(responder, OCSP_SIGNING)
         usage = responder.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except (PathError, x509.ExtensionNotFound):
         return False
-    return OCSP_SIGNING in usage and start <= at <= end
+    return OCSP_SIGNING in usage
 
 
 def _has_signed(signer: x509.Certificate, reply: OcspReply) -> bool:

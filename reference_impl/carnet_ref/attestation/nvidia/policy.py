@@ -42,7 +42,8 @@ class Policy:
     """What is asked.
 
     Attributes:
-        require: the steps that must have been taken and have held.
+        require: the steps that must have been taken and have held; ``revocation`` is asked of every signer, so where
+            reference values are given it asks for ``rim-revocation``, too.
         products: the chips accepted, such as ``GH100``; ``None``: any.
         minimum_driver: the oldest driver accepted, such as ``550.90.07``; ``None``: any.
         minimum_vbios: the oldest VBIOS accepted, such as ``96.00.9F.00.01``; ``None``: any.

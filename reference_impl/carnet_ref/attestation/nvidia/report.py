@@ -44,6 +44,7 @@ class OpaqueType(IntEnum):
     PROTECTED_PCIE_STATUS = 21
     SWITCH_PDI = 22
     LOCK_STATUS = 25
+    SWITCH_GPU_PDIS = 26
     FEATURE_FLAG = 36
 
 

@@ -20,7 +20,7 @@ from enum import StrEnum
 from cryptography import x509
 from lxml import etree
 
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.nvidia.bounded_xml import parse_bounded
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire.reader import MalformedError
@@ -200,6 +200,7 @@ def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate
     try:
         parsed = _parsed_or_refused(steps, rim)
         check_rim(steps, parsed, at=at, anchors=anchors)
+        steps.not_requested("revocation", "RFC 6960, section 3.2", lacking=NO_REVOCATION)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded({"version": parsed.version, "product": parsed.product, "active": sorted(parsed.golden)})

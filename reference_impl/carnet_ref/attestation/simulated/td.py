@@ -31,13 +31,13 @@ from carnet_ref.attestation.intel.quote import (
     BODY_BYTES,
     BODY_TDX_10,
     ECDSA_P256,
-    INTEL_QE_VENDOR,
     PCK_CHAIN_CERTIFICATION,
     QE_REPORT_CERTIFICATION,
     TEE_TDX,
 )
 from carnet_ref.attestation.intel.signatures import raw_point, sign_p256
 from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
 from carnet_ref.crypto.primitives import sha256
 

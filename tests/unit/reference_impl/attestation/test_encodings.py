@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem, device_evidence
+from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
+from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import report, world
 
@@ -22,12 +23,30 @@ CHAIN_BASE64 = base64.b64encode(CHAIN).decode()
 
 @pytest.mark.parametrize(
     "data",
-    [REPORT, REPORT.hex().encode(), REPORT.hex().upper().encode() + b"\n", BASE64.encode(), BASE64.encode() + b"\r\n"],
-    ids=["raw", "hexadecimal", "upper case", "base64", "base64 with an end of line"],
+    [
+        REPORT,
+        REPORT.hex().encode(),
+        b"0x" + REPORT.hex().encode(),
+        REPORT.hex().upper().encode() + b"\n",
+        BASE64.encode(),
+        BASE64.encode() + b"\r\n",
+        base64.urlsafe_b64encode(REPORT),
+    ],
+    ids=["raw", "hexadecimal", "0x", "upper case", "base64", "base64 with an end of line", "base64 for names"],
 )
 def test_a_report_is_found_in_each_form(data: bytes) -> None:
     (evidence,) = device_evidence(data)
     assert (evidence.report, evidence.chain) == (REPORT, None)
+
+
+@pytest.mark.parametrize("text", [b"AAA", b"0xA", b"AA-+", b"A===", b"=AAA"])
+def test_base64_has_its_padding_and_one_alphabet(text: bytes) -> None:
+    with pytest.raises(MalformedError):
+        decode(text, "evidence")
+
+
+def test_padding_may_be_missing_where_a_field_is_known_to_be_base64() -> None:
+    assert decode(b"AAA", "evidence", padded=False) == bytes(2)
 
 
 @pytest.mark.parametrize("data", [CHAIN, CHAIN_BASE64.encode()])

@@ -11,9 +11,9 @@ import pytest
 from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole
-from carnet_ref.attestation.encodings import MOST_DEVICES, device_evidence
 from carnet_ref.attestation.nvidia.bounded_xml import LARGEST, LIMITS, parse_bounded
 from carnet_ref.attestation.nvidia.rim import appraise_rim
+from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, device_evidence
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import AT, world
 from tests.fixtures.slow_evidence import GOOD, RIMS, namespaces, nested, rim
@@ -122,6 +122,6 @@ def test_a_signature_has_the_parts_of_a_genuine_one(old: str, new: str, said: st
 def test_a_bundle_has_so_many_devices_at_most() -> None:
     device = b'{"evidence":"AA==","certificate":"%s"}' % b"LS0tLS1CRUdJTiA="
     assert len(device_evidence(b"[" + b",".join([device] * MOST_DEVICES) + b"]")) == MOST_DEVICES
-    for bundle in (b"[" + b",".join([b"0"] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
+    for bundle in (b"[" + b",".join([device] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
         with pytest.raises(MalformedError, match=f"at most {MOST_DEVICES} devices"):
             device_evidence(bundle)

@@ -109,6 +109,38 @@ def test_any_other_time_is_repeated_as_it_was_given(files: dict[str, str], time:
     assert shlex.split(found(files["quote"], "--at", time)["rerun"])[-1] == time
 
 
+def test_collateral_is_read_from_files_and_from_a_folder(files: dict[str, str], tmp_path: Path) -> None:
+    fields, folder = json.loads(PLATFORM.collateral), tmp_path / "folder"
+    folder.mkdir()
+    replies = {
+        "tcbInfo": f'{{"tcbInfo":{fields["tcb_info"]},"signature":"{fields["tcb_info_signature"]}"}}',
+        "identity": f'{{"enclaveIdentity":{fields["qe_identity"]},"signature":"{fields["qe_identity_signature"]}"}}',
+        "chain": fields["tcb_info_issuer_chain"],
+        "root.crl": fields["root_ca_crl"],
+        "pck.crl": fields["pck_crl"],
+    }
+    for name, text in replies.items():
+        (folder / name).write_text(text)
+    single = [word for name in replies for word in ("--collateral", str(folder / name))]
+    for words in (single, ["--collateral", str(folder)]):
+        assert found(*usual(files, *words))["claims"]["tcb_status"] == "UpToDate"
+        again = shlex.split(attest(*usual(files, *words)).stdout.splitlines()[-1].removeprefix("rerun"))
+        assert attest(*again[3:]).exit_code == 0
+    (folder / "more").write_text(fields["tcb_info"])
+    (folder / ".hidden").write_text("passed over")
+    assert found(*usual(files, "--collateral", str(folder)))["failed_step"] == "parse"
+
+
+@pytest.mark.parametrize(("count", "why"), [(0, "holds 0 files"), (65, "holds 65 files; from 1 to 64 are read")])
+def test_a_folder_has_so_many_files(files: dict[str, str], tmp_path: Path, count: int, why: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for place in range(count):
+        (folder / f"{place}").write_text("{}")
+    result = attest(*usual(files, "--collateral", str(folder)))
+    assert (result.exit_code, why in result.stderr) == (2, True)
+
+
 def test_simulated_quotes_are_refused_with_the_production_root(files: dict[str, str]) -> None:
     assert found(files["quote"], "--at", WHEN)["failed_step"] == "pck-chain"
 

@@ -231,12 +231,34 @@ def test_a_path_is_valid_while_all_of_it_is() -> None:
         CHAIN.replace(b"MII", b"MIJ", 1),
         CHAIN + b" " * LARGEST_CHAIN,
         pem([LEAF.certificate] * (LONGEST_PATH + 1)),
+        b"subject=CN = leaf\n" + CHAIN,
+        CHAIN + b"and more",
+        CHAIN + b"\0",
+        CHAIN.replace(b"-----END CERTIFICATE-----\n", b"-----END CERTIFICATE-----\n# next\n", 1),
+        CHAIN.replace(b"-----BEGIN CERTIFICATE-----\n", b"-----BEGIN CERTIFICATE-----\nProc-Type: 4\n\n", 1),
     ],
-    ids=["nothing", "text", "cut", "damaged", "too long", "too many"],
+    ids=[
+        "nothing",
+        "text",
+        "cut",
+        "damaged",
+        "too long",
+        "too many",
+        "text before",
+        "text behind",
+        "a zero behind",
+        "text between",
+        "a header",
+    ],
 )
 def test_what_is_no_chain_is_a_typed_error(data: bytes) -> None:
     with pytest.raises(MalformedError, match="certificate chain"):
         parse_pem_chain(data)
+
+
+def test_white_space_may_stand_around_certificates() -> None:
+    spaced = b"\r\n" + CHAIN.replace(b"-----BEGIN", b"\n\n-----BEGIN") + b" \n"
+    assert parse_pem_chain(spaced) == parse_pem_chain(CHAIN)
 
 
 def test_no_certificate_is_no_chain() -> None:

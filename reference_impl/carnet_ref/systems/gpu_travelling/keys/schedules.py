@@ -68,9 +68,10 @@ class _Order:
     @classmethod
     def parse(cls, data: bytes) -> _Order:
         reader = Reader(data, "rotation order")
-        epoch, engine, channel = reader.number(8, "epoch"), reader.number(1, "engine"), reader.number(8, "channel")
+        epoch, engine = reader.number(8, "epoch"), reader.number(1, "engine")
         if engine >= ENGINES:
             raise reader.malformed(f"an engine below {ENGINES}", str(engine))
+        channel = reader.number(8, "channel")
         h2d_mask, d2h_mask = reader.take(NONCE_BYTES, "h2d mask"), reader.take(NONCE_BYTES, "d2h mask")
         raw = reader.take(reader.number(2, "owner size"), "owner")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import dcap_qvl
@@ -12,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import AnchorRole
+from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
@@ -33,7 +35,8 @@ def test_both_verifiers_report_the_same_status(status: TcbStatus) -> None:
     collateral = PLATFORM.published(NOW, status=status, advisories=["INTEL-SA-1"])
     published = dcap_qvl.QuoteCollateralV3.from_json(collateral.decode())
     theirs = dcap_qvl.verify_with_root_ca(QUOTE, published, ROOT, int(NOW.timestamp()))
-    ours = appraised(collateral=collateral).claims
+    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus))
+    ours = appraised(collateral=collateral, policy=policy).claims
     assert (ours["tcb_status"], ours["advisories"]) == (theirs.status, theirs.advisory_ids)
 
 

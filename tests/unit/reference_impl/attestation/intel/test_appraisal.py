@@ -181,6 +181,15 @@ def test_a_td_whose_pages_can_go_unnoticed_is_genuine_and_refused_where_it_is_to
     assert appraised(policy=asked).accepted
 
 
+def test_a_policy_may_accept_a_td_that_is_told_of_pages_taken_away() -> None:
+    policy = replace(DEFAULT_POLICY, require_sept_ve_disable=False)
+    appraisal = appraised(with_attributes(0), collateral=PLATFORM.collateral, policy=policy)
+    details = {step.id: step.detail for step in appraisal.steps}
+    assert appraisal.accepted
+    assert "SEPT_VE_DISABLE is not set, which the policy allows" in details["isolation"]
+    assert appraised(of_tdx_15(SERVICE), collateral=PLATFORM.collateral, policy=policy).failed_step == "isolation"
+
+
 def test_a_service_td_is_refused_unless_the_policy_names_it() -> None:
     named = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({SERVICE})),))
     assert appraised(of_tdx_15(SERVICE)).claims["mrservicetd"] == SERVICE.hex()

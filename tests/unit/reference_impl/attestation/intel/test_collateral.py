@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from carnet_ref.attestation.intel.collateral import parse_collateral, parse_crl, split_reply
+from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, parse_crl, split_reply
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM
 
@@ -78,6 +78,10 @@ def test_a_reply_of_another_layout_is_malformed(reply: bytes) -> None:
 def test_every_field_is_needed(field: str) -> None:
     with pytest.raises(MalformedError):
         parse_collateral(with_fields(**{field: None}))
+
+
+def test_the_chain_of_the_pck_authority_may_be_empty_since_quotes_have_it() -> None:
+    assert parse_collateral(with_fields(**{PCK_CHAIN: ""})).pck_crl_chain == ()
 
 
 @pytest.mark.parametrize(

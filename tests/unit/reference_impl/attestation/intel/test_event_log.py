@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.intel.event_log import LARGEST_LOG, NO_ACTION, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, REPORT_DATA, appraised
+from tests.fixtures.wrapped_evidence import EVENTS, event_log, logged_rtmrs, runtime_digest
 
 SHA1, SHA384 = 4, 12
 
@@ -92,3 +95,62 @@ def test_a_log_that_ends_in_other_registers_is_refused() -> None:
     assert appraised(quote, event_log=LOG).accepted
     assert appraised(quote, event_log=HEADER).failed_step == "event-log"
     assert appraised(quote, event_log=b"").failed_step == "parse"
+
+
+def json_log(**changed: Any) -> bytes:
+    """Return the log of dstack with fields of its last event changed."""
+    log = event_log(*EVENTS, digests=True)
+    log[-1] |= changed
+    return json.dumps(log).encode()
+
+
+@pytest.mark.parametrize("digests", [True, False])
+def test_the_list_of_dstack_is_replayed_with_or_without_the_digests_of_its_events(digests: bool) -> None:
+    log = json.dumps(event_log(*EVENTS, digests=digests), indent=1).encode()
+    assert replay_rtmr(parse_event_log(log)) == logged_rtmrs()
+    assert [(event.name, event.data) for event in parse_event_log(log)[1:]] == list(EVENTS)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"event": "system-broken", "digest": ""},
+        {"event_payload": "00", "digest": ""},
+        {"imr": 2},
+        {"event_type": 13},
+    ],
+)
+def test_a_changed_event_of_dstack_ends_in_other_registers(changed: dict[str, Any]) -> None:
+    quote = PLATFORM.td(rtmrs=logged_rtmrs()).quote(REPORT_DATA)
+    assert appraised(quote, event_log=json_log()).accepted
+    assert replay_rtmr(parse_event_log(json_log())) == logged_rtmrs()
+    if changed == {"event_type": 13}:  # the digest is then only stated, so its name proves nothing and is not claimed
+        assert parse_event_log(json_log(**changed))[-1].name is None
+        told: Any = appraised(quote, event_log=json_log(**changed)).claims["runtime_events"]
+        assert told[-1] == {"digest": runtime_digest(*EVENTS[-1]).hex()}
+    else:
+        assert appraised(quote, event_log=json_log(**changed)).failed_step == "event-log"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        json_log(imr=4),
+        json_log(imr=-1),
+        json_log(imr="3"),
+        json_log(event_type=1 << 32),
+        json_log(digest=runtime_digest("another", b"").hex()),
+        json_log(digest="00"),
+        json_log(digest=None),
+        json_log(event_type=13, digest=""),
+        json_log(event_payload="0"),
+        json_log(event=1),
+        b"[1]",
+        b"[",
+        b'[{"imr": 0, "imr": 1}]',
+        json.dumps([{}] * (MOST_EVENTS + 1)).encode(),
+    ],
+)
+def test_another_list_is_malformed(log: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_event_log(log)

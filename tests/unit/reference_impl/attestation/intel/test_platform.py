@@ -124,6 +124,14 @@ def test_the_list_comes_with_the_certificate_of_its_issuer() -> None:
     assert appraised(collateral=published(pck_crl_issuer_chain=other)).failed_step == "collateral-signature"
 
 
+def test_every_certificate_beside_the_pck_list_counts() -> None:
+    """The root there is not needed, but an unchecked one is a place where bytes could be changed unnoticed."""
+    chain = {"pck_crl_issuer_chain": pem(PCK_AUTHORITY, IMPOSTOR.pck_chain[2])}
+    appraisal = appraised(collateral=published(**chain))
+    assert (appraisal.failed_step, "no trust anchor" in appraisal.steps[-1].detail) == ("collateral-signature", True)
+    assert appraised(collateral=published(pck_crl_issuer_chain=pem(PCK_AUTHORITY))).accepted
+
+
 @pytest.mark.parametrize("issued", [PCK, PCK_AUTHORITY], ids=["platform", "authority"])
 def test_a_revoked_certificate_is_refused(issued: Issued) -> None:
     collateral = PLATFORM.published(NOW, revoked=[issued.certificate])
@@ -158,10 +166,20 @@ def test_collateral_is_as_old_as_its_oldest_document(part: str) -> None:
     assert appraised(collateral=older, policy=policy).failed_step == "collateral-validity"
 
 
+LATE = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED, TcbStatus.REVOKED}
+ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus) - {TcbStatus.REVOKED})
+
+
 @pytest.mark.parametrize("status", list(TcbStatus))
-def test_every_status_but_revoked_is_reported_and_accepted_by_default(status: TcbStatus) -> None:
+def test_a_platform_that_misses_an_update_is_refused_by_default(status: TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
-    assert appraisal.failed_step == ("tcb-status" if status is TcbStatus.REVOKED else None)
+    assert appraisal.failed_step == ("tcb-status" if status in LATE else None)
+    assert appraisal.claims.get("tcb_status") == (None if status in LATE else status.value)
+
+
+@pytest.mark.parametrize("status", list(TcbStatus))
+def test_a_policy_names_the_statuses_that_it_accepts(status: TcbStatus) -> None:
+    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=ANY_BUT_REVOKED)
     assert appraisal.claims.get("tcb_status") == (None if status is TcbStatus.REVOKED else status.value)
 
 
@@ -179,7 +197,7 @@ def test_a_policy_may_want_a_later_evaluation(number: int, step: str | None) -> 
 
 
 def test_a_policy_may_reject_advisories() -> None:
-    collateral = PLATFORM.published(NOW, status=TcbStatus.OUT_OF_DATE, advisories=["INTEL-SA-1"])
+    collateral = PLATFORM.published(NOW, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
     policy = replace(DEFAULT_POLICY, rejected_advisories=frozenset({"INTEL-SA-1"}))
     assert appraised(collateral=collateral).claims["advisories"] == ["INTEL-SA-1"]
     assert appraised(collateral=collateral, policy=policy).failed_step == "tcb-status"
@@ -207,6 +225,16 @@ def test_each_document_s_own_signer_may_be_revoked(name: str) -> None:
     crl = revocation_list(ROOT, NOW, MONTH, [signer.certificate]).public_bytes(Encoding.DER).hex()
     revoked = published(**signed_by(signer, name, ROOT), root_ca_crl=crl)
     assert appraised(collateral=revoked).failed_step == "revocation"
+
+
+@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
+def test_a_signer_of_whose_issuer_there_is_no_list_is_refused(name: str) -> None:
+    """The root's list says nothing about what another authority issued, whatever the numbers on it."""
+    maker = Authority(b"below", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + 3650 * DAY)
+    signer = maker.issue(TCB_SIGNING, PCK_AUTHORITY, authority=False)
+    appraisal = appraised(collateral=published(**signed_by(signer, name, PCK_AUTHORITY, ROOT)))
+    assert appraisal.failed_step == "revocation"
+    assert "no revocation list of" in appraisal.steps[-1].detail
 
 
 @pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
@@ -273,5 +301,5 @@ def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts(
 ) -> None:
     versions = edited(VERSIONS, place, bytes([VERSIONS[place] - older]))
     quote = of_tdx_15(start=versions) if moment == "start" else of_tdx_15(now=versions)
-    appraisal = appraised(quote, collateral=with_an_older_level())
+    appraisal = appraised(quote, collateral=with_an_older_level(), policy=ANY_BUT_REVOKED)
     assert (appraisal.failed_step, appraisal.claims.get("tcb_status")) == (step, status)

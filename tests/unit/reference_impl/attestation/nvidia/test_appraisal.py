@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
     ),
     "a reply signed by an expired responder": (
         "revocation",
-        "signed neither",
+        "signed by 'Test OCSP Responder', valid from 2026-01-01T00:00:00Z to 2026-02-28T12:00:00Z, not at 2026-03-01",
         lambda: _replied(2, signer=_responder(end=AT - DAY)),
     ),
     "a reply signed by whom the issuer certified for something else": (
@@ -251,6 +251,11 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
         lambda: {"ocsp": [*W.replies(), ocsp_reply(W.rim_signer, W.rim_root, revoked=True)]},
     ),
     "no reply about the RIM signer": ("policy", "not taken: rim-revocation", lambda: {"ocsp": W.replies()}),
+    "revocation asked for and no reply about the RIM signer": (
+        "policy",
+        "not taken: rim-revocation",
+        lambda: {"ocsp": W.replies(), "policy": Policy(require=frozenset({"revocation"}))},
+    ),
     "no reply about the device": ("policy", "not taken: revocation", lambda: {"ocsp": W.rim_replies()}),
     "an empty policy": ("policy", "accepts nothing", lambda: {"policy": Policy()}),
     "a step asked for and not taken": ("policy", "not taken: nonce", lambda: {"nonce": None}),
@@ -288,6 +293,21 @@ def test_a_path_with_too_many_authorities_is_refused() -> None:
     anchors = replace(W.anchors, by_role=dict.fromkeys(W.anchors.by_role, (deep.path[0].certificate,)))
     appraisal = appraised(chain=deep.chain(), anchors=anchors)
     assert (appraisal.failed_step, "below it" in appraisal.steps[-1].detail) == ("chain", True)
+
+
+def test_a_report_has_a_twin_so_its_hash_is_no_identity() -> None:
+    """ECDSA accepts (r, n - s) for (r, s); everything that is signed and claimed is the same."""
+    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973
+    original = everything()["report"]
+    twin = original[:-48] + (order - int.from_bytes(original[-48:], "big")).to_bytes(48, "big")
+    assert twin != original
+    assert appraised(report=twin).claims == appraised(report=original).claims
+
+
+def test_revocation_asks_about_signers_of_reference_values_only_where_there_are_some() -> None:
+    asked = Policy(require=frozenset({"revocation"}))
+    assert appraised(rims=(), ocsp=W.replies(), policy=asked).accepted
+    assert appraised(ocsp=[*W.replies(), *W.rim_replies()], policy=asked).accepted
 
 
 @pytest.mark.parametrize("policy", [Policy(), Policy(minimum_driver="1", modes=frozenset(Mode))])

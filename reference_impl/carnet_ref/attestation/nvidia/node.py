@@ -1,0 +1,254 @@
+"""The appraisal of a whole node: every GPU and switch by itself, and then all of them together.
+
+A node is accepted if every device is. What one report cannot show is asked of all: that no device stands for two, that
+they answer the same question, run the same driver in the same mode, and are linked to each other.
+
+Reference values and OCSP replies are given once for the node. Each device gets those that are about it, and one that is
+about no device is refused.
+
+Source: as for `carnet_ref.attestation.nvidia.appraisal`; NVIDIA nvtrust, PPCIE verifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.certificates import product, unit
+from carnet_ref.attestation.nvidia.links import STEP as LINKS
+from carnet_ref.attestation.nvidia.links import check_links
+from carnet_ref.attestation.nvidia.node_policy import NodePolicy
+from carnet_ref.attestation.nvidia.ocsp import OcspReply, parse_ocsp
+from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, parse_report
+from carnet_ref.attestation.nvidia.revocation import device_pairs, rim_pairs
+from carnet_ref.attestation.nvidia.rim import Rim, RimKind, parse_rim
+from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
+from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
+from carnet_ref.wire.reader import MalformedError
+
+SOURCE: Final = "NVIDIA nvtrust, PPCIE verifier"
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """A device by the name that its steps have, with its evidence as it came and as it was read."""
+
+    name: str
+    evidence: DeviceEvidence
+    report: GpuReport
+    chain: tuple[x509.Certificate, ...]
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.report.kind is DeviceKind.GPU
+
+    @property
+    def pem(self) -> bytes:
+        assert self.evidence.chain is not None, "a report without certificates was refused when it was read"
+        return self.evidence.chain
+
+    def fits(self, rim: Rim) -> bool:
+        """Return whether a RIM is about devices of this kind, in whatever version."""
+        return rim.product == product(self.chain[0]) and (self.is_gpu or rim.kind is RimKind.VBIOS)
+
+    def is_the_same_as(self, other: _Device) -> bool:
+        """Return whether two devices have a serial number or an attestation key in common."""
+        mine, theirs = self.chain[0], other.chain[0]
+        return mine.serial_number == theirs.serial_number or mine.public_key() == theirs.public_key()
+
+    def version(self, kind: RimKind) -> str | None:
+        return self.report.driver_version if kind is RimKind.DRIVER else self.report.vbios_version
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What was given about the node, as it came and as it was read."""
+
+    rims: tuple[tuple[bytes, Rim], ...]
+    replies: tuple[tuple[bytes, OcspReply], ...]
+
+
+def appraise_node(
+    devices: Sequence[DeviceEvidence],
+    *,
+    at: datetime,
+    policy: NodePolicy,
+    anchors: Anchors,
+    nonce: bytes | None = None,
+    rims: Sequence[bytes] = (),
+    ocsp: Sequence[bytes] = (),
+) -> Appraisal:
+    """Appraise the devices of a node, each with its certificates.
+
+    The steps of a device's own appraisal are listed with its name and a dot before their ids, such as ``gpu0.nonce``.
+
+    Args:
+        devices: their evidence, in any order.
+        at: when the evidence is appraised; it has a time zone.
+        policy: what is asked of each device, and of all.
+        anchors: whom to trust.
+        nonce: the 32 bytes that the verifier asked every device with, if it knows.
+        rims: the reference values of drivers and VBIOSes.
+        ocsp: OCSP replies in DER, about certificates of devices or of RIM signers.
+    """
+    steps = Checklist()
+    claims: list[Mapping[str, object]] = []
+    try:
+        node, given = _parse(steps, devices, rims, ocsp)
+        _check_count(steps, node, policy)
+        shares = _shares(steps, node, given, anchors)
+        for device, (own_rims, own_replies) in zip(node, shares, strict=True):
+            asked = policy.device if device.is_gpu else policy.switch
+            appraisal = appraise_gpu(
+                device.evidence.report,
+                device.pem,
+                at=at,
+                policy=asked,
+                anchors=anchors,
+                nonce=nonce,
+                rims=own_rims,
+                ocsp=own_replies,
+            ).found_in(device.evidence.found_in)
+            steps.adopt(appraisal, device.name)
+            claims.append({"name": device.name, **appraisal.claims})
+        _check_together(steps, node)
+        _check_links(steps, node, policy)
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded(_claims(node, claims))
+
+
+def _parse(
+    steps: Checklist, devices: Sequence[DeviceEvidence], rims: Sequence[bytes], ocsp: Sequence[bytes]
+) -> tuple[list[_Device], _Given]:
+    read: list[tuple[DeviceEvidence, GpuReport, tuple[x509.Certificate, ...]]] = []
+    for place, device in enumerate(devices):
+        try:
+            if device.chain is None:
+                raise MalformedError("evidence", "a report with its certificates", "a report alone")
+            read.append((device, parse_report(device.report), parse_pem_chain(device.chain)))
+        except MalformedError as error:
+            steps.refuse("parse", f"device {place}: {error}")
+    try:
+        given = _Given(
+            tuple((rim, parse_rim(rim)) for rim in dict.fromkeys(rims)),
+            tuple((reply, parse_ocsp(reply)) for reply in dict.fromkeys(ocsp)),
+        )
+    except MalformedError as error:
+        steps.refuse("parse", str(error))
+    counts = dict.fromkeys(DeviceKind, 0)
+    node = []
+    for evidence, report, chain in read:
+        node.append(_Device(f"{report.kind}{counts[report.kind]}", evidence, report, chain))
+        counts[report.kind] += 1
+    steps.passed("parse", f"{len(node)} devices, each a report with its certificates")
+    return node, given
+
+
+def _check_count(steps: Checklist, node: Sequence[_Device], policy: NodePolicy) -> None:
+    """Tell how many devices there are, and compare it with how many the policy expects."""
+    found = {"GPU": sum(device.is_gpu for device in node), "switch": sum(not device.is_gpu for device in node)}
+    told = f"GPUs: {found['GPU']}, switches: {found['switch']}"
+    expected = {"GPU": policy.gpus, "switch": policy.switches}
+    if not found["GPU"]:
+        steps.refuse("count", f"{told}: a node has a GPU")
+    wrong = next((kind for kind, count in expected.items() if count is not None and count != found[kind]), None)
+    if wrong is not None:
+        steps.refuse("count", f"{told}; the policy expects {expected[wrong]} of the kind {wrong}")
+    if None in expected.values():
+        steps.left_out("count", told, lacking="number of devices not compared")
+    else:
+        steps.passed("count", told)
+
+
+_Shares = list[tuple[list[bytes], list[bytes]]]
+"""For each device, the RIMs and the OCSP replies that are about it."""
+
+
+def _shares(steps: Checklist, node: Sequence[_Device], given: _Given, anchors: Anchors) -> _Shares:
+    """Share out what was given, and insist that nothing of it is about no device."""
+    for _, rim in given.rims:
+        if not any(device.fits(rim) for device in node):
+            steps.refuse("rims", f"the {rim.kind} RIM {rim.version} for {rim.product} is about no device of the node")
+    chosen = [_chosen_rims(device, given) for device in node]
+    found = [_root_of(device, anchors) for device in node]
+    needed = [
+        [*(device_pairs(device.chain, root) if root else ()), *rim_pairs([rim for _, rim in rims], anchors)]
+        for device, rims, root in zip(node, chosen, found, strict=True)
+    ]
+    for place, (_, reply) in enumerate(given.replies, start=1):
+        about = any(reply.is_about(*pair) for pairs in needed for pair in pairs)
+        if not about and None not in found:  # a chain under no root is refused at its own step
+            steps.refuse("revocation", f"reply {place} is about no certificate of the node")
+    replies = [[data for data, reply in given.replies if any(reply.is_about(*p) for p in pairs)] for pairs in needed]
+    return [([data for data, _ in rims], own) for rims, own in zip(chosen, replies, strict=True)]
+
+
+def _chosen_rims(device: _Device, given: _Given) -> list[tuple[bytes, Rim]]:
+    """Return the RIM of each kind for a device: that of its version, or one of another, which its step then refuses."""
+    chosen = []
+    for kind in RimKind:
+        fitting = [(data, rim) for data, rim in given.rims if rim.kind is kind and device.fits(rim)]
+        version = (device.version(kind) or "").lower()
+        same = [(data, rim) for data, rim in fitting if rim.version.lower() == version]
+        chosen += (same or fitting)[:1] if len(same) < 2 else same
+    return chosen
+
+
+def _root_of(device: _Device, anchors: Anchors) -> x509.Certificate | None:
+    try:
+        return check_path(device.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
+    except PathError:
+        return None
+
+
+def _check_together(steps: Checklist, node: Sequence[_Device]) -> None:
+    """Take the steps about all devices, of which each has been appraised by now."""
+    for place, device in enumerate(node):
+        known = next((other for other in node[:place] if device.is_the_same_as(other)), None)
+        if known is not None:
+            steps.refuse("distinct", f"{device.name} and {known.name} are one device, unit {unit(device.chain[0])}")
+    steps.passed("distinct", f"{len(node)} devices, no serial number or key twice")
+    gpus = [device for device in node if device.is_gpu]
+    products = {product(gpu.chain[0]) for gpu in gpus}
+    posing = next((device for device in node if not device.is_gpu and product(device.chain[0]) in products), None)
+    if posing is not None:
+        steps.refuse("kinds", f"{posing.name} is a {product(posing.chain[0])} and states no driver, as a switch would")
+    steps.passed("kinds", "no GPU passes for a switch")
+    _check_one(steps, "one-nonce", "nonce", [device.report.nonce.hex() for device in node])
+    _check_one(steps, "one-driver", "driver", [gpu.report.driver_version for gpu in gpus])
+    _check_one(steps, "one-mode", "mode", [gpu.report.mode for gpu in gpus])
+
+
+def _check_one(steps: Checklist, step: str, what: str, values: Sequence[str | None]) -> None:
+    """Insist that devices do not differ in something."""
+    different = sorted({value or "none" for value in values})
+    otherwise = f"the devices differ in their {what}: {', '.join(different)}"
+    steps.require(len(different) == 1, step, f"every {what} is {different[0]}", otherwise, SOURCE)
+
+
+def _check_links(steps: Checklist, node: Sequence[_Device], policy: NodePolicy) -> None:
+    gpus, switches = ([each.report for each in node if each.is_gpu is kind] for kind in (True, False))
+    check_links(steps, gpus, switches)
+    if policy.require_links and LINKS not in steps.held:
+        steps.refuse("policy", f"asked for and not taken: {LINKS}")
+    steps.passed("policy", "every device was accepted, and all together")
+
+
+def _claims(node: Sequence[_Device], devices: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    first = next(device.report for device in node if device.is_gpu)
+    return {
+        "gpus": sum(device.is_gpu for device in node),
+        "switches": sum(not device.is_gpu for device in node),
+        "nonce": first.nonce.hex(),
+        "driver_version": first.driver_version,
+        "mode": first.mode.value if first.mode else None,
+        "devices": [dict(device) for device in devices],
+    }

@@ -1,0 +1,71 @@
+"""What a relying party asks of a whole node, as data: of each device, of their number, and of their links."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from carnet_ref.attestation.nvidia import policy
+from carnet_ref.attestation.nvidia.policy import LARGEST, WHAT
+from carnet_ref.wire.reader import MalformedError, json_value
+
+KEYS: Final = ("gpus", "switches", "require_links")
+"""What a node's policy has beside the keys of a device's."""
+ONLY_GPUS: Final = frozenset({"driver-rim", "mode", "firmware-id"})
+"""Steps for which the reports of switches have nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePolicy:
+    """What is asked.
+
+    Attributes:
+        device: what is asked of each GPU.
+        gpus: how many GPUs there have to be; ``None``: any number from one.
+        switches: how many switches there have to be; ``None``: any number.
+        require_links: whether the links between GPUs and switches have to be compared.
+    """
+
+    device: policy.Policy = field(default=policy.DEFAULT_POLICY)
+    gpus: int | None = None
+    switches: int | None = None
+    require_links: bool = False
+
+    @property
+    def switch(self) -> policy.Policy:
+        """What is asked of each switch: the same, but for what only GPUs state; always that it signed its report."""
+        asked = self.device.require and (self.device.require - ONLY_GPUS) | {"signature"}
+        return replace(self.device, require=asked, modes=None)
+
+
+DEFAULT_POLICY: Final = NodePolicy()
+
+
+def parse_node_policy(data: bytes) -> NodePolicy:
+    """Read a policy from a JSON object with the keys of `carnet_ref.attestation.nvidia.policy.Policy` and ``KEYS``.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
+    if len(data) > LARGEST:
+        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
+    try:
+        given = json_value(data)
+    except ValueError as error:
+        raise MalformedError(WHAT, "a JSON object", " ".join(str(error).split())[:200]) from None
+    if not isinstance(given, dict):
+        raise MalformedError(WHAT, "a JSON object", type(given).__name__)
+    of_device = {key: value for key, value in given.items() if key not in KEYS}
+    links = given.get("require_links", False)
+    if not isinstance(links, bool):
+        raise MalformedError(WHAT, "require_links to be true or false", ascii(links)[:100])
+    device = policy.parse_policy(json.dumps(of_device).encode())
+    return NodePolicy(device, _count(given, "gpus", 1), _count(given, "switches", 0), links)
+
+
+def _count(given: dict[str, object], key: str, least: int) -> int | None:
+    value = given.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+        raise MalformedError(WHAT, f"{key} to be a number from {least}", ascii(value)[:100])
+    return value

@@ -1,0 +1,245 @@
+"""Real evidence in the documents that services deliver, and Intel's collateral in the files of its service."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from carnet_check.cli import main
+from carnet_ref.attestation.anchors import default_anchors
+from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.collateral import parse_collateral
+from carnet_ref.attestation.intel.collateral_files import collateral_of
+from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TD_POLICY
+from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.attestation.intel.wrappers import quote_evidence
+from carnet_ref.attestation.kinds import kind_of
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY as GPU_POLICY
+from carnet_ref.attestation.nvidia.wrappers import device_evidence
+from carnet_ref.wire.reader import MalformedError
+from tests.fixtures import intel_evidence as intel
+from tests.fixtures import nvidia_evidence as nvidia
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
+from tests.fuzz.test_parsers import mutated
+
+pytestmark = pytest.mark.skipif(intel.FOLDER is None, reason=intel.MISSING)
+DSTACK = "18-tdx-dstack/dstack/verifier/fixtures/tdx-lite-getquote.json"
+AZURE = "19-coco-trustee/deps/verifier/test_data/az-tdx-vtpm/evidence-v0.json"
+DSTACK_TIME = datetime(2026, 6, 1, tzinfo=UTC)
+AZURE_TIME = datetime(2024, 12, 1, tzinfo=UTC)
+QUOTES = {DSTACK: DSTACK_TIME, AZURE: AZURE_TIME}
+REPLIES = f"{intel.DATA}/collateral"
+
+
+def attest(kind: str, *words: str) -> Any:
+    return json.loads(CliRunner().invoke(main, ["attest", kind, *words, "--json"]).stdout)
+
+
+def real(path: str) -> str:
+    return str(Path(intel.FOLDER or "", path))
+
+
+@pytest.mark.parametrize("bundle", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
+def test_every_real_document_of_devices_is_named(bundle: str) -> None:
+    shown = attest("gpu", real(bundle), "--device", "0", "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
+    name = "Python verifier" if "ppcie_data" in bundle else "NVIDIA's SDKs"
+    assert (shown["accepted"], name in shown["steps"][0]["detail"]) == (True, True)
+
+
+@pytest.mark.parametrize("form", GPU_DOCUMENTS)
+def test_real_devices_are_accepted_in_every_document(form: str, tmp_path: Path) -> None:
+    found = device_evidence(nvidia.read(nvidia.BUNDLES[0]))
+    devices = [(each.report, each.chain) for each in found if each.chain is not None]
+    (tmp_path / "document").write_text(json.dumps(GPU_DOCUMENTS[form](devices)))
+    words = ["--device", "0", "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}"]
+    assert attest("gpu", f"{tmp_path}/document", *words)["accepted"]
+
+
+@pytest.mark.parametrize("form", QUOTE_DOCUMENTS)
+def test_a_real_quote_is_found_in_every_document(form: str) -> None:
+    quote = intel.read_quote(intel.CURRENT)
+    assert quote_evidence(json.dumps(QUOTE_DOCUMENTS[form](quote)).encode()).quote == quote
+
+
+def test_the_answer_of_dstack_has_its_log_replayed() -> None:
+    shown = attest("tdx", real(DSTACK), "--at", f"{DSTACK_TIME:%Y-%m-%d}")
+    steps = {step["id"]: step for step in shown["steps"]}
+    assert (shown["accepted"], steps["event-log"]["ok"]) == (True, True)
+    assert "dstack" in steps["document"]["detail"]
+    assert [event["event"] for event in shown["claims"]["runtime_events"]][:3] == [
+        "system-preparing",
+        "app-id",
+        "compose-hash",
+    ]
+
+
+def test_the_log_of_dstack_in_a_file_of_its_own_is_replayed(tmp_path: Path) -> None:
+    answer = json.loads(intel.read(DSTACK))
+    (tmp_path / "quote").write_text(answer["quote"])
+    (tmp_path / "log").write_text(answer["event_log"])
+    words = ["--event-log", f"{tmp_path}/log", "--at", f"{DSTACK_TIME:%Y-%m-%d}"]
+    shown = attest("tdx", f"{tmp_path}/quote", *words)
+    assert (shown["accepted"], "event log not replayed" in shown["not_compared"]) == (True, False)
+
+
+EVENTS = 29
+
+
+@pytest.mark.parametrize("place", range(EVENTS))
+def test_the_log_of_dstack_without_one_event_ends_in_other_registers(place: int) -> None:
+    answer = json.loads(intel.read(DSTACK))
+    events = json.loads(answer["event_log"])
+    assert len(events) == EVENTS
+    del events[place]
+    found = quote_evidence(json.dumps(answer | {"event_log": events}).encode())
+    assert appraised(found.quote, DSTACK_TIME, found.event_log).failed_step == "event-log"
+
+
+def test_the_evidence_of_azure_is_named_and_its_vtpm_is_not_read() -> None:
+    shown = attest("tdx", real(AZURE), "--at", f"{AZURE_TIME:%Y-%m-%d}")
+    assert (shown["accepted"], shown["not_compared"][0]) == (True, "vTPM quote not checked")
+
+
+@pytest.mark.parametrize(("key", "step"), [(True, "isolation"), (False, None)])
+def test_a_td_of_azure_is_isolated_only_where_the_policy_leaves_pages_to_it(key: bool, step: str | None) -> None:
+    asked = replace(TD_POLICY, require=TD_POLICY.require | {"isolation"}, require_sept_ve_disable=key)
+    found = quote_evidence(intel.read(AZURE))
+    appraisal = appraise_quote(found.quote, at=AZURE_TIME, policy=asked, anchors=default_anchors())
+    assert appraisal.failed_step == step
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (f"{intel.DATA}/snp/test-report.bin", "an AMD SEV-SNP report"),
+        (f"{intel.DATA}/snp/live-evidence-genoa.json", "a document with an AMD SEV-SNP report"),
+        (f"{intel.DATA}/az_snp/hcl-report.bin", "Azure's wrapping of an AMD SEV-SNP report (HCL)"),
+        (f"{intel.DATA}/az_snp/live-evidence.json", "Azure's evidence of an AMD SEV-SNP virtual machine"),
+        (f"{intel.DATA}/az_snp/tpm-quote.msg", "a quote of a TPM"),
+        (f"{intel.DATA}/tdx_tdreport_live.bin", "a TDREPORT, which only its own machine can check"),
+        (f"{intel.DATA}/tdx_ccel_live.bin", "an event log"),
+        (intel.SGX, "a quote of an SGX enclave"),
+        (intel.CURRENT_COLLATERAL, "Intel's collateral"),
+        (
+            f"{nvidia.UNIT}/sample_attestation_data/hopperClaimsv3_detached_eat.json",
+            "a token of NVIDIA's remote attestation service (NRAS)",
+        ),
+        (nvidia.DRIVER_RIM, "XML, such as NVIDIA's reference values"),
+    ],
+    ids=lambda value: value.rpartition("/")[2],
+)
+def test_real_evidence_of_another_kind_is_called_by_its_name(path: str, kind: str) -> None:
+    assert kind_of(intel.read(path)) == kind
+    if path != intel.SGX:
+        for command in ("gpu", "tdx"):
+            shown = attest(command, real(path))
+            assert (shown["failed_step"], f"found {kind}" in shown["steps"][-1]["detail"]) == ("parse", True)
+
+
+def replies(fmspc: str) -> list[str]:
+    """Return the files of Intel's service about a kind of platform."""
+    names = (f"tcb_info_{fmspc}.json", "td_qe_identity.json", "root_ca_crl.der", "pck_crl_platform.der")
+    chains = ("tcb_signing_chain.pem", "qe_identity_signing_chain.pem")
+    return [f"{REPLIES}/{name}" for name in (*names, *chains)]
+
+
+@pytest.mark.parametrize("fmspc", [intel.FMSPC_50806F, intel.FMSPC_90C06F])
+def test_the_files_of_intels_service_are_what_one_object_is(fmspc: str) -> None:
+    whole = parse_collateral(intel.assembled(fmspc))
+    files = collateral_of([intel.read(path) for path in replies(fmspc)])
+    assert replace(parse_collateral(files), pck_crl_chain=whole.pck_crl_chain) == whole
+
+
+def test_a_real_quote_is_appraised_with_the_files_of_intels_service(tmp_path: Path) -> None:
+    asked = {"require": ["tcb-status", "revocation"], "allow_debug": True, "tcb_statuses": ["OutOfDate"]}
+    (tmp_path / "policy").write_text(json.dumps(asked))
+    given = [word for path in replies(intel.FMSPC_50806F) for word in ("--collateral", real(path))]
+    words = [*given, "--policy", f"{tmp_path}/policy", "--at", f"{intel.PARTS_TIME:%Y-%m-%d}"]
+    shown = attest("tdx", real(intel.DEBUG), *words)
+    assert (shown["failed_step"], shown["claims"].get("tcb_status")) == (None, "OutOfDate")
+
+
+@pytest.mark.parametrize(("folder", "form"), [("tdx/", "der"), ("", "der"), ("", "pem")])
+def test_intels_own_samples_are_told_apart_and_are_no_collateral_of_a_platform(folder: str, form: str) -> None:
+    """Those for TDX have security versions that no platform has; the others are about enclaves, and say so."""
+    names = ("tcbInfo.json", "qeIdentity.json", f"rootCaCrl.{form}", f"intermediateCaCrl.{form}", "tcbSignChain.pem")
+    files = [intel.read(f"{intel.INTEL}/{folder}{name}") for name in names]
+    files[-1] = _turned(files[-1]) if folder else files[-1]
+    with pytest.raises(
+        MalformedError, match="security versions up to 255" if folder else "expected a field 'id', found none"
+    ):
+        parse_collateral(collateral_of(files))
+
+
+def _turned(chain: bytes) -> bytes:
+    """Return a chain of PEM certificates in the other order; the root stands first in these samples."""
+    end = b"-----END CERTIFICATE-----\n"
+    return b"".join(reversed([block + end for block in chain.replace(b"\r\n", b"\n").split(end) if block.strip()]))
+
+
+def appraised(quote: bytes, at: datetime, event_log: bytes | None = None) -> Appraisal:
+    return appraise_quote(quote, at=at, policy=TD_POLICY, anchors=default_anchors(), event_log=event_log)
+
+
+def _quote_as_before(data: bytes, path: str) -> bool:
+    try:
+        found = quote_evidence(data)
+    except MalformedError:
+        return False
+    verdict = appraised(found.quote, QUOTES[path], found.event_log)
+    if verdict.accepted:
+        before, after = parse_quote(quote_evidence(intel.read(path)).quote), parse_quote(found.quote)
+        assert (after.signed, after.signature) == (before.signed, before.signature)
+    return verdict.accepted
+
+
+def _devices_as_before(data: bytes, path: str) -> bool:
+    try:
+        found = [(each.report, each.chain) for each in device_evidence(data)[:1]]
+    except MalformedError:
+        return False
+    before = {each.report for each in device_evidence(nvidia.read(path))}
+    for report, chain in found:
+        at, anchors = nvidia.RIM_OCSP_TIME, default_anchors()
+        verdict = appraise_gpu(report, chain or b"", at=at, policy=GPU_POLICY, anchors=anchors)
+        assert not verdict.accepted or report in before
+    return True
+
+
+@pytest.mark.parametrize("path", QUOTES)
+def test_changed_documents_with_a_real_quote_are_refused_or_have_the_same_quote(path: str) -> None:
+    _check_quotes(path, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", QUOTES)
+def test_a_thousand_changed_documents_with_a_real_quote(path: str) -> None:
+    _check_quotes(path, 1000)
+
+
+def _check_quotes(path: str, count: int) -> None:
+    draw = random.Random(path)
+    assert _quote_as_before(intel.read(path), path)
+    assert sum(_quote_as_before(mutated(intel.read(path), draw), path) for _ in range(count)) < count
+
+
+@pytest.mark.parametrize("path", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
+def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(path: str) -> None:
+    draw = random.Random(path)
+    assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(20)) <= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
+def test_a_thousand_changed_documents_of_real_devices(path: str) -> None:
+    draw = random.Random(path)
+    assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(1000)) < 1000
