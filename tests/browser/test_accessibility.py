@@ -36,6 +36,7 @@ def test_the_gallery_breaks_no_rule_and_fits(read: Visit) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
 
 
+@pytest.mark.mends("N1")
 def test_the_gallery_opens_steps_and_names_the_replay(read: Visit) -> None:
     page = read.open("specification/assurance/gallery.html")
     links = page.get_by_role("link", name="Step through it")

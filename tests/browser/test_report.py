@@ -175,6 +175,7 @@ def test_the_decisive_step_stands_out(visit: Visit) -> None:
     ]
 
 
+@pytest.mark.mends("N3")
 @pytest.mark.parametrize("visit", [(1600, "dark")], indirect=True, ids=str)
 def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path) -> None:
     """Also from the middle of an attack, in a window that is dark."""

@@ -33,6 +33,7 @@ def section(path: str) -> str:
     return found[1]
 
 
+@pytest.mark.mends("N7")
 @pytest.mark.parametrize("path", COMMANDS)
 def test_a_command_is_there_with_its_options(path: str) -> None:
     said, command = section(path), COMMANDS[path]

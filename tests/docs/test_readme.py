@@ -32,6 +32,7 @@ FOUND = {run["finding"]: run for run in recorded(f"attacks/{FAMILY.id}.json") if
 CARRIED_OUT = [attack for attack in recorded(f"replays/{FAMILY.id}.json") if attack["id"] in FOUND]
 
 
+@pytest.mark.mends("N8")
 def test_it_is_short_and_begins_with_what_and_why() -> None:
     assert len(README.splitlines()) <= 120
     assert len(README.partition("## Try it")[0].splitlines()) <= 25
@@ -84,6 +85,7 @@ def messages() -> list[tuple[str, str, str]]:
     return [(*pair, text) for pair, text in zip(ends, texts, strict=True)]
 
 
+@pytest.mark.mends("N2")
 def test_the_picture_is_in_the_readme_and_in_the_guide() -> None:
     assert f"(docs/results/rounds/{FAMILY.id}.svg)" in README.partition("## Try it")[0]
     guide = (ROOT / "docs" / "guide" / "gpu-travelling.md").read_text("utf-8")
@@ -103,6 +105,7 @@ def test_the_arrows_are_messages_of_the_recorded_round_in_its_order() -> None:
     assert [message for message in messages() if message not in left] == []  # `in` takes from the iterator
 
 
+@pytest.mark.mends("N2")
 def test_a_round_is_told_in_the_order_that_security_rests_on() -> None:
     """The GPU is routed before data arrives, given back before it is rotated, and fenced and read back after that."""
     order = [re.sub(r"\b[kbhs]\d\b", "KEY", text) for _, _, text in messages()]

@@ -116,6 +116,7 @@ def test_nothing_decides_where_the_whole_design_goes_along_to_the_end() -> None:
     assert (found.claim, found.decisive) == ("unlent", None)
 
 
+@pytest.mark.mends("N1")
 def test_the_brief_telling_keeps_what_decides_under_its_number() -> None:
     found = hunted("engine-per-holder", ("scrub-workspace",))
     assert found.decisive is not None

@@ -42,6 +42,7 @@ def test_the_written_test_fails_while_the_defect_is_there(tmp_path: Path) -> Non
     assert "it is false that  borrower2 = owner(k1)" in str(failed.value)
 
 
+@pytest.mark.mends("P5")
 def test_the_written_test_passes_once_the_defence_is_back(tmp_path: Path) -> None:
     module = module_of(written(tmp_path))
     module.WITHOUT.clear()

@@ -63,6 +63,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.mends("P8")
 @pytest.mark.parametrize("name", BAD)
 def test_one_line_says_what_was_expected_and_what_came(name: str) -> None:
     arguments, *said = BAD[name]
@@ -120,6 +121,7 @@ def draft():
 """
 
 
+@pytest.mark.mends("P8")
 def test_a_misuse_of_the_language_names_the_line_and_what_to_write(tmp_path: Path) -> None:
     file = tmp_path / "misused.py"
     file.write_text(MISUSE)

@@ -39,6 +39,7 @@ def _run(rows: list[dict[str, Any]], digest: str = "ab") -> Run:
     return Run(tuple(rows), {}, {"variants": [{"name": "main", "digest": digest}]})
 
 
+@pytest.mark.mends("N7")
 @given(
     edits=st.dictionaries(st.integers(0, len(ROWS) - 1), st.sampled_from(sorted(EDITS))),
     gone=st.sets(st.integers(0, len(ROWS) - 1)),

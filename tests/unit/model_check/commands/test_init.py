@@ -26,6 +26,7 @@ def begun(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.mends("P9")
 def test_every_claim_is_proved_and_explored(begun: Path) -> None:
     ran = carnet("verify", str(begun / "protocol.py"), "--json")
     assert ran.code == 0

@@ -17,6 +17,7 @@ from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 CERTIFICATES = FIXTURES / "toy.certificates.json.xz"
 
 
+@pytest.mark.mends("N4")
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii", "utf-8"])
 def test_every_encoding_is_written(encoding: str, tmp_path: Path) -> None:
     script = f"from carnet_check.cli import main; main(['verify', {control('sound')!r}])"

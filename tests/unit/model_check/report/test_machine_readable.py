@@ -101,6 +101,7 @@ def test_the_summary_tells_what_failed_first(written: Path) -> None:
     assert "### Not as expected" not in (written / "sound.md").read_text()
 
 
+@pytest.mark.mends("N6")
 def test_a_result_points_at_the_line_of_its_claim_and_each_step_at_its_action(written: Path) -> None:
     (result,) = sarif_of(written, "violated")["runs"][0]["results"]
     (step,) = result["codeFlows"][0]["threadFlows"][0]["locations"]
@@ -126,6 +127,7 @@ def test_a_claim_of_a_package_is_in_the_file_that_states_it(tmp_path: Path) -> N
     assert len({place["file"] for place in places}) > 5
 
 
+@pytest.mark.mends("N6")
 def test_junit_counts_no_second_twice() -> None:
     rows = [_row("a", 3.0), _row("b", 3.0), _row("c", 3.0), _row("d", 1.5)]
     suites = ElementTree.fromstring(junit(rows))

@@ -52,6 +52,7 @@ def test_each_kind_of_failure_is_told_apart(name: str) -> None:
     assert (ran.code, {each["name"]: each["status"] for each in ran.json["lemmas"]}) == STANDINGS[name]
 
 
+@pytest.mark.mends("P3")
 def test_a_false_lemma_is_refuted_by_a_trace_that_the_interpreter_replays() -> None:
     found = told("wrong_lemma")["nobody_has_two"]
     assert found["detail"] == "false after 2 steps in a reachable state, replayed by the interpreter"
@@ -119,6 +120,7 @@ STEPS = """\
 """
 
 
+@pytest.mark.mends("P3")
 def test_the_terminal_steps_through_what_is_asked_for() -> None:
     ran = carnet("verify", f"{FILE}:weak_lemma", "--jobs", "1", "--cti", "seen_are_known")
     assert "  seen_are_known (lemma): not inductive\n" in ran.out

@@ -93,6 +93,7 @@ def last_line(result: Result) -> str:
     return " ".join(result.stdout[result.stdout.index("\nACCEPTED") : result.stdout.index("\nrerun")].split())
 
 
+@pytest.mark.mends("E4")
 def test_a_bare_acceptance_of_a_report_says_what_was_not_compared(tmp_path: Path) -> None:
     words = gpu(tmp_path, GPU_DOCUMENTS["one device"]([DEVICE]))
     lacking = ["revocation not checked", "not fresh", "firmware not compared", "mode not compared"]
@@ -127,6 +128,7 @@ def test_a_part_that_was_not_given_is_named_by_itself(left_out: str, lacking: li
     assert shown["not_compared"] == [*lacking, "mode not compared"]
 
 
+@pytest.mark.mends("E4")
 def test_a_bare_acceptance_of_a_quote_says_what_was_not_compared(tmp_path: Path) -> None:
     lacking = [
         "not fresh",

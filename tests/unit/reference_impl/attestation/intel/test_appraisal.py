@@ -172,6 +172,7 @@ def test_features_that_a_td_may_use_itself_are_no_reason_to_refuse(bit: int) -> 
     assert appraised(with_attributes(SEPT_VE_DISABLE | 1 << bit), collateral=PLATFORM.collateral).accepted
 
 
+@pytest.mark.mends("E7")
 def test_a_td_whose_pages_can_go_unnoticed_is_genuine_and_refused_where_it_is_to_be_relied_on() -> None:
     quote = with_attributes(0)
     assert appraised(quote).accepted

@@ -124,6 +124,7 @@ def test_the_list_comes_with_the_certificate_of_its_issuer() -> None:
     assert appraised(collateral=published(pck_crl_issuer_chain=other)).failed_step == "collateral-signature"
 
 
+@pytest.mark.mends("E6")
 def test_every_certificate_beside_the_pck_list_counts() -> None:
     """The root there is not needed, but an unchecked one is a place where bytes could be changed unnoticed."""
     chain = {"pck_crl_issuer_chain": pem(PCK_AUTHORITY, IMPOSTOR.pck_chain[2])}
@@ -227,6 +228,7 @@ def test_each_document_s_own_signer_may_be_revoked(name: str) -> None:
     assert appraised(collateral=revoked).failed_step == "revocation"
 
 
+@pytest.mark.mends("E5")
 @pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
 def test_a_signer_of_whose_issuer_there_is_no_list_is_refused(name: str) -> None:
     """The root's list says nothing about what another authority issued, whatever the numbers on it."""

@@ -24,6 +24,7 @@ def read(document: Any) -> QuoteEvidence:
     return quote_evidence(json.dumps(document).encode())
 
 
+@pytest.mark.mends("E3")
 @pytest.mark.parametrize("name", QUOTE_DOCUMENTS)
 def test_each_document_gives_its_quote_and_says_what_it_is(name: str) -> None:
     found = read(QUOTE_DOCUMENTS[name](QUOTE))
