@@ -118,12 +118,6 @@ def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
     )
 
 
-def common_name(certificate: x509.Certificate) -> str | None:
-    """Return the one common name of a certificate's subject, if it has one."""
-    names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    return str(names[0].value) if len(names) == 1 else None
-
-
 def p256_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
     """Return the P-256 key of a certificate.
 
