@@ -21,6 +21,7 @@ from cryptography import x509
 
 from carnet_ref.attestation.amd.certificate_files import parse_certificates
 from carnet_ref.attestation.amd.certificates import (
+    AUTHORITIES,
     EndorsementKey,
     EndorsementPath,
     KeyKind,
@@ -45,7 +46,6 @@ ABI_TCB: Final = "AMD 56860, section 3.3"
 KEY_PROFILE: Final = "AMD 57230, chapter 3"
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 KINDS: Final[Mapping[SigningKey, KeyKind]] = {SigningKey.VCEK: KeyKind.VCEK, SigningKey.VLEK: KeyKind.VLEK}
-AUTHORITIES: Final[Mapping[KeyKind, str]] = {KeyKind.VCEK: "SEV-{}", KeyKind.VLEK: "SEV-VLEK-{}"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,10 @@ class KeyKind(StrEnum):
     VLEK = "VLEK"
 
 
+AUTHORITIES: Final[Mapping[KeyKind, str]] = {KeyKind.VCEK: "SEV-{}", KeyKind.VLEK: "SEV-VLEK-{}"}
+"""The common names of the signing keys, but for the line."""
+
+
 @dataclass(frozen=True, slots=True)
 class EndorsementKey:
     """An endorsement key's certificate, and the processor or cloud that it was issued for.
