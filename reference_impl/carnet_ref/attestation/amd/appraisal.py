@@ -32,7 +32,7 @@ from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.guest import check_guest
 from carnet_ref.attestation.amd.policy import Minimum, Policy
 from carnet_ref.attestation.amd.report import SignedReport, SigningKey, SnpReport, parse_report
-from carnet_ref.attestation.amd.tcb import TcbVersion, parse_tcb, product_of
+from carnet_ref.attestation.amd.tcb import Product, TcbVersion, parse_tcb, product_of
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.crypto.certificate_path import PathError, common_name, name, validity
@@ -139,26 +139,27 @@ def _check_signature(steps: Checklist, signed: SignedReport, leaf: EndorsementKe
 
 def _check_signing_key(steps: Checklist, report: SnpReport, path: EndorsementPath) -> None:
     """Insist that the kind of key that the report names is the kind that AMD certified."""
-    kind, certified = KINDS.get(report.signing_key), path.leaf.kind
-    names = common_name(path.leaf.certificate), common_name(path.authority)
-    expected = f"SEV-{certified}", AUTHORITIES[certified].format(path.leaf.product)
-    if kind is not certified:
-        found = f"the report says that it is signed by a {report.signing_key.name}, the certificate is of a {certified}"
+    certified = path.leaf.kind
+    if KINDS.get(report.signing_key) is not certified:
+        found = f"the report says that a {report.signing_key.name} signed it, the certificate is of a {certified}"
         steps.refuse("signing-key", found, ABI_REPORT)
-    if names != expected:
-        found = f"a {certified} of {path.leaf.product} is {expected[0]} of {expected[1]}, not {names[0]} of {names[1]}"
-        steps.refuse("signing-key", found, KEY_PROFILE)
+    subject, issuer = common_name(path.leaf.certificate), common_name(path.authority)
+    issuers = [AUTHORITIES[certified].format(line) for line in Product]
+    if subject != f"SEV-{certified}" or issuer not in issuers:
+        found = f"the certificate of a {certified} is of SEV-{certified} by {' or '.join(issuers)}"
+        steps.refuse("signing-key", f"{found}; this one is of {subject} by {issuer}", KEY_PROFILE)
     contradiction = report.chip_key_masked and certified is KeyKind.VCEK
     otherwise = "signed by the chip's own key, of which the report says that it is not used (MASK_CHIP_KEY)"
-    steps.require(not contradiction, "signing-key", f"{expected[0]} of {expected[1]}", otherwise, ABI_REPORT)
+    steps.require(not contradiction, "signing-key", f"{subject} by {issuer}", otherwise, ABI_REPORT)
 
 
 def _check_product(steps: Checklist, report: SnpReport, path: EndorsementPath) -> None:
-    """Insist that key, root and the processor's own numbers are of one line."""
+    """Insist that key, authorities and the processor's own numbers are of one line."""
     leaf, cpuid = path.leaf, report.cpuid
-    root = common_name(path.anchor)
-    if path.anchor != path.authority and root != f"ARK-{leaf.product}":
-        steps.refuse("product", f"the key is for {leaf.product_name}, the root is {root}", KEY_PROFILE)
+    authorities = [AUTHORITIES[leaf.kind].format(leaf.product), f"ARK-{leaf.product}"][: len(path.certificates) - 1]
+    found = [common_name(certificate) for certificate in path.certificates[1:]]
+    if found != authorities:
+        steps.refuse("product", f"the key is for {leaf.product_name}, its authorities are {found}", KEY_PROFILE)
     if cpuid is None:
         steps.passed("product", f"{leaf.product_name}; version {report.version} has no CPUID", KEY_PROFILE)
         return

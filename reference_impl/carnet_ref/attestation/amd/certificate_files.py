@@ -41,6 +41,8 @@ def parse_certificates(data: bytes) -> tuple[x509.Certificate, ...]:
     if len(raw) > LARGEST_FILE:
         raise MalformedError(WHAT, f"at most {LARGEST_FILE} bytes", f"{len(raw)}")
     if PEM in raw:
+        if not raw.isascii():
+            raise MalformedError(WHAT, "PEM and nothing but text around it", "raw bytes")
         return parse_pem_chain(raw, zero_serial=True)
     encoded = _in_a_row(raw) if raw.startswith(SEQUENCE) else _in_a_table(raw)
     return parse_der_chain(encoded, zero_serial=True)

@@ -50,7 +50,7 @@ def parse_evidence(data: bytes) -> SnpEvidence:
     """
     if data.lstrip()[:1] == b"{":
         return _in_json(Document.parse(data, WHAT))
-    if PEM in data:
+    if data.lstrip().startswith(PEM):
         raise MalformedError(WHAT, "a report of AMD SEV-SNP", "PEM")
     prefixed = data.lstrip().startswith(b"0x")
     raw = decode(data.lstrip()[2:] if prefixed else data, WHAT)

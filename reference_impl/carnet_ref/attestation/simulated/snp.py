@@ -77,7 +77,7 @@ TCBS: Final = {
 
 
 @cache
-def _authority_key(name: str) -> rsa.RSAPrivateKey:
+def _authority_key(name: str, keys: str) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, RSA_BITS)
 
 
@@ -92,12 +92,13 @@ class _Issuer:
 class SimulatedAmd:
     """AMD for one line of processors: its root, and the signing keys for chips' keys and for clouds' keys.
 
-    ``at`` is the time at which its certificates begin.
+    ``at`` is the time at which its certificates begin. With other ``keys``, it is another AMD of the same names.
     """
 
-    def __init__(self, product: Product, at: datetime) -> None:
+    def __init__(self, product: Product, at: datetime, keys: str = "usual") -> None:
         self.product = product
         self.at = at
+        self._keys = keys
         self._root = self._authority(f"ARK-{product}", None)
         self._issuers = {
             kind: self._authority(AUTHORITIES[kind].format(product), self._root, path_length=0) for kind in KeyKind
@@ -122,10 +123,23 @@ class SimulatedAmd:
         return SimulatedChip(self, seed)
 
     def certify(
-        self, kind: KeyKind, key: ec.EllipticCurvePublicKey, extensions: dict[str, bytes], lasting: timedelta
+        self,
+        kind: KeyKind,
+        key: ec.EllipticCurvePublicKey,
+        extensions: dict[str, bytes],
+        lasting: timedelta = KEYS_LAST,
+        name: str | None = None,
     ) -> x509.Certificate:
-        """Return an endorsement key's certificate, which has the serial number 0 and does not say what it is for."""
-        builder = self._builder(f"SEV-{kind}", self._issuers[kind], lasting).public_key(key)
+        """Return an endorsement key's certificate, which has the serial number 0 and does not say what it is for.
+
+        Args:
+            kind: which of the signing keys signs it.
+            key: the key.
+            extensions: what it says of the key, in DER, by OIDs.
+            lasting: for how long it counts.
+            name: whose it is, if not one of this kind.
+        """
+        builder = self._builder(name or f"SEV-{kind}", self._issuers[kind], lasting).public_key(key)
         for oid, value in extensions.items():
             extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), value)
             builder = builder.add_extension(extension, critical=False)
@@ -133,7 +147,7 @@ class SimulatedAmd:
         return _with_serial_zero(builder.sign(issuer, hashes.SHA384(), rsa_padding=PSS), issuer)
 
     def _authority(self, name: str, issuer: _Issuer | None, path_length: int | None = None) -> _Issuer:
-        key = _authority_key(name)
+        key = _authority_key(name, self._keys)
         usage = {"key_cert_sign": True, "crl_sign": issuer is None}
         others = dict.fromkeys(
             (
@@ -204,9 +218,13 @@ class SimulatedChip:
             lasting: for how long it counts.
         """
         tcb = TCBS[self.product] if tcb is None else tcb
-        found = self._extensions(kind, tcb) | (changed or {})
+        found: dict[str, bytes | None] = {**self.extensions(kind, tcb), **(changed or {})}
         extensions = {oid: value for oid, value in found.items() if value is not None}
-        return self.amd.certify(kind, self._key(kind, tcb).public_key(), extensions, lasting)
+        return self.amd.certify(kind, self.key(kind, tcb), extensions, lasting)
+
+    def key(self, kind: KeyKind = KeyKind.VCEK, tcb: TcbVersion | None = None) -> ec.EllipticCurvePublicKey:
+        """Return the public part of a key of this chip for a TCB."""
+        return self._key(kind, TCBS[self.product] if tcb is None else tcb).public_key()
 
     def report(self, report_data: bytes, version: int = VECTORS_SINCE, kind: KeyKind = KeyKind.VCEK) -> SnpReport:
         """Return what the firmware would say of an ordinary guest that asked with 64 bytes."""
@@ -258,13 +276,11 @@ class SimulatedChip:
         fields = (number.to_bytes(NUMBER_BYTES, "little").ljust(SIGNATURE_FIELD, b"\0") for number in numbers)
         return signed + b"".join(fields) + bytes(TAIL_BYTES)
 
-    def _key(self, kind: KeyKind, tcb: TcbVersion) -> ec.EllipticCurvePrivateKey:
-        return derived_key(self._seed, f"{kind} {tcb}", ec.SECP384R1())
-
-    def _extensions(self, kind: KeyKind, tcb: TcbVersion) -> dict[str, bytes | None]:
+    def extensions(self, kind: KeyKind, tcb: TcbVersion) -> dict[str, bytes]:
+        """Return what a certificate says of a key of this chip, in DER, by OIDs."""
         reserved = [place for place in RESERVED_PLACES if self.product is not Product.TURIN or place != 4]
         versions = {PLACES[part]: version for part, version in tcb.parts.items()} | dict.fromkeys(reserved, 0)
-        found: dict[str, bytes | None] = {
+        found = {
             f"{ARC}.1": asn1.encode_der(STRUCTURES[self.product]),
             PRODUCT_NAME: asn1.encode_der(asn1.IA5String(PRODUCT_NAMES[self.product])),
         }
@@ -272,6 +288,9 @@ class SimulatedChip:
         if kind is KeyKind.VCEK:
             return found | {HARDWARE_ID: self.hardware_id}
         return found | {CLOUD: asn1.encode_der(asn1.IA5String(TEST_CLOUD))}
+
+    def _key(self, kind: KeyKind, tcb: TcbVersion) -> ec.EllipticCurvePrivateKey:
+        return derived_key(self._seed, f"{kind} {tcb}", ec.SECP384R1())
 
 
 def encode_report(report: SnpReport) -> bytes:
