@@ -33,6 +33,7 @@ from itertools import pairwise
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -144,6 +145,29 @@ def read_everything(certificate: x509.Certificate) -> None:
     """Touch what `cryptography` decodes only when asked, so that errors come now: those in ``UNREADABLE``."""
     _ = (certificate.extensions, certificate.public_key(), certificate.subject, certificate.issuer)
     _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_hash_algorithm)
+
+
+def check_signature_is_whole(certificate: x509.Certificate) -> None:
+    """Insist that a signature is not said to have unused bits: nobody signs that number, so it could be changed.
+
+    Raises:
+        MalformedError: it is said to have some.
+    """
+    signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
+    if signed.signature.padding_bits():
+        raise MalformedError("certificate", "a signature of whole bytes", "unused bits")
+
+
+@asn1.sequence
+class SignedCertificate:
+    """A certificate as its three parts.
+
+    Source: RFC 5280, section 4.1.
+    """
+
+    to_be_signed: asn1.TLV
+    algorithm: asn1.TLV
+    signature: asn1.BitString
 
 
 def _one_line(error: Exception | Warning) -> str:

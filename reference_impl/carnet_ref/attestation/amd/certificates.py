@@ -23,7 +23,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding
 
 from carnet_ref.attestation.amd.tcb import Product, TcbVersion, tcb_parts
 from carnet_ref.attestation.anchors import certificate_table
-from carnet_ref.crypto.certificate_path import PathError, check_path, is_authority, name, name_of
+from carnet_ref.crypto.certificate_path import (
+    PathError,
+    check_path,
+    check_signature_is_whole,
+    is_authority,
+    name,
+    name_of,
+)
 from carnet_ref.wire.reader import MalformedError
 
 WHAT: Final = "endorsement key certificate"
@@ -120,6 +127,7 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     Raises:
         MalformedError: one is missing, or not as specified, or the key is not on P-384.
     """
+    check_signature_is_whole(certificate)
     found = {extension.oid.dotted_string: extension.value for extension in certificate.extensions}
     ours = {oid: value.value for oid, value in found.items() if isinstance(value, x509.UnrecognizedExtension)}
     key = certificate.public_key()

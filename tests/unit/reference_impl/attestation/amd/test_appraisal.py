@@ -275,8 +275,7 @@ def test_no_version_contradicts_another(fields: dict[str, Any], step: str | None
 def test_a_policy_has_a_minimum_for_each_line_that_it_accepts(
     minimum: dict[Product, dict[str, int]], step: str | None
 ) -> None:
-    for name in ("minimum_tcb", "minimum_launch_tcb"):
-        policy = replace(DEFAULT_POLICY, **{name: minimum})
+    for policy in (replace(DEFAULT_POLICY, minimum_tcb=minimum), replace(DEFAULT_POLICY, minimum_launch_tcb=minimum)):
         assert appraised(policy=policy).failed_step == step
 
 
