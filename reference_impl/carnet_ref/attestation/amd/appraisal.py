@@ -6,7 +6,7 @@
 * AMD's revocation lists, which speak of signing keys, are not read.
 * A report says nothing about who presents it: see `carnet_ref.attestation.composite`.
 
-Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, chapter 7 (attestation) and section 3.3 (TCB).
+Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, table 23 (report), SNP_CONFIG and SNP_COMMIT (TCB).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from carnet_ref.wire.reader import MalformedError
 X509_PATH: Final = "RFC 5280, section 6.1"
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 ABI_REPORT: Final = "AMD 56860, table 23"
-ABI_TCB: Final = "AMD 56860, section 3.3"
+ABI_TCB: Final = "AMD 56860, SNP_CONFIG and SNP_COMMIT"
 KEY_PROFILE: Final = "AMD 57230, chapter 3"
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 KINDS: Final[Mapping[SigningKey, KeyKind]] = {SigningKey.VCEK: KeyKind.VCEK, SigningKey.VLEK: KeyKind.VLEK}

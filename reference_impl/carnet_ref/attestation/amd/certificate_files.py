@@ -3,7 +3,7 @@
 The table is what a guest gets beside its report from its host: entries of a GUID, an offset and a length, the last
 one zero, then certificates in DER. Entries of other kinds than certificates are passed over.
 
-Source: AMD, SEV-ES Guest-Hypervisor Communication Block Standardization 56421, section 4.1.8.1 (table, GUIDs).
+Source: AMD, SEV-ES Guest-Hypervisor Communication Block Standardization 56421, SNP Extended Guest Request.
 """
 
 from __future__ import annotations

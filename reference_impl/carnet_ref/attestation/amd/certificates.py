@@ -4,7 +4,7 @@ The path has three certificates: endorsement key, the line's signing key (ASK fo
 root (ARK). The signing keys of AMD are at hand here, so the endorsement key alone suffices; they are no trust anchors,
 and each path is followed to a root.
 
-Source: AMD, Versioned Chip Endorsement Key (VCEK) Certificate and KDS Interface Specification 57230, chapters 2 and 3.
+Source: AMD, Versioned Chip Endorsement Key (VCEK) Certificate and KDS Interface Specification 57230, chapter 3.
 """
 
 from __future__ import annotations
