@@ -197,7 +197,7 @@ class _Watch:
 def failing(*words: str) -> list[str]:
     """Return the tests that fail, of those that these words select."""
     watch = _Watch()
-    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=failing")
+    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-n", "0", "--hypothesis-profile=failing")
     pytest.main([*options, *words], plugins=[watch])
     return watch.failed
 

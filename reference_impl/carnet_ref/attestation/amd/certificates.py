@@ -177,7 +177,7 @@ def _security_version(ours: Mapping[str, bytes], place: int) -> int:
     oid = f"{SECURITY_VERSIONS}.{place}"
     version = _decoded(ours, oid, int)
     if not 0 <= version <= 0xFF:
-        raise MalformedError(WHAT, f"a security version from 0 to 255 at {oid}", f"{version}"[:100])
+        raise MalformedError(WHAT, f"a security version from 0 to 255 at {oid}", f"{version:#x}"[:40])
     return version
 
 

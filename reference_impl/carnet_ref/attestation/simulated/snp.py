@@ -92,14 +92,15 @@ class _Issuer:
 class SimulatedAmd:
     """AMD for one line of processors: its root, and the signing keys for chips' keys and for clouds' keys.
 
-    ``at`` is the time at which its certificates begin. With other ``keys``, it is another AMD of the same names.
+    ``at`` is the time at which its certificates begin. With other ``keys``, it is another AMD of the same names;
+    ``root`` is the name of its root, if not that of this line.
     """
 
-    def __init__(self, product: Product, at: datetime, keys: str = "usual") -> None:
+    def __init__(self, product: Product, at: datetime, keys: str = "usual", root: str | None = None) -> None:
         self.product = product
         self.at = at
         self._keys = keys
-        self._root = self._authority(f"ARK-{product}", None)
+        self._root = self._authority(root or f"ARK-{product}", None)
         self._issuers = {
             kind: self._authority(AUTHORITIES[kind].format(product), self._root, path_length=0) for kind in KeyKind
         }

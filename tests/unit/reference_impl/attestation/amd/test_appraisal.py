@@ -22,7 +22,7 @@ from carnet_ref.attestation.amd.report import (
     SigningKey,
 )
 from carnet_ref.attestation.amd.tcb import Product, TcbVersion
-from carnet_ref.attestation.anchors import default_anchors
+from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.simulated.snp import CPUIDS, TCBS, SimulatedAmd
 from tests.fixtures.simulated_reports import (
     KINDS,
@@ -184,8 +184,18 @@ def test_the_certificate_is_for_the_line_of_its_root() -> None:
     """Milan's authority certifies a Genoa, which then signs as Genoa."""
     genoa = asn1.encode_der(asn1.IA5String("Genoa"))
     certificate = chip().endorsement(changed={PRODUCT_NAME: genoa})
-    report = changed(cpuid=CPUIDS[GENOA])
-    assert appraised(report, certificates=der(certificate, amd().authority(VCEK))).failed_step == "product"
+    report, certificates = changed(cpuid=CPUIDS[GENOA]), der(certificate, amd().authority(VCEK))
+    for anchor in (amd().root, amd().authority(VCEK)):
+        anchors = Anchors({AnchorRole.AMD_SEV: (anchor,)})
+        assert appraised(report, certificates=certificates, anchors=anchors).failed_step == "product"
+
+
+def test_the_root_of_one_line_does_not_vouch_for_another() -> None:
+    mixed = SimulatedAmd(GENOA, NOW, root="ARK-Milan")
+    maker = mixed.chip(b"a chip")
+    certificates = der(maker.endorsement(), mixed.authority(VCEK))
+    appraisal = appraised(maker.sign(maker.report(REPORT_DATA)), certificates=certificates, anchors=mixed.anchors)
+    assert appraisal.failed_step == "product"
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])

@@ -61,6 +61,7 @@ INVALID: dict[str, dict[str, bytes | None]] = {
     "no boot loader version": {f"{SECURITY_VERSIONS}.1": None},
     "no microcode version": {f"{SECURITY_VERSIONS}.8": None},
     "a version above 255": {f"{SECURITY_VERSIONS}.8": asn1.encode_der(256)},
+    "a version of five thousand digits": {f"{SECURITY_VERSIONS}.8": b"\x02\x82\x08\x00" + b"\x7f" * 2048},
     "a negative version": {f"{SECURITY_VERSIONS}.8": asn1.encode_der(-1)},
     "a version that is no number": {f"{SECURITY_VERSIONS}.8": b"\x04\x01\x01"},
     "a version of a part that Milan does not have": {f"{SECURITY_VERSIONS}.9": asn1.encode_der(1)},

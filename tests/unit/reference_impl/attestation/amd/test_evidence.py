@@ -12,7 +12,7 @@ from carnet_ref.attestation.amd.evidence import HCL, SnpEvidence, parse_evidence
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import NOW, chain, endorsement, pem, signed
+from tests.fixtures.simulated_reports import NOW, chain, changed, endorsement, pem, signed
 
 REPORT = signed()
 RUNTIME = b'{"keys":[]}'
@@ -95,6 +95,12 @@ def test_evidence_of_another_kind_is_called_by_its_name(name: str) -> None:
 def test_another_kind_is_named_inside_json_as_well() -> None:
     with pytest.raises(MalformedError, match="a quote of Intel TDX or SGX"):
         parse_evidence(document(attestation_report=text(QUOTE)))
+
+
+def test_a_report_is_a_report_whatever_the_guest_asked_with() -> None:
+    """The guest chooses the report data; bytes of another kind of evidence in it make the report no other evidence."""
+    report = changed(report_data=(b"\xffTCG\x80\x18" * 11)[:64])
+    assert parse_evidence(report) == SnpEvidence(report)
 
 
 def _changed(place: int, value: bytes) -> bytes:
