@@ -195,5 +195,5 @@ def _octets(item: SgxItem, place: int, size: int) -> bytes:
 def _svn(item: SgxItem, place: int) -> int:
     value = _value(item, f"{SGX_EXTENSION}.2.{place}", int)
     if value < 0:
-        raise MalformedError("SGX extension", f"a security version at {item.oid.dotted_string}", f"{value}")
+        raise MalformedError("SGX extension", f"a security version at {item.oid.dotted_string}", f"{value:#x}"[:40])
     return value
