@@ -50,6 +50,7 @@ TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("keys", (f"{UNIT}/keys", f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
     ("device", (f"{UNIT}/device", f"{SYSTEM}/roles")),
     ("spdm", (f"{UNIT}/spdm", "tests/property/test_spdm_sessions.py", "tests/property/test_spdm_messages.py")),
+    ("attestation/amd", (f"{UNIT}/attestation/amd", f"{UNIT}/attestation/simulated", f"{UNIT}/commands")),
     ("attestation/intel", (f"{UNIT}/attestation/intel", f"{UNIT}/attestation")),
     ("attestation/nvidia", (f"{UNIT}/attestation/nvidia", f"{UNIT}/attestation", f"{SYSTEM}/test_evidence.py")),
     ("attestation", (f"{UNIT}/attestation", f"{SYSTEM}/test_evidence.py", f"{UNIT}/commands")),
@@ -196,7 +197,7 @@ class _Watch:
 def failing(*words: str) -> list[str]:
     """Return the tests that fail, of those that these words select."""
     watch = _Watch()
-    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=failing")
+    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-n", "0", "--hypothesis-profile=failing")
     pytest.main([*options, *words], plugins=[watch])
     return watch.failed
 

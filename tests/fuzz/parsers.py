@@ -18,6 +18,13 @@ from carnet_check.certificates.file import BadCertificateFile
 from carnet_check.certificates.file import read as read_certificates
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation, read_refutation
+from carnet_ref.attestation.amd.certificate_files import VCEK as VCEK_GUID
+from carnet_ref.attestation.amd.certificate_files import parse_certificates
+from carnet_ref.attestation.amd.certificates import parse_endorsement_key
+from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
+from carnet_ref.attestation.amd.policy import parse_policy as parse_snp_policy
+from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
+from carnet_ref.attestation.amd.tcb import Product, parse_tcb
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.encodings import decode, decode_pem
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
@@ -65,6 +72,9 @@ from carnet_ref.transport.wire import parse_frame
 from carnet_ref.wire.fields import join, number
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
+from tests.fixtures.simulated_reports import certificate_table, der, endorsement
+from tests.fixtures.simulated_reports import chain as snp_chain
+from tests.fixtures.simulated_reports import signed as snp_report
 from tests.fixtures.spdm_ends import chain, requester, responder
 from tests.fixtures.wrapped_evidence import EVENTS, GPU_DOCUMENTS, QUOTE_DOCUMENTS, event_log
 from tests.unit.model_check.kernel.texts import CERTIFICATE, NAMES, PROVED
@@ -205,6 +215,31 @@ def _quotes() -> list[bytes]:
     ]
 
 
+def _snp_reports() -> list[bytes]:
+    simulated = [snp_report(product, version=version) for product in Product for version in (2, 5)]
+    return [*simulated, *_evidence("10*/**/snp/test-report.bin"), *_evidence("16*/**/attestation.bin")]
+
+
+def _snp_documents() -> list[bytes]:
+    found = [*_evidence("10*/**/az_snp/hcl-report.bin"), *_evidence("10*/**/*snp/*.json", 4)]
+    return [snp_report().hex().encode(), *found]
+
+
+def _snp_certificates() -> list[bytes]:
+    table = certificate_table([(VCEK_GUID.bytes, der(endorsement()))])
+    return [snp_chain(), table, *_evidence("1[67]*/**/*vcek*", 2), *_evidence("16*/**/ask_ark_*.pem", 1)]
+
+
+def _tcb(data: bytes) -> object:
+    """Read a TCB as a processor's of the line that the first byte chooses."""
+    return parse_tcb(data[1:], tuple(Product)[(data[0] if data else 0) % len(Product)])
+
+
+def _endorsement_key(data: bytes) -> object:
+    """Read what the certificates in a file say of an endorsement key."""
+    return parse_endorsement_key(parse_certificates(data)[0])
+
+
 def _tagged() -> list[bytes]:
     """Return messages of the project's own form: a tag, and so many fields."""
     tags = (*range(1, 8), *range(0x11, 0x17))
@@ -268,6 +303,7 @@ NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_l
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
 )
+SNP_POLICY: Final = b'{"require":["signature"],"minimum_tcb":{"Milan":{"snp":24}},"measurements":["%s"]}' % (b"00" * 48)
 PARSERS: Final = {
     parser.name: parser
     for parser in (
@@ -277,6 +313,11 @@ PARSERS: Final = {
         Parser("ocsp", parse_ocsp, _answers, heavy=True),
         Parser("tdx-quote", parse_quote, _quotes),
         Parser("event-log", parse_event_log, _event_logs),
+        Parser("snp-report", parse_snp_report, _snp_reports),
+        Parser("snp-tcb", _tcb, lambda: [bytes([0, 4, 0, 0, 0, 0, 0, 24, 219]), bytes([2, 1, 1, 1, 4, 0, 0, 0, 81])]),
+        Parser("snp-evidence", parse_snp_evidence, _snp_documents, heavy=True),
+        Parser("snp-certificates", parse_certificates, _snp_certificates, heavy=True),
+        Parser("snp-endorsement-key", _endorsement_key, _snp_certificates, heavy=True),
         Parser("pck-chain", parse_pck_chain, lambda: [parse_quote(QUOTE).signature.pck_chain, *_pem()], heavy=True),
         Parser("collateral", parse_collateral, lambda: [PLATFORM.collateral], heavy=True),
         Parser("collateral-file", lambda data: collateral_of([data]), _collateral_files, heavy=True),
@@ -296,6 +337,7 @@ PARSERS: Final = {
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
+        Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
         Parser("spdm-message", _spdm, _spdm_seeds),
         Parser("spdm-record", SecuredRecord.parse, _records),
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),

@@ -10,8 +10,8 @@ from tests.repo.tracked import ROOT, read, tracked_python
 
 PACKAGE = Path("reference_impl/carnet_ref")
 INSIDE_OTHERS = {
-    "carnet_ref.attestation.intel.documents.Document": "collateral, tcb-info and qe-identity are read with it",
-    "carnet_ref.attestation.intel.documents.parse_documents": "an event-log in JSON is read with it",
+    "carnet_ref.attestation.documents.Document": "collateral, tcb-info and qe-identity are read with it",
+    "carnet_ref.attestation.documents.parse_documents": "an event-log in JSON is read with it",
     "carnet_ref.attestation.nvidia.bounded_xml.parse_bounded": "a rim is read with it",
 }
 """Parsers that others of the registry call with bytes they were given."""

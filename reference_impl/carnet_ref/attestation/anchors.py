@@ -25,6 +25,7 @@ class AnchorRole(StrEnum):
     NVIDIA_DEVICE = "nvidia-device-identity"
     NVIDIA_RIM = "nvidia-rim"
     INTEL_SGX = "intel-sgx"
+    AMD_SEV = "amd-sev"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,26 @@ def default_anchors() -> Anchors:
 
     Source: the ``source`` of each row of ``anchors.json``.
     """
-    rows = json.loads(resources.files(__package__).joinpath("anchors.json").read_text("utf-8"))
+    assert __package__ is not None
     by_role: dict[AnchorRole, tuple[x509.Certificate, ...]] = {}
-    for row in rows:
-        (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
-        assert fingerprint(certificate) == row["sha256"], f"{row['name']} is not the certificate that its row names"
+    for row, certificate in certificate_table(__package__, "anchors.json"):
         role = AnchorRole(row["role"])
         by_role[role] = (*by_role.get(role, ()), certificate)
     return Anchors(by_role)
+
+
+def certificate_table(package: str, file: str) -> list[tuple[dict[str, str], x509.Certificate]]:
+    """Return the rows of a table of public certificates in a package, each with the certificate that it names.
+
+    Source: the ``source`` of each row.
+    """
+    rows = json.loads(resources.files(package).joinpath(file).read_text("utf-8"))
+    found = []
+    for row in rows:
+        (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
+        assert fingerprint(certificate) == row["sha256"], f"{row['name']} is not the certificate that its row names"
+        found.append((row, certificate))
+    return found
 
 
 def anchors_from_pem(data: bytes) -> Anchors:

@@ -137,5 +137,8 @@ FORMATS: Final[dict[str, Registered]] = {
     "tdx": Registered(
         "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."
     ),
+    "snp": Registered(
+        "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
+    ),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

@@ -203,6 +203,8 @@ def _written(value: object) -> str:
             return "not stated"
         case bool():
             return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{name} {_written(part)}" for name, part in value.items())
         case list() | tuple():
             return ", ".join(map(_written, value)) or "none"
         case Mapping():

@@ -52,7 +52,7 @@ class Formats(click.Group):
 
 @click.command(cls=Formats, short_help="Appraise evidence of real hardware.")
 def attest() -> None:
-    """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote.
+    """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote or report.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage.
     """

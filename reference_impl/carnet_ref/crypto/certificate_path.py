@@ -12,9 +12,13 @@ What a certificate is for, role by role:
 * Who issues such certificates is an authority that may sign certificates, and lists no other purposes either.
 * Who answers OCSP requests for an authority is an end entity, too, and lists that purpose by name.
 
+AMD's endorsement keys differ: their certificates have the serial number 0 and do not say what the key is for. Whoever
+reads those says so (``zero_serial``, ``unstated_usage``); every other path is held to RFC 5280.
+
 Every key on a path has a strength of 128 bits or more: ECDSA over P-256, P-384 or P-521, or RSA of 3072 bits or more.
-Genuine paths use P-384 (NVIDIA) and P-256 (Intel). No key comes twice. Name constraints are not applied here, so a path
-with some is refused, critical or not. So is a path with another critical extension that is not understood.
+Genuine paths use P-384 (NVIDIA), P-256 (Intel), and RSA of 4096 bits above P-384 (AMD). No key comes twice. Name
+constraints are not applied here, so a path with some is refused, critical or not. So is a path with another critical
+extension that is not understood.
 
 Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.1; NIST SP 800-57 Part 1 Revision 5,
 table 2 (strengths of keys).
@@ -30,9 +34,11 @@ from itertools import pairwise
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.utils import CryptographyDeprecationWarning
 
 from carnet_ref.wire.reader import MalformedError
 
@@ -69,13 +75,20 @@ UNREADABLE = (
 )
 """What `cryptography` raises on certificates and lists that cannot be read, once warnings are errors."""
 
+SERIAL_WARNING = "Parsed a serial number which wasn't positive"
+"""How `cryptography` begins what it says of a serial number that RFC 5280, section 4.1.2.2, forbids."""
+
 
 class PathError(ValueError):
     """Certificates that do not lead to a trust anchor."""
 
 
-def parse_pem_chain(data: bytes) -> tuple[x509.Certificate, ...]:
+def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
     """Return the certificates in ``data``, in its order: the one that is to be relied on first.
+
+    Args:
+        data: PEM.
+        zero_serial: whether a serial number may be 0.
 
     Raises:
         MalformedError: there are none, too many, or something else.
@@ -85,21 +98,25 @@ def parse_pem_chain(data: bytes) -> tuple[x509.Certificate, ...]:
     _check_count(blocks)
     if not ONLY_PEM.fullmatch(data):
         raise MalformedError("certificate chain", "PEM certificates with only white space between them", "other text")
-    certificates = _parsed(lambda: x509.load_pem_x509_certificates(data))
+    certificates = _parsed(lambda: x509.load_pem_x509_certificates(data), zero_serial)
     if blocks != len(certificates):  # the loader passes over what it does not know and over a last block cut short
         raise MalformedError("certificate chain", f"{blocks} whole certificates", f"{len(certificates)}")
     return certificates
 
 
-def parse_der_chain(each: Sequence[bytes]) -> tuple[x509.Certificate, ...]:
+def parse_der_chain(each: Sequence[bytes], *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
     """Return the certificates whose DER encodings are ``each``.
+
+    Args:
+        each: DER, one certificate in each.
+        zero_serial: whether a serial number may be 0.
 
     Raises:
         MalformedError: there are none, too many, or something else.
     """
     _check_size(sum(map(len, each)))
     _check_count(len(each))
-    return _parsed(lambda: [x509.load_der_x509_certificate(data) for data in each])
+    return _parsed(lambda: [x509.load_der_x509_certificate(data) for data in each], zero_serial)
 
 
 def _check_size(size: int) -> None:
@@ -112,15 +129,20 @@ def _check_count(count: int) -> None:
         raise MalformedError("certificate chain", f"1 to {LONGEST_PATH} certificates", f"{count}")
 
 
-def _parsed(load: Callable[[], list[x509.Certificate]]) -> tuple[x509.Certificate, ...]:
+def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tuple[x509.Certificate, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # what `cryptography` will refuse one day is refused today
+            if zero_serial:
+                warnings.filterwarnings("ignore", SERIAL_WARNING, CryptographyDeprecationWarning)
             certificates = tuple(load())
             for certificate in certificates:
                 read_everything(certificate)
+            serials = [certificate.serial_number for certificate in certificates]
     except UNREADABLE as error:
         raise MalformedError("certificate chain", "X.509 certificates", _one_line(error)) from None
+    if min(serials) < 0:
+        raise MalformedError("certificate chain", "serial numbers from 0", f"{min(serials)}")
     return certificates
 
 
@@ -130,20 +152,50 @@ def read_everything(certificate: x509.Certificate) -> None:
     _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_hash_algorithm)
 
 
+def check_signature_is_whole(certificate: x509.Certificate) -> None:
+    """Insist that a signature is not said to have unused bits: nobody signs that number, so it could be changed.
+
+    Raises:
+        MalformedError: it is said to have some.
+    """
+    signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
+    if signed.signature.padding_bits():
+        raise MalformedError("certificate", "a signature of whole bytes", "unused bits")
+
+
+@asn1.sequence
+class SignedCertificate:
+    """A certificate as its three parts.
+
+    Source: RFC 5280, section 4.1.
+    """
+
+    to_be_signed: asn1.TLV
+    algorithm: asn1.TLV
+    signature: asn1.BitString
+
+
 def _one_line(error: Exception | Warning) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def check_path(certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]) -> x509.Certificate:
+def check_path(
+    certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate], *, unstated_usage: bool = False
+) -> x509.Certificate:
     """Return the anchor that ``certificates`` lead to, each issued by the next, the last by the anchor or being it.
 
     The first must be of an end entity that may sign evidence. Validity in time is for the caller to look at: see
     `validity`.
 
+    Args:
+        certificates: the path, first the one to rely on.
+        anchors: whom to trust.
+        unstated_usage: whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
+
     Raises:
         PathError: they lead to none, a certificate on the way must not issue, or one is for something else.
     """
-    check_signer(certificates[0])
+    check_signer(certificates[0], unstated_usage=unstated_usage)
     last = certificates[-1]
     anchor = last if last in anchors else _issuer_among(anchors, last)
     path = [*certificates] if anchor is last else [*certificates, anchor]
@@ -215,12 +267,15 @@ def _is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
     return True
 
 
-def check_signer(certificate: x509.Certificate, purpose: x509.ObjectIdentifier | None = None) -> None:
+def check_signer(
+    certificate: x509.Certificate, purpose: x509.ObjectIdentifier | None = None, *, unstated_usage: bool = False
+) -> None:
     """Insist that ``certificate`` is one of an end entity whose key signs, so that no authority's key passes for it.
 
     Args:
         certificate: the signer's.
         purpose: the extended key usage that stands for what was signed; ``None`` where there is none, as for evidence.
+        unstated_usage: whether it may leave out what its key is for.
 
     Raises:
         PathError: it is one of an authority, of a key for something else, or of a key for nobody knows what.
@@ -229,9 +284,12 @@ def check_signer(certificate: x509.Certificate, purpose: x509.ObjectIdentifier |
     """
     try:
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+        signs = usage.digital_signature and not usage.key_cert_sign
     except x509.ExtensionNotFound:
-        raise PathError(f"{name(certificate)} does not say what its key is for") from None
-    if not usage.digital_signature or usage.key_cert_sign or is_authority(certificate):
+        if not unstated_usage:
+            raise PathError(f"{name(certificate)} does not say what its key is for") from None
+        signs = True
+    if not signs or is_authority(certificate):
         raise PathError(f"{name(certificate)} is not a certificate of a key that signs evidence")
     _check_purpose(certificate, purpose)
 
@@ -279,6 +337,17 @@ def validity(certificates: Sequence[x509.Certificate]) -> tuple[datetime, dateti
         max(certificate.not_valid_before_utc for certificate in certificates),
         min(certificate.not_valid_after_utc for certificate in certificates),
     )
+
+
+def common_name(certificate: x509.Certificate) -> str | None:
+    """Return the one common name of a certificate's subject, if it has one."""
+    return only_common_name(certificate.subject)
+
+
+def only_common_name(subject: x509.Name) -> str | None:
+    """Return the one common name in a name, if it has one."""
+    names = subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return str(names[0].value) if len(names) == 1 else None
 
 
 def name(certificate: x509.Certificate) -> str:

@@ -25,7 +25,6 @@ from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
     PckChain,
-    common_name,
     p256_key,
     parse_pck_chain,
 )
@@ -42,7 +41,7 @@ from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.intel.signatures import p256_point, verify_p256
 from carnet_ref.attestation.intel.tcb import Level
-from carnet_ref.crypto.certificate_path import PathError, check_path, name, validity
+from carnet_ref.crypto.certificate_path import PathError, check_path, common_name, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256
 from carnet_ref.wire.reader import MalformedError
 

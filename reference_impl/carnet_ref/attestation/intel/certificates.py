@@ -13,7 +13,7 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.crypto.certificate_path import parse_pem_chain
+from carnet_ref.crypto.certificate_path import check_signature_is_whole, parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 SGX_EXTENSION: Final = "1.2.840.113741.1.13.1"
@@ -78,17 +78,10 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     if b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates) != text:
         raise MalformedError("PCK certificate chain", "PEM certificates and nothing else", "other text")
     for certificate in certificates:
-        _check_signature_is_whole(certificate)
+        check_signature_is_whole(certificate)
     if len(certificates) != 3:
         raise MalformedError("PCK certificate chain", "3 certificates", f"{len(certificates)}")
     return PckChain(parse_pck_certificate(certificates[0]), certificates)
-
-
-def _check_signature_is_whole(certificate: x509.Certificate) -> None:
-    """Refuse a signature that is said to have unused bits: nobody signs that number, so it could be changed."""
-    signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
-    if signed.signature.padding_bits():
-        raise MalformedError("PCK certificate chain", "signatures of whole bytes", "unused bits")
 
 
 def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
@@ -118,17 +111,6 @@ def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
     )
 
 
-def common_name(certificate: x509.Certificate) -> str | None:
-    """Return the one common name of a certificate's subject, if it has one."""
-    return only_common_name(certificate.subject)
-
-
-def only_common_name(subject: x509.Name) -> str | None:
-    """Return the one common name in a name, if it has one."""
-    names = subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    return str(names[0].value) if len(names) == 1 else None
-
-
 def p256_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
     """Return the P-256 key of a certificate.
 
@@ -139,18 +121,6 @@ def p256_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MalformedError("certificate", "a key on secp256r1", type(key).__name__)
     return key
-
-
-@asn1.sequence
-class SignedCertificate:
-    """A certificate as its three parts.
-
-    Source: RFC 5280, section 4.1.
-    """
-
-    to_be_signed: asn1.TLV
-    algorithm: asn1.TLV
-    signature: asn1.BitString
 
 
 @asn1.sequence
@@ -225,5 +195,5 @@ def _octets(item: SgxItem, place: int, size: int) -> bytes:
 def _svn(item: SgxItem, place: int) -> int:
     value = _value(item, f"{SGX_EXTENSION}.2.{place}", int)
     if value < 0:
-        raise MalformedError("SGX extension", f"a security version at {item.oid.dotted_string}", f"{value}")
+        raise MalformedError("SGX extension", f"a security version at {item.oid.dotted_string}", f"{value:#x}"[:40])
     return value

@@ -16,7 +16,7 @@ from typing import Final
 
 from cryptography import x509
 
-from carnet_ref.attestation.intel.documents import Document
+from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.intel.tcb import (
     Level,
     ModuleIdentity,

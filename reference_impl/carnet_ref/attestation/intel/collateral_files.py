@@ -17,12 +17,12 @@ from urllib.parse import unquote_to_bytes
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.encodings import PEM, decode
-from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING, common_name, only_common_name
+from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING
 from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_crl
-from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.kinds import kind_of
-from carnet_ref.crypto.certificate_path import parse_pem_chain
+from carnet_ref.crypto.certificate_path import common_name, only_common_name, parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 WHAT: Final = "collateral"

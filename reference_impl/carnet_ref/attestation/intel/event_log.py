@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.attestation.intel.documents import Document, parse_documents
+from carnet_ref.attestation.documents import Document, parse_documents
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.wire.reader import MalformedError, Reader
 

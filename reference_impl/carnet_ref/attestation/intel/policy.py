@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.encodings import PREFIX
-from carnet_ref.attestation.intel.documents import Document
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.wire.reader import MalformedError
 

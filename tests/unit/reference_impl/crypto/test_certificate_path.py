@@ -23,6 +23,7 @@ from carnet_ref.crypto.certificate_path import (
 )
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem, usage
+from tests.fixtures.simulated_reports import VCEK, amd, endorsement
 
 ROOT = issue("Root", None)
 MIDDLE = issue("Middle", ROOT)
@@ -285,6 +286,47 @@ def test_a_damaged_certificate_is_refused(place: int, put: bytes, cut: int) -> N
     except (MalformedError, PathError):
         return
     assert leaf.tbs_certificate_bytes == LEAF.certificate.tbs_certificate_bytes
+
+
+ZERO_SERIAL = endorsement().public_bytes(Encoding.DER)
+NEGATIVE_SERIAL = ZERO_SERIAL.replace(bytes.fromhex("a003020102020100"), bytes.fromhex("a0030201020201ff"))
+
+
+def test_a_serial_number_of_zero_is_read_where_it_is_said_that_it_may_be() -> None:
+    """AMD gives every endorsement key that number; no warning of `cryptography` comes through."""
+    assert parse_der_chain([ZERO_SERIAL], zero_serial=True) == (endorsement(),)
+    assert parse_pem_chain(pem([endorsement()]), zero_serial=True) == (endorsement(),)
+    with pytest.raises(MalformedError, match="serial number"):
+        parse_der_chain([ZERO_SERIAL])
+    with pytest.raises(MalformedError, match="serial number"):
+        parse_pem_chain(pem([endorsement()]))
+
+
+def test_a_serial_number_below_zero_is_refused_all_the_same() -> None:
+    for zero_serial in (False, True):
+        with pytest.raises(MalformedError, match="serial number"):
+            parse_der_chain([NEGATIVE_SERIAL], zero_serial=zero_serial)
+
+
+def test_a_key_that_is_not_said_to_sign_signs_where_it_is_said_that_it_may() -> None:
+    path, anchors = [endorsement(), amd().authority(VCEK)], [amd().root]
+    assert check_path(path, anchors, unstated_usage=True) == amd().root
+    with pytest.raises(PathError, match="does not say what its key is for"):
+        check_path(path, anchors)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: certificates(issue("x", ROOT, ca=False, key_usage=usage(signs=True, issues=True))),
+        lambda: certificates(issue("x", ROOT, ca=False, key_usage=usage(signs=False, issues=False))),
+        lambda: certificates(MIDDLE),
+    ],
+    ids=["signs certificates", "signs nothing", "an authority"],
+)
+def test_what_a_certificate_does_say_of_its_key_counts_even_then(made: Callable[[], Path_]) -> None:
+    with pytest.raises(PathError, match="not a certificate of a key that signs evidence"):
+        check_path(made(), certificates(ROOT), unstated_usage=True)
 
 
 def test_certificates_in_der_are_not_larger_than_any_chain() -> None:

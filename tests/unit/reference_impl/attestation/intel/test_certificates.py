@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.intel.certificates import (
     SGX_EXTENSION,
+    SgxExtension,
+    SgxItem,
+    TcbSequence,
     p256_key,
     parse_pck_certificate,
     parse_pck_chain,
@@ -103,6 +107,20 @@ def test_a_chain_is_exactly_three_certificates_in_pem(text: bytes) -> None:
 def test_an_extension_of_another_form_is_malformed(extension: bytes) -> None:
     with pytest.raises(MalformedError):
         parse_pck_certificate(leaf_with(extension))
+
+
+def test_a_version_of_thousands_of_digits_is_malformed_and_nothing_worse() -> None:
+    """Python writes no decimal number of that size: an error message must not try to."""
+    extension = asn1.decode_der(SgxExtension, sgx_extension())
+    versions = extension.tcb.value.parse(TcbSequence)
+    versions.pcesvn = SgxItem(oid=versions.pcesvn.oid, value=_tlv(b"\x02\x82\x08\x00\x80" + bytes(2047)))
+    extension.tcb = SgxItem(oid=extension.tcb.oid, value=_tlv(asn1.encode_der(versions)))
+    with pytest.raises(MalformedError, match="security version"):
+        parse_pck_certificate(leaf_with(asn1.encode_der(extension)))
+
+
+def _tlv(data: bytes) -> asn1.TLV:
+    return asn1.decode_der(asn1.TLV, data)
 
 
 def test_the_same_extension_in_another_certificate_is_read() -> None:

@@ -1,0 +1,304 @@
+"""The appraisal of one SNP report: bytes, a time and a policy in, numbered steps and claims out. Nothing else is read.
+
+* Signatures come before everything that a report says, from the root of the certificates down to the report. Which
+  processor it comes from, and so how its TCB versions are laid out, is taken from the certificate; a report that says
+  it itself is held to that.
+* AMD's revocation lists, which speak of signing keys, are not read.
+* A report says nothing about who presents it: see `carnet_ref.attestation.composite`.
+
+Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, table 23 (report), SNP_CONFIG and SNP_COMMIT (TCB).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+
+from carnet_ref.attestation.amd.certificate_files import parse_certificates
+from carnet_ref.attestation.amd.certificates import (
+    AUTHORITIES,
+    EndorsementKey,
+    EndorsementPath,
+    KeyKind,
+    endorsement_key,
+    endorsement_path,
+)
+from carnet_ref.attestation.amd.evidence import SnpEvidence
+from carnet_ref.attestation.amd.guest import check_guest
+from carnet_ref.attestation.amd.policy import Minimum, Policy
+from carnet_ref.attestation.amd.report import SignedReport, SigningKey, SnpReport, parse_report
+from carnet_ref.attestation.amd.tcb import Product, TcbVersion, parse_tcb, product_of
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.crypto.certificate_path import PathError, common_name, name, validity
+from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
+from carnet_ref.wire.reader import MalformedError
+
+X509_PATH: Final = "RFC 5280, section 6.1"
+X509_TIME: Final = "RFC 5280, section 4.1.2.5"
+ABI_REPORT: Final = "AMD 56860, table 23"
+ABI_TCB: Final = "AMD 56860, SNP_CONFIG and SNP_COMMIT"
+KEY_PROFILE: Final = "AMD 57230, chapter 3"
+TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+KINDS: Final[Mapping[SigningKey, KeyKind]] = {SigningKey.VCEK: KeyKind.VCEK, SigningKey.VLEK: KeyKind.VLEK}
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Everything given, parsed."""
+
+    signed: SignedReport
+    certificates: tuple[x509.Certificate, ...]
+    leaf: EndorsementKey
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformTcbs:
+    """The four TCB versions of a report: what it was signed for, what is committed, what runs, and what ran."""
+
+    reported: TcbVersion
+    committed: TcbVersion
+    current: TcbVersion
+    launch: TcbVersion
+
+
+def appraise_report(
+    evidence: SnpEvidence,
+    *,
+    at: datetime,
+    policy: Policy,
+    anchors: Anchors,
+    report_data: bytes | None = None,
+) -> Appraisal:
+    """Appraise the report of an SNP guest.
+
+    Args:
+        evidence: the report, with its certificates: the endorsement key's suffices.
+        at: when the evidence is appraised; it has a time zone.
+        policy: what is asked beyond the report being genuine.
+        anchors: whom to trust.
+        report_data: the 64 bytes that the verifier expects the guest to have asked with, if it knows.
+    """
+    steps = Checklist()
+    try:
+        parsed = _parse(steps, evidence)
+        report = parsed.signed.report
+        path = _check_chain(steps, parsed, at, anchors)
+        _check_signature(steps, parsed.signed, path.leaf)
+        _check_signing_key(steps, report, path)
+        _check_product(steps, report, path)
+        tcbs = _check_tcb(steps, report, path.leaf, policy)
+        check_guest(steps, report, policy, report_data, evidence.runtime_data)
+        _check_required(steps, policy)
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded(_claims(evidence, report, path.leaf, tcbs))
+
+
+def _parse(steps: Checklist, evidence: SnpEvidence) -> _Evidence:
+    try:
+        signed = parse_report(evidence.report)
+        certificates = parse_certificates(evidence.certificates or b"")
+        leaf = endorsement_key(certificates, KINDS.get(signed.report.signing_key))
+    except MalformedError as error:
+        steps.refuse("parse", str(error))
+    container = "" if evidence.container is None else f" in an {evidence.container}, whose TPM quote is not appraised"
+    detail = f"report of version {signed.report.version}{container}; certificates given: {len(certificates)}"
+    steps.passed("parse", detail, ABI_REPORT)
+    return _Evidence(signed, certificates, leaf)
+
+
+def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> EndorsementPath:
+    try:
+        path = endorsement_path(evidence.leaf, evidence.certificates, anchors.of(AnchorRole.AMD_SEV))
+    except PathError as error:
+        steps.refuse("chain", str(error), X509_PATH)
+    shown = " up to ".join(name(certificate) for certificate in path.certificates)
+    steps.passed("chain", f"{shown}, each signed with RSASSA-PSS and SHA-384", X509_PATH)
+    start, end = validity(path.certificates)
+    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
+    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    return path
+
+
+def _check_signature(steps: Checklist, signed: SignedReport, leaf: EndorsementKey) -> None:
+    """Insist that the key signed the report; r and s are little-endian in it."""
+    if signed.report.signing_key is SigningKey.NONE:
+        steps.refuse("signature", "the report says that no key signed it", ABI_REPORT)
+    try:
+        verify_p384(leaf.key, signed.r[::-1] + signed.s[::-1], signed.signed, "the report's signature")
+    except AuthenticationError as error:
+        steps.refuse("signature", f"{error} with the {leaf.kind} given", ABI_REPORT)
+    steps.passed("signature", f"ECDSA P-384 over {len(signed.signed)} bytes", ABI_REPORT)
+
+
+def _check_signing_key(steps: Checklist, report: SnpReport, path: EndorsementPath) -> None:
+    """Insist that the kind of key that the report names is the kind that AMD certified."""
+    certified = path.leaf.kind
+    if KINDS.get(report.signing_key) is not certified:
+        found = f"the report says that a {report.signing_key.name} signed it, the certificate is of a {certified}"
+        steps.refuse("signing-key", found, ABI_REPORT)
+    subject, issuer = common_name(path.leaf.certificate), common_name(path.authority)
+    issuers = [AUTHORITIES[certified].format(line) for line in Product]
+    if subject != f"SEV-{certified}" or issuer not in issuers:
+        found = f"the certificate of a {certified} is of SEV-{certified} by {' or '.join(issuers)}"
+        steps.refuse("signing-key", f"{found}; this one is of {subject} by {issuer}", KEY_PROFILE)
+    contradiction = report.chip_key_masked and certified is KeyKind.VCEK
+    otherwise = "signed by the chip's own key, of which the report says that it is not used (MASK_CHIP_KEY)"
+    steps.require(not contradiction, "signing-key", f"{subject} by {issuer}", otherwise, ABI_REPORT)
+
+
+def _check_product(steps: Checklist, report: SnpReport, path: EndorsementPath) -> None:
+    """Insist that key, authorities and the processor's own numbers are of one line."""
+    leaf, cpuid = path.leaf, report.cpuid
+    authorities = [AUTHORITIES[leaf.kind].format(leaf.product), f"ARK-{leaf.product}"][: len(path.certificates) - 1]
+    found = [common_name(certificate) for certificate in path.certificates[1:]]
+    if found != authorities:
+        steps.refuse("product", f"the key is for {leaf.product_name}, its authorities are {found}", KEY_PROFILE)
+    if cpuid is None:
+        steps.passed("product", f"{leaf.product_name}; version {report.version} has no CPUID", KEY_PROFILE)
+        return
+    numbers = f"family {cpuid.family:x}h, model {cpuid.model:x}h, stepping {cpuid.stepping:x}h"
+    line = product_of(cpuid.family, cpuid.model)
+    otherwise = f"the key is for {leaf.product_name}, the report is of {line or 'an unknown processor'}: {numbers}"
+    steps.require(line is leaf.product, "product", f"{leaf.product_name}, {numbers}", otherwise, ABI_REPORT)
+
+
+def _check_tcb(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> PlatformTcbs:
+    """Take the steps about the platform: that the key is of this TCB and chip, and that no version contradicts one."""
+    reported = _tcb(steps, "certificate-tcb", report.reported_tcb, leaf)
+    otherwise = f"the report is signed for {reported}; the certificate is for {leaf.tcb}"
+    steps.require(reported == leaf.tcb, "certificate-tcb", f"{reported}", otherwise, KEY_PROFILE)
+    _check_chip_id(steps, report, leaf, policy)
+    committed, current, launch = (
+        _tcb(steps, "tcb-order", each, leaf) for each in (report.committed_tcb, report.current_tcb, report.launch_tcb)
+    )
+    tcbs = PlatformTcbs(reported, committed, current, launch)
+    problem = _disorder(tcbs, report)
+    order = "reported ≤ committed ≤ current, launch ≤ current"
+    steps.require(problem is None, "tcb-order", order, f"{problem}", ABI_TCB)
+    _check_minimum(steps, tcbs, policy)
+    return tcbs
+
+
+def _tcb(steps: Checklist, step: str, data: bytes, leaf: EndorsementKey) -> TcbVersion:
+    try:
+        return parse_tcb(data, leaf.product)
+    except MalformedError as error:
+        steps.refuse(step, str(error), ABI_TCB)
+
+
+def _check_chip_id(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> None:
+    """Insist that the report is of the chip that the key was derived for; Turin's ids are 8 bytes, then zeros."""
+    if leaf.hardware_id is None:
+        steps.left_out("chip-id", f"a VLEK belongs to a cloud and to no chip: {leaf.cloud}", KEY_PROFILE)
+        return
+    if not any(report.chip_id):
+        if not policy.allow_masked_chip_id:
+            steps.refuse("chip-id", "the report does not say which chip it is of, and the policy wants to know")
+        steps.left_out("chip-id", "the report masks it, which the policy allows", ABI_REPORT)
+        return
+    expected = leaf.hardware_id.ljust(len(report.chip_id), b"\0")
+    otherwise = f"the report is of chip {report.chip_id.hex()}, the certificate is for {leaf.hardware_id.hex()}"
+    same = hmac.compare_digest(report.chip_id, expected)
+    steps.require(same, "chip-id", f"the chip that the key is of, {leaf.hardware_id.hex()}", otherwise, KEY_PROFILE)
+
+
+def _disorder(tcbs: PlatformTcbs, report: SnpReport) -> str | None:
+    """Return which versions contradict each other, if any do.
+
+    The firmware reports no TCB above the committed one, and runs none below it. One that is older than at the launch
+    of the guest was put back since, which firmware that is not committed yet can be.
+    """
+    ordered = (
+        ("committed", tcbs.committed, "reported", tcbs.reported),
+        ("current", tcbs.current, "committed", tcbs.committed),
+        ("current", tcbs.current, "launch", tcbs.launch),
+    )
+    for which, tcb, other, least in ordered:
+        older = tcb.below(least.parts)
+        if older is not None:
+            return f"the {which} TCB is older than the {other} one: {older}"
+    current, committed = report.current_version, report.committed_version
+    if current.order < committed.order:
+        return f"firmware {current} runs, and is older than the committed {committed}"
+    if current.order[:2] < report.policy.minimum_abi:
+        major, minor = report.policy.minimum_abi
+        return f"firmware {current} runs a guest that asks for ABI {major}.{minor}"
+    return None
+
+
+def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None:
+    """Hold the platform to the oldest versions that the policy accepts."""
+    asked: list[tuple[str, TcbVersion, Minimum | None]] = [
+        ("reported", tcbs.reported, policy.minimum_tcb),
+        ("launch", tcbs.launch, policy.minimum_launch_tcb),
+    ]
+    if policy.minimum_tcb is None and policy.minimum_launch_tcb is None:
+        steps.not_requested("minimum-tcb", ABI_TCB)
+        return
+    for which, tcb, minimum in asked:
+        if minimum is None:
+            continue
+        if tcb.product not in minimum:
+            steps.refuse("minimum-tcb", f"the policy accepts no {tcb.product}: it names no minimum for it", ABI_TCB)
+        older = tcb.below(minimum[tcb.product])
+        if older is not None:
+            steps.refuse("minimum-tcb", f"the {which} TCB is older than the policy accepts: {older}", ABI_TCB)
+    steps.passed("minimum-tcb", "no part is older than the policy accepts", ABI_TCB)
+
+
+def _check_required(steps: Checklist, policy: Policy) -> None:
+    if not policy.require:
+        steps.refuse("policy", "the policy asks for no step, so it accepts nothing")
+    missing = sorted(policy.require - {"policy"} - steps.held)
+    if missing:
+        steps.refuse("policy", f"asked for and not taken: {', '.join(missing)}")
+    steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
+
+
+def _claims(evidence: SnpEvidence, report: SnpReport, leaf: EndorsementKey, tcbs: PlatformTcbs) -> dict[str, object]:
+    major, minor = report.policy.minimum_abi
+    return {
+        "tee": "SEV-SNP",
+        "report_version": report.version,
+        "container": evidence.container,
+        "product": leaf.product.value,
+        "product_name": leaf.product_name,
+        "signing_key": leaf.kind.value,
+        "chip_id": report.chip_id.hex() if any(report.chip_id) else None,
+        "cloud": leaf.cloud,
+        "measurement": report.measurement.hex(),
+        "report_data": report.report_data.hex(),
+        "host_data": report.host_data.hex(),
+        "guest_policy": sorted(report.policy.words),
+        "minimum_abi": f"{major}.{minor}",
+        "guest_svn": report.guest_svn,
+        "vmpl": report.vmpl,
+        "family_id": report.family_id.hex(),
+        "image_id": report.image_id.hex(),
+        "id_key_digest": report.id_key_digest.hex() if any(report.id_key_digest) else None,
+        "author_key_digest": report.author_key_digest.hex() if report.author_key_enabled else None,
+        "report_id": report.report_id.hex(),
+        "report_id_ma": report.migration_agent_report_id.hex(),
+        "platform_info": sorted(report.platform.words),
+        "unknown_platform_info": list(report.platform.unknown),
+        "reported_tcb": dict(tcbs.reported.parts),
+        "committed_tcb": dict(tcbs.committed.parts),
+        "current_tcb": dict(tcbs.current.parts),
+        "launch_tcb": dict(tcbs.launch.parts),
+        "current_version": f"{report.current_version}",
+        "committed_version": f"{report.committed_version}",
+        "launch_mitigations": _bits(report.launch_mitigations),
+        "current_mitigations": _bits(report.current_mitigations),
+        "runtime_data_sha256": None if evidence.runtime_data is None else sha256(evidence.runtime_data).hex(),
+    }
+
+
+def _bits(vector: int | None) -> str | None:
+    return None if vector is None else f"{vector:#x}"

@@ -1,0 +1,239 @@
+"""The certificate of an endorsement key: a chip's own (VCEK) or one loaded for a cloud (VLEK), and the path above it.
+
+The path has three certificates: endorsement key, the line's signing key (ASK for VCEKs, ASVK for VLEKs), and the line's
+root (ARK). The signing keys of AMD are at hand here, so the endorsement key alone suffices; they are no trust anchors,
+and each path is followed to a root.
+
+Source: AMD, Versioned Chip Endorsement Key (VCEK) Certificate and KDS Interface Specification 57230, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Final, TypeVar
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat import asn1
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding
+
+from carnet_ref.attestation.amd.tcb import Product, TcbVersion, tcb_parts
+from carnet_ref.attestation.anchors import certificate_table
+from carnet_ref.crypto.certificate_path import (
+    PathError,
+    check_path,
+    check_signature_is_whole,
+    is_authority,
+    name,
+    name_of,
+)
+from carnet_ref.wire.reader import MalformedError
+
+WHAT: Final = "endorsement key certificate"
+ARC: Final = "1.3.6.1.4.1.3704.1"
+PRODUCT_NAME: Final = f"{ARC}.2"
+SECURITY_VERSIONS: Final = f"{ARC}.3"
+HARDWARE_ID: Final = f"{ARC}.4"
+CLOUD: Final = f"{ARC}.5"
+PLACES: Final[Mapping[str, int]] = {"bootloader": 1, "tee": 2, "snp": 3, "microcode": 8, "fmc": 9}
+"""The last number of the extension that has a part's security version."""
+RESERVED_PLACES: Final = (4, 5, 6, 7)
+HARDWARE_ID_BYTES: Final[Mapping[Product, int]] = {Product.MILAN: 64, Product.GENOA: 64, Product.TURIN: 8}
+OCTET_STRING: Final = b"\x04"
+SALT_BYTES: Final = 48
+
+_Decoded = TypeVar("_Decoded")
+
+
+class KeyKind(StrEnum):
+    """Whose endorsement key it is: the chip's own, or one that AMD issued to a cloud."""
+
+    VCEK = "VCEK"
+    VLEK = "VLEK"
+
+
+AUTHORITIES: Final[Mapping[KeyKind, str]] = {KeyKind.VCEK: "SEV-{}", KeyKind.VLEK: "SEV-VLEK-{}"}
+"""The common names of the signing keys, but for the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndorsementKey:
+    """An endorsement key's certificate, and the processor or cloud that it was issued for.
+
+    ``hardware_id`` is the chip's, 64 or 8 bytes, and ``None`` for a VLEK; ``cloud`` is ``None`` for a VCEK.
+    """
+
+    certificate: x509.Certificate
+    kind: KeyKind
+    product: Product
+    product_name: str
+    tcb: TcbVersion
+    hardware_id: bytes | None
+    cloud: str | None
+
+    @property
+    def key(self) -> ec.EllipticCurvePublicKey:
+        """The P-384 key."""
+        key = self.certificate.public_key()
+        assert isinstance(key, ec.EllipticCurvePublicKey)
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class EndorsementPath:
+    """An endorsement key, its signing authority, and the root that it leads to."""
+
+    leaf: EndorsementKey
+    authority: x509.Certificate
+    anchor: x509.Certificate
+
+    @property
+    def certificates(self) -> tuple[x509.Certificate, ...]:
+        """The certificates from the endorsement key to the anchor, which may be the authority itself."""
+        above = (self.authority,) if self.authority == self.anchor else (self.authority, self.anchor)
+        return (self.leaf.certificate, *above)
+
+
+@cache
+def known_authorities() -> tuple[x509.Certificate, ...]:
+    """Return AMD's signing keys: an ASK and an ASVK for each line.
+
+    Source: the ``source`` of each row of ``authorities.json``.
+    """
+    assert __package__ is not None
+    return tuple(certificate for _, certificate in certificate_table(__package__, "authorities.json"))
+
+
+def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | None) -> EndorsementKey:
+    """Return the endorsement key among ``certificates``; where both kinds are given, the one of the kind asked for.
+
+    Raises:
+        MalformedError: there is none, it is not clear which one counts, or it does not follow AMD's profile.
+    """
+    keys = [parse_endorsement_key(each) for each in certificates if not is_authority(each)]
+    chosen = keys if len(keys) == 1 else [key for key in keys if key.kind is kind]
+    if len(chosen) != 1:
+        raise MalformedError("certificate chain", "one endorsement key, VCEK or VLEK", f"{len(keys)}")
+    return chosen[0]
+
+
+def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
+    """Read the extensions of an endorsement key's certificate.
+
+    Raises:
+        MalformedError: one is missing, or not as specified, or the key is not on P-384.
+    """
+    check_signature_is_whole(certificate)
+    found = {extension.oid.dotted_string: extension.value for extension in certificate.extensions}
+    ours = {oid: value.value for oid, value in found.items() if isinstance(value, x509.UnrecognizedExtension)}
+    key = certificate.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
+        raise MalformedError(WHAT, "a key on secp384r1", type(key).__name__)
+    product_name = _decoded(ours, PRODUCT_NAME, asn1.IA5String).as_str()
+    product = _product(product_name)
+    hardware_id = _hardware_id(ours[HARDWARE_ID], product) if HARDWARE_ID in ours else None
+    cloud = _decoded(ours, CLOUD, asn1.IA5String).as_str() if CLOUD in ours else None
+    if (hardware_id is None) == (cloud is None):
+        both = "neither" if cloud is None else "both"
+        raise MalformedError(WHAT, "either a hardware id (VCEK) or a cloud (VLEK)", both)
+    kind = KeyKind.VLEK if hardware_id is None else KeyKind.VCEK
+    return EndorsementKey(certificate, kind, product, product_name, _tcb(ours, product), hardware_id, cloud)
+
+
+def _product(text: str) -> Product:
+    """Return the line out of a product name, which may have a stepping behind it, as in ``Milan-B0``."""
+    line = text.partition("-")[0]
+    if line not in set(Product):
+        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(text)[:100])
+    return Product(line)
+
+
+def _hardware_id(value: bytes, product: Product) -> bytes:
+    """Return the chip's id; AMD's service has written it both as bytes alone and as an OCTET STRING."""
+    size = HARDWARE_ID_BYTES[product]
+    wrapped = OCTET_STRING + bytes([size])
+    if len(value) == len(wrapped) + size and value.startswith(wrapped):
+        return value[len(wrapped) :]
+    if len(value) != size:
+        raise MalformedError(WHAT, f"a hardware id of {size} bytes for {product}", f"{len(value)}")
+    return value
+
+
+def _tcb(ours: Mapping[str, bytes], product: Product) -> TcbVersion:
+    """Return the security versions that the key was derived for; places without a meaning have to be zero."""
+    parts = {part: _security_version(ours, PLACES[part]) for part in tcb_parts(product)}
+    others = [*RESERVED_PLACES, *(place for part, place in PLACES.items() if part not in parts)]
+    for place in others:
+        if f"{SECURITY_VERSIONS}.{place}" in ours and _security_version(ours, place):
+            raise MalformedError(WHAT, f"zero at {SECURITY_VERSIONS}.{place}, which {product} reserves", "another")
+    return TcbVersion(product, parts)
+
+
+def _security_version(ours: Mapping[str, bytes], place: int) -> int:
+    oid = f"{SECURITY_VERSIONS}.{place}"
+    version = _decoded(ours, oid, int)
+    if not 0 <= version <= 0xFF:
+        raise MalformedError(WHAT, f"a security version from 0 to 255 at {oid}", f"{version:#x}"[:40])
+    return version
+
+
+def _decoded(ours: Mapping[str, bytes], oid: str, kind: type[_Decoded]) -> _Decoded:
+    if oid not in ours:
+        raise MalformedError(WHAT, f"the extension {oid}", "none")
+    try:
+        return asn1.decode_der(kind, ours[oid])
+    except (ValueError, TypeError) as error:
+        raise MalformedError(WHAT, f"{kind.__name__} at {oid}", " ".join(str(error).split())[:200]) from None
+
+
+def endorsement_path(
+    leaf: EndorsementKey, given: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
+) -> EndorsementPath:
+    """Follow an endorsement key to a root that is trusted, over a signing key that was given or is AMD's.
+
+    Raises:
+        PathError: the key leads to none, or a link is not signed as AMD signs.
+    """
+    certificate = leaf.certificate
+    authority = _issuer_of(certificate, (*given, *known_authorities(), *anchors))
+    if authority is None:
+        raise PathError(
+            f"{name(certificate)} is issued by {name_of(certificate.issuer)}, which is not AMD's, nor given"
+        )
+    anchor = check_path([certificate, authority], anchors, unstated_usage=True)
+    path = EndorsementPath(leaf, authority, anchor)
+    for issued in path.certificates[:-1]:
+        _check_algorithm(issued)
+    return path
+
+
+def _issuer_of(issued: x509.Certificate, candidates: Sequence[x509.Certificate]) -> x509.Certificate | None:
+    """Return the candidate that signed ``issued``, or else the first that has its issuer's name."""
+    named = [each for each in candidates if each.subject == issued.issuer]
+    return next((each for each in named if _signed(issued, each)), named[0] if named else None)
+
+
+def _signed(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        issued.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _check_algorithm(certificate: x509.Certificate) -> None:
+    """Insist on RSASSA-PSS with SHA-384, in the mask as well, and 48 bytes of salt, as AMD's profile says."""
+    try:
+        parameters = certificate.signature_algorithm_parameters
+    except (ValueError, UnsupportedAlgorithm):
+        parameters = None
+    if not (
+        isinstance(parameters, padding.PSS)
+        and isinstance(certificate.signature_hash_algorithm, hashes.SHA384)
+        and parameters == padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
+    ):
+        raise PathError(f"{name(certificate)} is not signed with RSASSA-PSS and SHA-384")

@@ -1,0 +1,67 @@
+"""The format of AMD SEV-SNP reports: ``carnet attest snp``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from carnet_command.errors import UsageError
+from carnet_ref.attestation.amd.appraisal import appraise_report
+from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy, parse_policy
+from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+
+REPORT_DATA_BYTES: Final = 64
+
+
+def recognise(data: bytes, given: Given) -> SnpEvidence:
+    """Return the report, with the certificates that were given, or else with those that came with it.
+
+    Raises:
+        MalformedError: ``data`` has no known form.
+        UsageError: it is not said where the certificates are.
+    """
+    evidence = parse_evidence(data)
+    chain = given.octets("chain")
+    if chain is not None:
+        return replace(evidence, certificates=chain)
+    if evidence.certificates is None:
+        raise UsageError("a report alone needs --chain")
+    return evidence
+
+
+def appraise(evidence: SnpEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+    """Appraise the report and its certificates."""
+    return appraise_report(
+        evidence,
+        at=against.at,
+        policy=against.policy,
+        anchors=against.anchors,
+        report_data=given.octets("report-data"),
+    )
+
+
+FORMAT: Final = Format(
+    argument="report",
+    help="""Appraise REPORT: raw, hexadecimal or base64, JSON with a report and its VCEK, or Azure's HCL document.
+
+    The default policy asks for a genuine report that fits its certificate, of a guest that its host may neither debug
+    nor move: certificates up to AMD's root, valid at --at, and the signature. What else a policy can ask for is listed
+    as not requested. AMD's revocation lists are not read.
+    """,
+    options=(
+        Option("chain", OptionKind.FILE, "The VCEK or VLEK: PEM, DER or a certificate table. More may be in it."),
+        Option(
+            "report-data",
+            OptionKind.HEX,
+            "The 64 bytes that the virtual machine should have asked with.",
+            REPORT_DATA_BYTES,
+        ),
+    ),
+    default_policy=DEFAULT_POLICY,
+    parse_policy=parse_policy,
+    recognise=recognise,
+    appraise=appraise,
+)
+"""AMD's reports."""

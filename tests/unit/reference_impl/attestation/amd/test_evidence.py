@@ -1,0 +1,142 @@
+"""Forms of evidence: the report is found in each, and what is something else is called by its name."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from carnet_ref.attestation.amd.evidence import HCL, SnpEvidence, parse_evidence
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.wire.reader import MalformedError
+from tests.fixtures.simulated_quotes import QUOTE
+from tests.fixtures.simulated_reports import NOW, chain, changed, endorsement, pem, signed
+
+REPORT = signed()
+RUNTIME = b'{"keys":[]}'
+
+
+def hcl(
+    runtime: bytes = RUNTIME, *, report: bytes = REPORT, kind: int = 2, algorithm: int = 1, behind: bytes = bytes(100)
+) -> bytes:
+    """Return a report in Azure's document."""
+    size = 20 + len(runtime)
+    head = b"HCLA" + _numbers(1, 32 + len(report) + size, 2) + bytes(16)
+    return head + report + _numbers(size, 1, kind, algorithm, len(runtime)) + runtime + behind
+
+
+def _numbers(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(4, "little") for number in numbers)
+
+
+def document(platform: str = "snp", **evidence: Any) -> bytes:
+    return json.dumps({"platform": platform, "evidence": evidence}).encode()
+
+
+def text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def url_text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [REPORT, REPORT.hex().encode(), b" 0x" + REPORT.hex().encode() + b"\n", base64.encodebytes(REPORT)],
+    ids=["raw", "hexadecimal", "0x", "base64"],
+)
+def test_a_report_alone_is_read_in_every_form(data: bytes) -> None:
+    assert parse_evidence(data) == SnpEvidence(REPORT)
+
+
+def test_json_has_a_report_and_its_key() -> None:
+    data = document(attestation_report=text(REPORT), cert_chain={"vcek": text(chain())})
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain())
+    assert parse_evidence(document(attestation_report=text(REPORT))) == SnpEvidence(REPORT)
+    assert parse_evidence(document(attestation_report=text(REPORT), cert_chain={})) == SnpEvidence(REPORT)
+
+
+def test_azures_document_has_a_report_and_what_it_is_bound_to() -> None:
+    found = SnpEvidence(REPORT, None, RUNTIME, HCL)
+    assert parse_evidence(hcl()) == found
+    assert parse_evidence(hcl(behind=b"")) == found
+    assert parse_evidence(base64.b64encode(hcl())) == found
+
+
+def test_azures_json_has_the_document_and_a_key_in_the_alphabet_of_urls() -> None:
+    data = document("az-snp", version=1, tpm_quote={}, hcl_report=url_text(hcl()), vcek=url_text(chain()))
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL)
+
+
+GPU = SimulatedGpu(b"a gpu", NOW).report(gpu_request(bytes(32)))
+NAMED = {
+    "Intel TDX or SGX": QUOTE,
+    "an NVIDIA device": GPU,
+    "a quote of a TPM": b"\xffTCG\x80\x18" + bytes(100),
+    "a certificate": chain(),
+    "PEM": pem(endorsement()),
+    "Intel TDX": hcl(kind=4),
+    "a report of kind 3": hcl(kind=3),
+    "'tdx'": document("tdx", quote=text(QUOTE)),
+    "'az-tdx'": document("az-tdx", hcl_report=text(hcl(kind=4))),
+    "other text": b"no report at all",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_evidence_of_another_kind_is_called_by_its_name(name: str) -> None:
+    with pytest.raises(MalformedError, match=f"found .*{name}"):
+        parse_evidence(NAMED[name])
+
+
+def test_another_kind_is_named_inside_json_as_well() -> None:
+    with pytest.raises(MalformedError, match="a quote of Intel TDX or SGX"):
+        parse_evidence(document(attestation_report=text(QUOTE)))
+
+
+def test_a_report_is_a_report_whatever_the_guest_asked_with() -> None:
+    """The guest chooses the report data; bytes of another kind of evidence in it make the report no other evidence."""
+    report = changed(report_data=(b"\xffTCG\x80\x18" * 11)[:64])
+    assert parse_evidence(report) == SnpEvidence(report)
+
+
+def _changed(place: int, value: bytes) -> bytes:
+    whole = hcl()
+    return whole[:place] + value + whole[place + len(value) :]
+
+
+MALFORMED = {
+    "another version": _changed(4, b"\2"),
+    "another size": _changed(8, b"\0"),
+    "another request": _changed(12, b"\3"),
+    "a status": _changed(16, b"\1"),
+    "a reserved byte": _changed(31, b"\1"),
+    "another size of the run-time data": _changed(32 + 1184, b"\0"),
+    "another version of the run-time data": _changed(32 + 1184 + 4, b"\2"),
+    "another hash": hcl(algorithm=2),
+    "a longer length": _changed(32 + 1184 + 16, b"\xff\xff\xff\xff"),
+    "something behind": hcl(behind=b"\1"),
+    "cut short": hcl(behind=b"")[:-1],
+    "a header alone": hcl()[:40],
+    "JSON of nothing": b"{}",
+    "JSON without evidence": b'{"platform": "snp"}',
+    "JSON without a report": document(),
+    "JSON with a number for a report": document(attestation_report=5),
+    "JSON with the fields of a report": document(attestation_report={"version": 2}),
+    "JSON with a report that is no base64": document(attestation_report="!"),
+    "JSON with characters": document(attestation_report="é"),
+    "JSON with a list of certificates": document(attestation_report=text(REPORT), cert_chain=[]),
+    "JSON of Azure without a key": document("az-snp", hcl_report=text(hcl())),
+    "JSON of Azure with a report alone": document("az-snp", hcl_report=text(REPORT), vcek=text(chain())),
+    "JSON with a name twice": b'{"platform": "snp", "platform": "snp"}',
+    "JSON that is cut short": document(attestation_report=text(REPORT))[:-1],
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_what_is_none_of_them_is_one_typed_error(what: str) -> None:
+    with pytest.raises(MalformedError):
+        parse_evidence(MALFORMED[what])

@@ -1,0 +1,190 @@
+"""``carnet attest snp``: exit codes, the JSON that callers rely on, and a last line that does it again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from carnet_check.cli import main
+from carnet_ref.attestation.amd.certificate_files import ARK, ASK, VCEK
+from carnet_ref.attestation.amd.certificates import KeyKind
+from carnet_ref.attestation.amd.policy import STEPS
+from carnet_ref.attestation.amd.report import GuestPolicy
+from carnet_ref.attestation.amd.tcb import Product
+from tests.fixtures.simulated_quotes import QUOTE
+from tests.fixtures.simulated_reports import (
+    NOW,
+    REPORT_DATA,
+    amd,
+    certificate_table,
+    chain,
+    changed,
+    chip,
+    der,
+    endorsement,
+    pem,
+    signed,
+)
+
+WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
+REPORT, LEAF, AUTHORITY, ROOT = signed(), endorsement(), amd().authority(KeyKind.VCEK), amd().root
+DEBUG = changed(policy=GuestPolicy(0xB001F))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Write a chip's evidence and return the paths."""
+    text = {"attestation_report": _base64(REPORT), "cert_chain": {"vcek": _base64(chain())}}
+    made = {
+        "report": REPORT,
+        "hex": REPORT.hex().encode() + b"\n",
+        "base64": base64.encodebytes(REPORT),
+        "json": json.dumps({"platform": "snp", "evidence": text}).encode(),
+        "longer": REPORT + b"\1",
+        "version": b"\6" + REPORT[1:],
+        "tampered": REPORT[:0x90] + b"\0" + REPORT[0x91:],
+        "text": b"no report at all",
+        "empty": b"",
+        "quote": QUOTE,
+        "debug": DEBUG,
+        "turin": signed(Product.TURIN),
+        "chain": pem(LEAF, AUTHORITY),
+        "der": der(ROOT, LEAF, AUTHORITY),
+        "table": certificate_table([(VCEK.bytes, der(LEAF)), (ASK.bytes, der(AUTHORITY)), (ARK.bytes, der(ROOT))]),
+        "other": der(chip(seed=b"another chip").endorsement(), AUTHORITY),
+        "roots": pem(*(amd(product).root for product in Product)),
+        "strict": json.dumps({"require": ["measurement"], "measurements": [REPORT[0x90:0xC0].hex()]}).encode(),
+        "newer": b'{"require": ["minimum-tcb"], "minimum_tcb": {"Milan": {"snp": 25}}}',
+        "lenient": b'{"require": ["signature"], "allow_debug": true}',
+        "nothing": b"{}",
+        "wrong": b'{"require": "everything"}',
+    }
+    for name, data in made.items():
+        (tmp_path / name).write_bytes(data)
+    return {name: str(tmp_path / name) for name in made}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def attest(*words: str) -> Result:
+    return CliRunner().invoke(main, ["attest", "snp", *words])
+
+
+def found(*words: str) -> Any:
+    return json.loads(attest(*words, "--json").stdout)
+
+
+def usual(files: dict[str, str], *further: str, report: str = "report", chain: str = "chain") -> list[str]:
+    return [files[report], "--chain", files[chain], "--at", WHEN, "--trust-anchor", files["roots"], *further]
+
+
+@pytest.mark.parametrize("form", ["report", "hex", "base64", "json"])
+def test_a_genuine_report_is_accepted_in_every_form(files: dict[str, str], form: str) -> None:
+    assert attest(*usual(files, report=form)).exit_code == 0
+
+
+@pytest.mark.parametrize("form", ["chain", "der", "table"])
+def test_certificates_are_taken_in_every_form(files: dict[str, str], form: str) -> None:
+    assert attest(*usual(files, chain=form)).exit_code == 0
+
+
+def test_json_brings_its_own_certificates(files: dict[str, str]) -> None:
+    assert attest(files["json"], "--at", WHEN, "--trust-anchor", files["roots"]).exit_code == 0
+    assert found(*usual(files, report="json", chain="other"))["failed_step"] == "signature"
+
+
+def test_the_json_has_the_fields_that_callers_rely_on(files: dict[str, str]) -> None:
+    shown = found(*usual(files, "--report-data", REPORT_DATA.hex()))
+    assert (shown["accepted"], shown["failed_step"]) == (True, None)
+    assert [step["id"] for step in shown["steps"]] == list(STEPS)
+    assert shown["claims"]["reported_tcb"] == {"bootloader": 4, "tee": 0, "snp": 24, "microcode": 219}
+    assert shown["claims"]["signing_key"] == "VCEK"
+
+
+def test_the_text_shows_versions_and_words_as_people_read_them(files: dict[str, str]) -> None:
+    shown = " ".join(attest(*usual(files)).stdout.split())
+    assert "claim reported_tcb bootloader 4, tee 0, snp 24, microcode 219" in shown
+    assert "claim platform_info ALIAS_CHECK_COMPLETE, ECC_EN, SMT_EN" in shown
+    assert "claim cloud not stated" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        (["longer"], "parse"),
+        (["version"], "parse"),
+        (["text"], "parse"),
+        (["empty"], "parse"),
+        (["quote"], "parse"),
+        (["tampered"], "signature"),
+        (["turin"], "signature"),
+        (["debug"], "debug"),
+        (["report", "--chain", "other"], "signature"),
+        (["report", "--chain", "text"], "parse"),
+        (["report", "--chain", "empty"], "parse"),
+        (["report", "--report-data", "00" * 64], "report-data"),
+        (["report", "--policy", "newer"], "minimum-tcb"),
+        (["report", "--policy", "nothing"], "policy"),
+        (["report", "--at", "2036-01-01T00:00:00Z"], "validity"),
+    ],
+)
+def test_refused_reports_exit_1_and_name_the_step(files: dict[str, str], words: list[str], step: str) -> None:
+    given = usual(files, *(files.get(word, word) for word in words[1:]), report=words[0])
+    result = attest(*given)
+    assert (result.exit_code, result.stderr) == (1, "")
+    shown = found(*given)
+    assert (shown["accepted"], shown["failed_step"], shown["claims"]) == (False, step, {})
+
+
+def test_an_unknown_version_is_one_clear_error(files: dict[str, str]) -> None:
+    (step,) = found(*usual(files, report="version"))["steps"]
+    assert step["detail"] == "SNP report at byte 0: expected version 2 to 5, found 6"
+
+
+def test_simulated_reports_are_refused_with_the_production_roots(files: dict[str, str]) -> None:
+    assert found(files["report"], "--chain", files["der"], "--at", WHEN)["failed_step"] == "chain"
+
+
+def test_policies_are_met_where_they_can_be(files: dict[str, str]) -> None:
+    assert attest(*usual(files, "--policy", files["strict"])).exit_code == 0
+    assert attest(*usual(files, "--policy", files["lenient"], report="debug")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["missing", "--chain", "chain"],
+        ["report"],
+        ["report", "--chain", "missing"],
+        ["report", "--chain", "chain", "--policy", "missing"],
+        ["report", "--chain", "chain", "--policy", "wrong"],
+        ["report", "--chain", "chain", "--trust-anchor", "text"],
+        ["report", "--chain", "chain", "--trust-anchor", "chain"],
+        ["report", "--chain", "chain", "--at", "yesterday"],
+        ["report", "--chain", "chain", "--report-data", "xx"],
+        ["report", "--chain", "chain", "--report-data", "00"],
+        ["report", "--chain", "chain", "--unknown"],
+        [],
+    ],
+)
+def test_bad_usage_exits_2_with_one_line(files: dict[str, str], words: list[str]) -> None:
+    result = attest(*(files.get(word, word) for word in words))
+    assert result.exit_code == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not result.stdout
+
+
+def test_the_last_line_does_it_again(files: dict[str, str]) -> None:
+    given = usual(files, "--report-data", REPORT_DATA.hex())
+    last = attest(*given).stdout.strip().splitlines()[-1]
+    again = shlex.split(last.removeprefix("rerun"))
+    assert again[:3] == ["carnet", "attest", "snp"]
+    assert attest(*again[3:]).stdout == attest(*given).stdout
