@@ -23,6 +23,7 @@ from carnet_spec.language import Family
 from . import agreement, api, gallery
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
+from .claim_pages import claim_pages
 from .command_line import COMMANDS_PAGE, command_line
 from .counted_mutants import mutants
 from .counted_proofs import proofs
@@ -78,6 +79,8 @@ def _write(app: _Sphinx) -> None:
     faults["assurance/gallery.md"] = gallery.gallery(families, galleries).rstrip() + "\n"
     gallery.write_diagrams(families, galleries, Path(app.outdir))
     specified = specification(families, results, rounds)
+    for each in families:
+        specified |= claim_pages(each, results.get(each.id), attacks)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)
 
 

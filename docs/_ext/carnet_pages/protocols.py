@@ -26,6 +26,7 @@ from carnet_spec.language.printing import fair_steps, show_guard, show_initial, 
 from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 
+from .claim_pages import FOLDER, claims_of
 from .diagrams import Flow, course, flows, phases, schedule
 from .markdown import Lines, code, contents, formula, label, page, prose, table
 from .services import services
@@ -146,6 +147,13 @@ class ProtocolPages:
             self._liveness(),
             ["## Lemmas", "", "Invariants that the proofs of the claims rest on; they are proved, too.", ""],
             *(self._lemma(lemma) for lemma in self._whole("lemmas")),
+            [
+                "## Each claim by itself",
+                "",
+                "What was established of it, what that rests on, and what makes it fall:",
+                "",
+            ],
+            contents(f"{FOLDER}/{name}" for name in claims_of(self.family)),
         )
 
     def _whole(self, what: str) -> list[Any]:
