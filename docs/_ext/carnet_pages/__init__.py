@@ -78,9 +78,7 @@ def _write(app: _Sphinx) -> None:
     galleries = _recorded(root / "results" / "gallery")
     faults["assurance/gallery.md"] = gallery.gallery(families, galleries).rstrip() + "\n"
     gallery.write_diagrams(families, galleries, Path(app.outdir))
-    specified = specification(families, results, rounds)
-    for each in families:
-        specified |= claim_pages(each, results.get(each.id), attacks)
+    specified = specification(families, results, rounds, attacks)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)
 
 
@@ -115,9 +113,15 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def specification(
-    families: Sequence[Family], results: Mapping[str, Any], rounds: Mapping[str, Any] = MappingProxyType({})
+    families: Sequence[Family],
+    results: Mapping[str, Any],
+    rounds: Mapping[str, Any] = MappingProxyType({}),
+    attacks: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, str]:
-    """Return every page by its path below the folder of the specification; ``rounds`` are drawn, by protocol."""
+    """Return every page by its path below the folder of the specification.
+
+    ``rounds`` are drawn, by protocol; ``attacks`` are on the pages of the claims that they break.
+    """
     found = {"index.md": _index(families), "verdicts.md": verdicts(families, results)}
     for family in families:
         subject = ProtocolPages(family, rounds.get(family.id))
@@ -128,6 +132,7 @@ def specification(
         found[f"{family.id}/state.md"] = subject.state()
         found[f"{family.id}/actions.md"] = subject.actions()
         found[f"{family.id}/claims.md"] = subject.claims()
+        found |= claim_pages(family, results.get(family.id), attacks)
     return {path: text.rstrip() + "\n" for path, text in found.items()}
 
 

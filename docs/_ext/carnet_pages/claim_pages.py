@@ -121,16 +121,8 @@ def _falls(family: Family, attacks: Sequence[Row]) -> Lines:
 def _attack(family: Family, attack: Row) -> list[str]:
     removed = tuple(attack["removed"])
     changed = f"without {', '.join(map(code, removed))}" if removed else f"variant {code(attack['variant'])}"
-    finding = (
-        f"<br>{{ref}}`the gallery shows it <{label(family.id, attack['finding'], 'gallery')}>`"
-        if attack["finding"]
-        else ""
-    )
+    if attack["finding"]:
+        changed += f"<br>{{ref}}`the gallery shows it <{label(family.id, attack['finding'], 'gallery')}>`"
     now = family.protocol(attack["variant"], removed).digest if attack["variant"] in family.variants else ""
     fresh = code(attack["digest"][:12]) if now == attack["digest"] else f"**stale**: {code(attack['digest'][:12])}"
-    yield from (
-        changed + finding,
-        prose(attack["threat"]),
-        f"{prose(attack['detail'])}<br>{code(attack['rerun'])}",
-        fresh,
-    )
+    return [changed, prose(attack["threat"]), f"{prose(attack['detail'])}<br>{code(attack['rerun'])}", fresh]
