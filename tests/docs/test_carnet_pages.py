@@ -57,6 +57,8 @@ def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
         "index.md",
         "toy/actions.md",
         "toy/claims.md",
+        "toy/claims/punctual.md",
+        "toy/claims/secrecy.md",
         "toy/diagrams.md",
         "toy/index.md",
         "toy/requirements.md",
@@ -104,10 +106,14 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a claim": ("toy/claims.md", "(toy-claim-secrecy)=\n## secrecy\n\nNo one but its borrower"),
     "a claim's formula": (
         "toy/claims.md",
+        "toy/claims/punctual.md",
+        "toy/claims/secrecy.md",
         "```text\n∀x: Agent, k: Key. knows(x, k) ∧ ¬corrupt(owner(k)) →",
     ),
     "a claim's requirement": (
         "toy/claims.md",
+        "toy/claims/punctual.md",
+        "toy/claims/secrecy.md",
         "(states {ref}`REQ-TOY-2 <toy-requirement-req-toy-2>`; source: folklore, 9)",
     ),
     "a requirement without a text": ("toy/claims.md", "(states REQ-TOY-3; source: folklore, 10)"),
