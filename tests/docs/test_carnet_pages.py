@@ -106,14 +106,10 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a claim": ("toy/claims.md", "(toy-claim-secrecy)=\n## secrecy\n\nNo one but its borrower"),
     "a claim's formula": (
         "toy/claims.md",
-        "toy/claims/punctual.md",
-        "toy/claims/secrecy.md",
         "```text\n∀x: Agent, k: Key. knows(x, k) ∧ ¬corrupt(owner(k)) →",
     ),
     "a claim's requirement": (
         "toy/claims.md",
-        "toy/claims/punctual.md",
-        "toy/claims/secrecy.md",
         "(states {ref}`REQ-TOY-2 <toy-requirement-req-toy-2>`; source: folklore, 9)",
     ),
     "a requirement without a text": ("toy/claims.md", "(states REQ-TOY-3; source: folklore, 10)"),
