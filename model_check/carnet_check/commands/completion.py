@@ -66,3 +66,31 @@ def _protocol_on(context: click.Context) -> str:
 
 def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in names if name.startswith(begun)]
+
+
+class EngineName(click.ParamType[str]):
+    """The name of an engine, which can be completed."""
+
+    name = "choice"
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        from carnet_check.engines import registry
+
+        return click.Choice(sorted(registry.ENGINES))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name.
+
+        Raises:
+            click.BadParameter: no engine is called so.
+        """
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """List the names."""
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        return self._choice.shell_complete(ctx, param, incomplete)

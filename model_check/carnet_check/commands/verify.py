@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.shell_completion import CompletionItem
 
 from carnet_check.commands.common import (
     ShardGiven,
@@ -25,9 +24,10 @@ from carnet_check.commands.common import (
     states_option,
     time_option,
 )
-from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT
+from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT, EngineName
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
+from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.printable import printable
 from carnet_spec.protocols.registry import DEFAULT
 
@@ -41,32 +41,6 @@ if TYPE_CHECKING:
 
 SHOWN_TRACES = 2
 """How many unexpected violations are told in full; the others are named with the command that tells them."""
-
-
-class EngineName(click.ParamType[str]):
-    """The name of an engine, which can be completed."""
-
-    name = "choice"
-
-    @property
-    def _choice(self) -> click.Choice[str]:
-        return click.Choice(sorted(registry.ENGINES))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name.
-
-        Raises:
-            click.BadParameter: no engine is called so.
-        """
-        return self._choice.convert(value, param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """List the names."""
-        return self._choice.get_metavar(param, ctx)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer the names that begin like this."""
-        return self._choice.shell_complete(ctx, param, incomplete)
 
 
 class Kept(NamedTuple):
@@ -122,6 +96,9 @@ class Kept(NamedTuple):
     metavar="LEMMA",
     help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
 )
+@click.option(
+    "--strict", is_flag=True, help="Exit with 3 where one engine alone establishes a claim, or none states it."
+)
 @states_option
 @time_option
 @memory_option
@@ -148,6 +125,7 @@ def verify(
     markdown_file: Path | None,
     html: Path | None,
     cti: str | None,
+    strict: bool,
     max_states: int | None,
     max_seconds: int | None,
     max_memory: int | None,
@@ -163,6 +141,7 @@ def verify(
     from carnet_check.report.artefacts import claimed
     from carnet_check.verification import campaign as running
     from carnet_check.verification.planning import Request, planned
+    from carnet_check.verification.strictness import shortcomings
     from carnet_command.files import require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
@@ -192,8 +171,10 @@ def verify(
         covered.status("writing what was asked for")
         closing = _closing(context, outcome, kept)
         _keep(outcome, closing, kept)
-    finish(as_json, _as_json(outcome), [] if as_json else _lines(outcome), closing)
-    return outcome.exit_code
+    lacking = shortcomings(outcome) if strict else []
+    value = {**_as_json(outcome), **({"shortcomings": lacking} if strict else {})}
+    finish(as_json, value, [] if as_json else [*_lines(outcome), *_strictly(lacking)], closing)
+    return deciding([ExitCode(outcome.exit_code), *(ExitCode.UNKNOWN for _ in lacking)])
 
 
 def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: Kept) -> Runner:
@@ -272,6 +253,16 @@ def _lines(outcome: CampaignOutcome) -> Iterator[str]:
     yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
     yield from _counterexamples(outcome)
     yield from lines(standings(outcome), outcome.campaign.request.cti)
+
+
+def _strictly(lacking: Sequence[str]) -> Iterator[str]:
+    """Say what a strict reader does not let pass."""
+    from carnet_command.text import wrapped
+
+    for each in lacking:
+        yield from wrapped("strict", each)
+    if lacking:
+        yield ""
 
 
 def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
