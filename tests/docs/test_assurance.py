@@ -309,7 +309,7 @@ def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     source = tmp_path / "source"
     pages = assurance([FAMILY], list(found().values()), [run()], TESTS)
     beside = {"mended": mended([], {}, ""), "accounts": accounts_page([]), "proofs": "# Proofs, counted\n"}
-    beside |= {"agreement": "# What the engines say\n", "mutants": "# Mutants\n"}
+    beside |= {"agreement": "# What the engines say\n", "mutants": "# Mutants\n", "gallery": "# Gallery\n"}
     write(source, pages | {f"assurance/{name}.md": text for name, text in beside.items()})
     settings = (ROOT / "docs" / "conf.py").read_text("utf-8").partition("# The assurance case")[2]
     used = "myst_parser", "sphinx_needs", "sphinx_test_reports"
