@@ -217,8 +217,9 @@ def _claims(protocol: Protocol, threat: str) -> list[Invariant]:
 @pytest.mark.timeout(2400)
 def test_an_active_move_breaks_nothing_in_profile_ci() -> None:
     """Two rounds, two chunks, two genuine GPUs and a fake, two instances; the largest of them has 99 million states."""
-    ran = carnet("verify", "gpu-travelling", "--profile", "ci", "--engine", "native", "--jobs", "2", "--json")
-    rows = ran.json["results"]
+    engines = ("--engine", "induction", "--engine", "native")  # what is proved to happen in the end is not explored
+    ran = carnet("verify", "gpu-travelling", "--profile", "ci", *engines, "--jobs", "2", "--json")
+    rows = [row for row in ran.json["results"] if row["engine"] == "native"]
     assert ran.code == 0
     pairs = {(row["variant"], row["threat"]) for row in rows}
     assert pairs >= {(variant, threat) for variant in MAIN for threat in THREATS}
