@@ -8,7 +8,7 @@ from carnet_check.loading.extent import available_memory
 GIBIBYTE = 1 << 30
 CAPS = {
     "tiny": Caps(states=3_000_000, memory=4 * GIBIBYTE),
-    "ci": Caps(states=60_000_000, memory=7 * GIBIBYTE),
+    "ci": Caps(states=100_000_000, memory=7 * GIBIBYTE),
 }
 """Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
 DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
