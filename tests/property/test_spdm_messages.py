@@ -20,11 +20,20 @@ from carnet_ref.spdm.messages import (
     REQUESTS,
     RESPONSES,
     AlgorithmTable,
+    ChunkResponse,
+    ChunkSend,
+    ChunkSendAck,
+    DeliverEncapsulatedResponse,
     Digests,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
     Error,
+    Finish,
+    FinishRsp,
     GetVersion,
     Layout,
     Message,
+    Payload,
     SlotKey,
     UpdateOperation,
     Version,
@@ -49,7 +58,7 @@ SHORT = {"policy", "mutual", "requester_slot", "measurement_specification", "oth
 LONG = {"flags", "transfer_size", "message_size", "base_asymmetric", "base_hash", "measurement_hash"}
 layouts = st.builds(
     Layout,
-    st.sampled_from([Version.V1_1, Version.V1_2, Version.V1_3]),
+    st.sampled_from([Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]),
     summary=st.booleans(),
     signed=st.booleans(),
     clear=st.booleans(),
@@ -57,15 +66,21 @@ layouts = st.builds(
 )
 
 
-def field_values(name: str, kind: object) -> st.SearchStrategy[Any]:
+def field_values(name: str, kind: object, of: type[Message]) -> st.SearchStrategy[Any]:
     """Return values of a message's field."""
+    if kind is bytes and name == "signature" and of is Finish:
+        return st.sampled_from([b"", bytes(384)])
     if kind is bytes:
         return st.binary(min_size=SIZES[name], max_size=SIZES[name]) if name in SIZES else st.binary(max_size=20)
     if kind is int:
         wide = name in {"session", "offset", "length", "remainder", "usage", "algorithms"}
         return st.integers(0, 2**32 - 1 if name in LONG else 2**16 - 1 if wide else 255)
-    if kind is UpdateOperation:
-        return st.sampled_from(UpdateOperation)
+    if kind in (UpdateOperation, Payload):
+        return st.sampled_from(kind)
+    if kind is bool:
+        return st.booleans()
+    if kind == int | None:
+        return st.integers(0, 2**32 - 1)
     items: dict[object, st.SearchStrategy[Any]] = {
         tuple[int, ...]: st.integers(0, 2**16 - 1),
         tuple[bytes, ...]: st.binary(min_size=48, max_size=48),
@@ -82,7 +97,7 @@ def messages(draw: Callable[[st.SearchStrategy[Any]], Any], kind: type[Message])
     layout = draw(layouts)
     hints = typing.get_type_hints(kind)
     values = {
-        field.name: draw(field_values(field.name, hints[field.name]))
+        field.name: draw(field_values(field.name, hints[field.name], kind))
         for field in dataclasses.fields(kind)
         if field.name != "version"
     }
@@ -105,10 +120,24 @@ def _consistent(message: Message, layout: Layout) -> Message:
         empty["verify_data"] = b""
     if not layout.signed and kind == "Measurements":
         empty["signature"] = b""
+    empty |= _of_version(message, layout, names)
     if kind == "GetMeasurements" and not getattr(message, "attributes") & 1:  # noqa: B009
         empty |= {"nonce": b"", "slot": 0}
     message = dataclasses.replace(message, **empty)
     return _slots(message, layout) if isinstance(message, Digests) else message
+
+
+def _of_version(message: Message, layout: Layout, names: set[str]) -> dict[str, Any]:
+    """Return the fields that newer messages have only in some versions, or beside some others."""
+    if isinstance(message, Finish | FinishRsp):
+        return {"opaque": b""} if layout.version < Version.V1_4 else {}
+    if isinstance(message, ChunkSend | ChunkResponse):
+        return {"whole_size": None} if message.sequence else {}
+    if isinstance(message, EncapsulatedResponseAck):
+        payload = {Payload.ABSENT: b"", Payload.SLOT: message.payload[:1] or b"\0"}
+        named = {"acknowledged": 0} if layout.version < Version.V1_2 else {}
+        return {"payload": payload.get(message.kind, message.payload), **named}
+    return {"carried": getattr(message, "carried", b"") or b"\0"} if "carried" in names else {}
 
 
 def _slots(message: Digests, layout: Layout) -> Digests:
@@ -116,6 +145,16 @@ def _slots(message: Digests, layout: Layout) -> Digests:
     count = message.slots.bit_count()
     keys = tuple(SlotKey(index, 1, 7) for index in range(count)) if layout.multi_key else ()
     return dataclasses.replace(message, digests=tuple(bytes([index]) * 48 for index in range(count)), keys=keys)
+
+
+TO_THE_END = {
+    Error,
+    EncapsulatedRequest,
+    DeliverEncapsulatedResponse,
+    EncapsulatedResponseAck,
+    ChunkSendAck,
+}
+"""Messages whose last field goes on to the end of the message."""
 
 
 @pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES], ids=lambda kind: kind.__name__)
