@@ -37,7 +37,7 @@ from tests.fixtures.spdm_ends import BLOCKS
 
 pytestmark = pytest.mark.skipif(emulator.FOLDER is None, reason="CARNET_SPDM_EMULATOR names no folder")
 
-VERSIONS = {"1.1": Version.V1_1, "1.2": Version.V1_2, "1.3": Version.V1_3}
+VERSIONS = {"1.1": Version.V1_1, "1.2": Version.V1_2, "1.3": Version.V1_3, "1.4": Version.V1_4}
 MODES = {"WO_ENCAP": MutualRequest.PROVISIONED, "W_ENCAP": MutualRequest.ENCAPSULATED, "DIGESTS": MutualRequest.DIGESTS}
 ANYTHING = Profile("any", tuple(VERSIONS.values()), CURRENT.abilities, message=CURRENT.message)
 
@@ -90,7 +90,7 @@ def test_the_requester_proves_to_the_emulated_device_who_it_is(version: str, mod
 
 
 @pytest.mark.parametrize("transfer", [64, 300, 1000])
-@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("version", ["1.2", "1.3", "1.4"])
 def test_the_requester_takes_large_messages_in_pieces(version: str, transfer: int) -> None:
     ours = requester(challenge=True, profile=replace(ANYTHING, transfer=transfer))
     with emulator.responder_emulator(

@@ -209,5 +209,7 @@ H100: Final = Profile("h100", (Version.V1_1, Version.V1_2))
 """What the H100's driver accepts."""
 H100_DEVICE: Final = Profile("h100-device", (Version.V1_1,))
 """What H100 boards were seen to offer: their reports, and the recorded board, speak 1.1 alone."""
-CURRENT: Final = Profile("current", (Version.V1_2, Version.V1_3), Capability.CHAL | Capability.CHUNK, message=_LONGEST)
+CURRENT: Final = Profile(
+    "current", (Version.V1_2, Version.V1_3, Version.V1_4), Capability.CHAL | Capability.CHUNK, message=_LONGEST
+)
 """The versions whose signatures name their purpose, with challenges, and with large messages in pieces."""

@@ -256,23 +256,37 @@ class PskFinish(Message):
     CODE: ClassVar[int] = 0xE7
 
     verify_data: bytes
+    opaque: bytes = b""
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
         """Read what follows the header."""
         del params, layout
-        return cls(version, reader.take(HASH_BYTES, "verify data"))
+        opaque = _read_opaque(reader, version)
+        return cls(version, reader.take(HASH_BYTES, "verify data"), opaque)
 
     def body(self) -> bytes:
         """Return what follows the header."""
-        return self.verify_data
+        return _sized_opaque(self.version, self.opaque) + self.verify_data
 
 
 @dataclass(frozen=True, slots=True)
-class PskFinishRsp(Empty):
+class PskFinishRsp(Message):
     """PSK_FINISH_RSP."""
 
     CODE: ClassVar[int] = 0x67
+
+    opaque: bytes = b""
+
+    @classmethod
+    def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
+        """Read what follows the header."""
+        del params, layout
+        return cls(version, _read_opaque(reader, version))
+
+    def body(self) -> bytes:
+        """Return what follows the header."""
+        return _sized_opaque(self.version, self.opaque)
 
 
 @dataclass(frozen=True, slots=True)

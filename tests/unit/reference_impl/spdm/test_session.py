@@ -46,7 +46,8 @@ PAIRS = [
     (H100, H100_DEVICE, Version.V1_1),
     (H100, H100, Version.V1_2),
     (H100, CURRENT, Version.V1_2),
-    (CURRENT, CURRENT, Version.V1_3),
+    (Profile("1.3", (Version.V1_3,)), CURRENT, Version.V1_3),
+    (CURRENT, CURRENT, Version.V1_4),
 ]
 
 
