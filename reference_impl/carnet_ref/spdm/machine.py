@@ -166,7 +166,7 @@ class Secured(Conversing):
             raise UnexpectedMessageError("a secured record", "a message outside the session")
         receiving, kind, payload = self.receiving.open(SecuredRecord.parse(data))
         opened = replace(self, receiving=receiving)
-        if kind == VENDOR and opened.carries_applications:
+        if kind == VENDOR and opened.takes_applications:
             return opened, (ApplicationData(payload),)
         if kind != SPDM:
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x}")
@@ -186,6 +186,11 @@ class Secured(Conversing):
     def carries_applications(self) -> bool:
         """Whether the application may send and receive in this state."""
         return True
+
+    @property
+    def takes_applications(self) -> bool:
+        """Whether the application may receive in this state; what the peer sent before it knew may be under way."""
+        return self.carries_applications
 
     def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
         """Return this state after a message went out inside the session, and what to send."""

@@ -168,6 +168,11 @@ class AwaitKeyUpdateAck(_Asked):
         """Between keys nothing but the update is carried."""
         return False
 
+    @property
+    def takes_applications(self) -> bool:
+        """What the responder's application sent before comes under the same key, if that is not updated."""
+        return self.before is None
+
     def after_sending(self) -> AwaitKeyUpdateAck:
         """Expect the acknowledgement under the responder's next key, if that is updated, too."""
         assert isinstance(self.request, KeyUpdate)
