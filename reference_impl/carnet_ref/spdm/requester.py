@@ -88,7 +88,8 @@ class AwaitVersion(_Handshake):
         """Choose the newest version of both."""
         profile, mutual = self.config.profile, self.config.identity is not None
         version = profile.choose(expect(VersionList, message))
-        state = becoming(AwaitCapabilities, self, layout=Layout(version), vca=self.vca + raw)
+        transfer = self.transfer.agreed(version)
+        state = becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.get_capabilities(version, mutual=mutual))
 
 

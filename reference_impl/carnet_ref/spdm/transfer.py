@@ -98,8 +98,8 @@ class _Crossing:
     outgoing: Outgoing | None = None
     incoming: Incoming | None = None
 
-    def agreed(self, version: Version, sizes: Sizes) -> Self:
-        """Return this once version and sizes are known."""
+    def agreed(self, version: Version, sizes: Sizes = Sizes()) -> Self:
+        """Return this once the version is known, and sizes if the ends say them."""
         return replace(self, version=version, sizes=sizes)
 
     def _read(self, data: bytes) -> Message:

@@ -35,11 +35,12 @@ from carnet_ref.spdm.events import (
     SendApplication,
     UpdateKeys,
 )
-from carnet_ref.spdm.messages import Version
+from carnet_ref.spdm.messages import Digests, GetDigests, Version
 from carnet_ref.spdm.requester import AwaitBegin
 from carnet_ref.spdm.requester_session import Established
 from carnet_ref.spdm.responder_session import AwaitRequest
 from carnet_ref.spdm.session import key_bytes
+from tests.fixtures.spdm_by_hand import negotiated
 from tests.fixtures.spdm_ends import chain, deliver, key, requester, responder
 
 PAIRS = [
@@ -276,3 +277,12 @@ def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
 
     assert asyncio.run(asyncio.wait_for(session(), 20)) == b"welcome"
     assert ours.label == theirs.label
+
+
+@pytest.mark.parametrize("version", [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4])
+def test_digests_say_which_slots_are_supported_where_the_version_has_a_place_for_it(version: Version) -> None:
+    hand, _ = negotiated(version)
+    digests = hand.say(GetDigests(version))
+    assert isinstance(digests, Digests)
+    assert digests.slots == 1
+    assert digests.supported == (1 if version >= Version.V1_3 else 0)
