@@ -21,10 +21,12 @@ from carnet_ref.spdm.events import (
 from carnet_ref.spdm.machine import Secured
 from carnet_ref.spdm.messages import (
     GetMeasurements,
+    Heartbeat,
     KeyUpdate,
     UpdateOperation,
     Version,
 )
+from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.spdm_ends import deliver, established, reporter, requester, responder
 
 
@@ -103,3 +105,20 @@ def test_an_application_does_not_fit_a_record_without_end() -> None:
     with pytest.raises(RecordError):
         ours.seal(bytes(65_536))
     assert theirs.open(ours.seal(b"still open")) == b"still open"
+
+
+@pytest.mark.parametrize("kind", [0x01, 0x06, 0x7F])
+def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(kind: int) -> None:
+    ours, theirs = established()
+    state = ours.state
+    assert isinstance(state, Secured)
+    _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())
+    with pytest.raises(UnexpectedMessageError, match=f"type {kind:#04x}"):
+        theirs.receive(record)
+
+
+def test_the_first_message_is_said_to_be_of_spdm_or_refused() -> None:
+    begin = requester().begin()[0]
+    for kind in (0x00, 0x07, 0x7E):
+        with pytest.raises(MalformedError, match="type 0x05"):
+            responder().receive(bytes([kind]) + begin[1:])
