@@ -26,9 +26,16 @@ NOT_SHOWN_FOR_PSK = {
 }
 """What the recording program prints for a key exchange and not for a PSK."""
 RECORDED = {
-    "gh100like_v1.1": {"messages": 48, "records": 28, "KEY_EXCHANGE_RSP": 2, "MEASUREMENTS": 3, "verify data": 4},
+    "gh100like_v1.1": {
+        "messages": 48,
+        "records": 28,
+        "KEY_EXCHANGE_RSP": 2,
+        "MEASUREMENTS": 3,
+        "verify data": 4,
+        "summaries": 2,
+    },
     **{
-        f"keyex_enc_{name}": {"messages": 50, "records": 28, "CHALLENGE_AUTH": 1, "verify data": 4}
+        f"keyex_enc_{name}": {"messages": 50, "records": 28, "CHALLENGE_AUTH": 1, "verify data": 4, "summaries": 3}
         for name in ("mctp_v1.1", "mctp_v1.2", "mctp_v1.3", "rep1")
     },
     **{f"keyex_mctp_v1.{minor}": {"messages": 50, "records": 24, "verify data": 4} for minor in (1, 2, 3)},

@@ -17,7 +17,7 @@ import pytest
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from tests.faults import unverified
 from tests.faults.removal import ROOT, UNSEEN, UNVERIFIED, Removable, removables, removables_in
-from tests.faults.trying import COLUMNS, SECONDS, asked_about, gone_through, named
+from tests.faults.trying import COLUMNS, SECONDS, asked_about, failing, forked, gone_through, named
 
 SHOWN = ROOT / "docs" / "results" / "removed-checks.csv"
 CHECKS = {named(check): check for check in removables()}
@@ -62,6 +62,12 @@ def test_every_kind_of_check_is_found_and_named(found: list[Removable]) -> None:
         ("call dropped", ()),
         ("tag not verified", ()),
     ]
+
+
+def test_a_test_that_fails_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_good(): pass\ndef test_bad(): assert False\n")
+    (found,) = forked(lambda: failing(str(tmp_path / "test_it.py")))
+    assert found.endswith("test_it.py::test_bad")
 
 
 def test_a_check_is_removed_and_nothing_else(found: list[Removable]) -> None:

@@ -42,6 +42,7 @@ UNIT: Final = "tests/unit/reference_impl"
 SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
 FIRST: Final = ("second_looks", "facts", "returns", "refusals", "limits", "faults")
 NEAR: Final = (*(f"{SYSTEM}/roles/test_{name}.py" for name in FIRST), f"{SYSTEM}/test_evidence.py")
+CONVERSED: Final = ("sessions", "messages", "tampering")
 TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
     ("systems/gpu_travelling/keys", (f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
@@ -49,7 +50,10 @@ TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling", (*NEAR, f"{SYSTEM}/roles", f"{SYSTEM}/keys", "tests/attacks/test_replays.py")),
     ("keys", (f"{UNIT}/keys", f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
     ("device", (f"{UNIT}/device", f"{SYSTEM}/roles")),
-    ("spdm", (f"{UNIT}/spdm", "tests/property/test_spdm_sessions.py", "tests/property/test_spdm_messages.py")),
+    (
+        "spdm",
+        (f"{UNIT}/spdm", *(f"tests/property/test_spdm_{name}.py" for name in ("sessions", "messages", "tampering"))),
+    ),
     ("attestation/amd", (f"{UNIT}/attestation/amd", f"{UNIT}/attestation/simulated", f"{UNIT}/commands")),
     ("attestation/intel", (f"{UNIT}/attestation/intel", f"{UNIT}/attestation")),
     ("attestation/nvidia", (f"{UNIT}/attestation/nvidia", f"{UNIT}/attestation", f"{SYSTEM}/test_evidence.py")),

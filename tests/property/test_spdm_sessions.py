@@ -74,11 +74,11 @@ class Network(RuleBasedStateMachine):
         ]
 
     @precondition(lambda self: isinstance(self.ends[BACK].state, Established))
-    @rule()
-    def update(self) -> None:
+    @rule(both=st.booleans())
+    def update(self, both: bool) -> None:
         """Update the keys."""
         self.wire[FORWARD] += [
-            effect.data for effect in self.ends[BACK].handle(UpdateKeys()) if isinstance(effect, Send)
+            effect.data for effect in self.ends[BACK].handle(UpdateKeys(both)) if isinstance(effect, Send)
         ]
 
     @rule(way=st.sampled_from([FORWARD, BACK]))

@@ -11,7 +11,7 @@ from typing import Final
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives import hashes, hmac
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESGCMSIV
@@ -29,6 +29,7 @@ KEY_BYTES: Final = 32
 P384_BYTES: Final = 48
 """The size of a field element, and of each half of a raw signature."""
 SHA384_BYTES: Final = 48
+RSA_BITS: Final = 3072
 
 
 class CryptoError(Exception):
@@ -272,6 +273,39 @@ def sign_p384(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
         raise KeyMaterialError("signature key", f"on {key.curve.name}, not secp384r1")
     r, s = decode_dss_signature(key.sign(data, ec.ECDSA(hashes.SHA384())))
     return r.to_bytes(P384_BYTES, "big") + s.to_bytes(P384_BYTES, "big")
+
+
+def verify_rsa_pss(key: rsa.RSAPublicKey, signature: bytes, data: bytes, what: str = "RSA-PSS signature") -> None:
+    """Check an RSA-PSS signature of 3072 bits with SHA-384, whose salt is as long as the digest.
+
+    Raises:
+        AuthenticationError: it does not verify.
+        KeyMaterialError: the key has another size.
+    """
+    _check_rsa(key.key_size)
+    try:
+        key.verify(signature, data, _pss(), hashes.SHA384())
+    except InvalidSignature:
+        raise AuthenticationError(what) from None
+
+
+def sign_rsa_pss(key: rsa.RSAPrivateKey, data: bytes) -> bytes:
+    """Return an RSA-PSS signature of 3072 bits with SHA-384, whose salt is as long as the digest.
+
+    Raises:
+        KeyMaterialError: the key has another size.
+    """
+    _check_rsa(key.key_size)
+    return key.sign(data, _pss(), hashes.SHA384())
+
+
+def _pss() -> padding.PSS:
+    return padding.PSS(padding.MGF1(hashes.SHA384()), SHA384_BYTES)
+
+
+def _check_rsa(bits: int) -> None:
+    if bits != RSA_BITS:
+        raise KeyMaterialError("signature key", f"of {bits} bits, not {RSA_BITS}")
 
 
 class P384Share:

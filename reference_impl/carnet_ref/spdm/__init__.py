@@ -7,43 +7,58 @@
 from carnet_ref.spdm.chain import Chain, Trust, encode_chain
 from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.errors import (
+    BusyError,
     DowngradeError,
+    NotReadyError,
     PeerError,
     PskRefusedError,
     RecordError,
+    RequestRefusedError,
     SequenceError,
     SessionOverError,
     SpdmError,
+    TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
 )
+from carnet_ref.spdm.measuring import Block, BlockReporter, MeasurementRequest, Reporter
 from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Profile
 from carnet_ref.spdm.records import MAX_PAYLOAD
-from carnet_ref.spdm.requester import RequesterConfig
-from carnet_ref.spdm.responder import Reporter, ResponderConfig
-from carnet_ref.spdm.session import GpuSession, SessionReport
+from carnet_ref.spdm.requester_config import RequesterConfig, RequesterIdentity
+from carnet_ref.spdm.responder_config import MutualAuthentication, ResponderConfig
+from carnet_ref.spdm.session import DeviceReport, GpuSession, SessionReport
 
 __all__ = [
     "CURRENT",
     "H100",
     "H100_DEVICE",
     "MAX_PAYLOAD",
+    "Block",
+    "BlockReporter",
+    "BusyError",
     "Chain",
+    "DeviceReport",
     "DowngradeError",
     "GpuSession",
+    "MeasurementRequest",
+    "MutualAuthentication",
+    "NotReadyError",
     "PeerError",
     "Profile",
     "PskRefusedError",
     "RecordError",
     "Reporter",
+    "RequestRefusedError",
     "Requester",
     "RequesterConfig",
+    "RequesterIdentity",
     "Responder",
     "ResponderConfig",
     "SequenceError",
     "SessionOverError",
     "SessionReport",
     "SpdmError",
+    "TransferError",
     "Trust",
     "UnexpectedMessageError",
     "UntrustedChainError",

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.crypto.certificate_path import parse_der_chain
-from carnet_ref.crypto.primitives import SHA384_BYTES, sha384
+from carnet_ref.crypto.primitives import RSA_BITS, SHA384_BYTES, sha384
 from carnet_ref.spdm.errors import UntrustedChainError
 from carnet_ref.spdm.messages.common import u16
 from carnet_ref.wire.reader import MalformedError, Reader
@@ -70,6 +70,17 @@ class Chain:
         key = self.leaf.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
             raise UntrustedChainError("the device's key is no P-384 key")
+        return key
+
+    def requester_key(self) -> rsa.RSAPublicKey:
+        """Return the requester's key.
+
+        Raises:
+            UntrustedChainError: it is no RSA key of 3072 bits.
+        """
+        key = self.leaf.public_key()
+        if not isinstance(key, rsa.RSAPublicKey) or key.key_size != RSA_BITS:
+            raise UntrustedChainError(f"the requester's key is no RSA key of {RSA_BITS} bits")
         return key
 
 

@@ -25,8 +25,10 @@ from carnet_ref.spdm.events import (
     SessionEvent,
 )
 from carnet_ref.spdm.machine import SessionState
-from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
-from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
+from carnet_ref.spdm.requester import AwaitBegin
+from carnet_ref.spdm.requester_config import RequesterConfig
+from carnet_ref.spdm.responder import AwaitGetVersion
+from carnet_ref.spdm.responder_config import ResponderConfig
 from carnet_ref.spdm.session import GpuSession, SessionReport
 
 Happened = TypeVar("Happened", ApplicationData, Measured)
@@ -139,7 +141,7 @@ class Requester(_Endpoint):
     __slots__ = ()
 
     def __init__(self, config: RequesterConfig) -> None:
-        super().__init__(AwaitBegin(config))
+        super().__init__(AwaitBegin.first(config))
 
     def begin(self) -> list[bytes]:
         """Return the first messages."""
@@ -170,4 +172,4 @@ class Responder(_Endpoint):
     __slots__ = ()
 
     def __init__(self, config: ResponderConfig) -> None:
-        super().__init__(AwaitGetVersion(config))
+        super().__init__(AwaitGetVersion.first(config))

@@ -70,6 +70,51 @@ class UntrustedChainError(SpdmError):
     kind = "untrusted-chain"
 
 
+class TransferError(SpdmError):
+    """A message that does not fit, or comes in pieces that do not; or a peer that puts this end off without end."""
+
+    kind = "transfer"
+
+
+class RequestRefusedError(SpdmError):
+    """A request inside a session that cannot be met and changes nothing: it is answered, and the session goes on.
+
+    Attributes:
+        code: the error code of the answer.
+    """
+
+    kind = "request-refused"
+
+    def __init__(self, code: int, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class PutOffError(SpdmError):
+    """A request that has to wait; whatever makes answers raises one of its kinds.
+
+    It never leaves the responder: the requester is told, and asks again.
+    """
+
+    kind = "put-off"
+
+
+class BusyError(PutOffError):
+    """Nothing can be answered now; the request has to be sent again."""
+
+    kind = "busy"
+
+
+class NotReadyError(PutOffError):
+    """The answer is being made, which takes about ``2 ** exponent`` microseconds."""
+
+    kind = "not-ready"
+
+    def __init__(self, exponent: int = 10) -> None:
+        super().__init__(f"ready after about {1 << exponent} microseconds")
+        self.exponent = exponent
+
+
 class RecordError(SpdmError):
     """A record that is of another session, too long, or does not authenticate."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from carnet_ref.keys.h100 import OneTimeSecret
-from carnet_ref.spdm.session import GpuSession, SessionReport
+from carnet_ref.spdm.chain import Chain
+from carnet_ref.spdm.session import DeviceReport, GpuSession, SessionReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,13 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Open a session with the device whose certificates were checked."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
-    """Ask, inside the session, for a report on a nonce of 32 bytes."""
+    """Ask for a report on a nonce of 32 bytes, inside the session or, where there is none yet, outside of it."""
 
     nonce: bytes
 
@@ -41,7 +47,9 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class UpdateKeys:
-    """Move both directions to the keys that follow; no fresh entropy enters."""
+    """Move both directions, or the requester's alone, to the keys that follow; no fresh entropy enters."""
+
+    both: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,26 @@ class End:
     """End the session."""
 
 
-SessionEvent = Begin | Received | Measure | SendApplication | Beat | UpdateKeys | End
+SessionEvent = Begin | OpenSession | Received | Measure | SendApplication | Beat | UpdateKeys | End
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send one message to the peer."""
+    """Send one message to the peer, after a while if the peer asked for one."""
 
     data: bytes
+    after: int = 0
+    """Microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """The device's certificates are trusted; if it was challenged, it has their key now."""
+
+    responder: Chain
+    challenged: bool
+    summary: bytes = b""
+    """What the device says of its measurements, if it was asked in the challenge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +95,13 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredOutside:
+    """The report that was asked for came outside a session; its signature was checked."""
+
+    report: DeviceReport
+
+
+@dataclass(frozen=True, slots=True)
 class ApplicationData:
     """Bytes of the application's own came inside the session."""
 
@@ -83,7 +110,7 @@ class ApplicationData:
 
 @dataclass(frozen=True, slots=True)
 class KeysUpdated:
-    """Both directions use the keys that followed."""
+    """The directions that were to be updated use the keys that followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +120,4 @@ class Closed:
     error: Exception | None
 
 
-SessionEffect = Send | Opened | Measured | ApplicationData | KeysUpdated | Closed
+SessionEffect = Send | Identified | Opened | Measured | MeasuredOutside | ApplicationData | KeysUpdated | Closed

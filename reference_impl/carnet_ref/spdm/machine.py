@@ -7,8 +7,8 @@ A call that does not fit the state raises, and changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Final, TypeVar
 
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.spdm.errors import (
@@ -30,6 +30,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.records import SECURED, SPDM, VENDOR, RecordKeys, SecuredRecord
+from carnet_ref.spdm.transfer import Answering, Asking, Crossing
 from carnet_ref.wire.reader import MalformedError
 
 REFUSALS: Final = (SpdmError, MalformedError, CryptoError)
@@ -37,6 +38,7 @@ REFUSALS: Final = (SpdmError, MalformedError, CryptoError)
 _PSK: Final = (PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp)
 
 _Expected = TypeVar("_Expected", bound=Message)
+_State = TypeVar("_State", bound="SessionState")
 SessionStep = tuple["SessionState", tuple[SessionEffect, ...]]
 
 
@@ -84,23 +86,53 @@ class Ended(SessionState):
         raise SessionOverError(f"{type(event).__name__} in a session that is over")
 
 
-def plain(message: Message) -> Send:
-    """Return a message as it goes outside a session."""
-    return Send(bytes([SPDM]) + message.encode())
+@dataclass(frozen=True, slots=True)
+class Conversing(SessionState):
+    """A state in which messages cross: whole ones are the state's business, the rest is that of ``transfer``."""
 
+    layout: Layout
+    transfer: Asking | Answering
 
-def read_plain(data: bytes, layout: Layout, awaited: str) -> Message:
-    """Return the message that came outside a session.
+    def receive(self, data: bytes) -> SessionStep:
+        """Take a message of the peer, or a part of one."""
+        return self.crossed(self.transfer.take(self.unwrap(data)))
 
-    Raises:
-        MalformedError: it is none.
-        UnexpectedMessageError: it belongs inside a session.
-    """
-    if data[:1] == bytes([SECURED]):
-        raise UnexpectedMessageError(awaited, "a secured record")
-    if data[:1] != bytes([SPDM]):
-        raise MalformedError("message", f"type {SPDM:#04x}", data[:1].hex() or "nothing", 0)
-    return parse_message(data[1:], layout)
+    def crossed(self, crossing: Crossing[Asking | Answering]) -> SessionStep:
+        """Go on after a message, or a part of one, crossed."""
+        state = replace(self, transfer=crossing.transfer)
+        if crossing.whole is not None:
+            return state.take(crossing.whole)
+        assert crossing.send is not None
+        return state.wrapped(crossing.send, crossing.after)
+
+    def say(self, message: bytes) -> SessionStep:
+        """Return this state after sending a message, and what to send."""
+        return self.crossed(self.transfer.put(message))
+
+    def take(self, raw: bytes) -> SessionStep:
+        """Take a whole message of the peer."""
+        return self.message(parse_message(raw, self.layout), raw)
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Take a whole message of the peer, with its bytes."""
+        raise NotImplementedError
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Return the message that came in the clear.
+
+        Raises:
+            MalformedError: it is none.
+            UnexpectedMessageError: it belongs inside a session.
+        """
+        if data[:1] == bytes([SECURED]):
+            raise UnexpectedMessageError(self.awaits, "a secured record")
+        if data[:1] != bytes([SPDM]):
+            raise MalformedError("message", f"type {SPDM:#04x}", data[:1].hex() or "nothing", 0)
+        return data[1:]
+
+    def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
+        """Return this state after a message went out in the clear, and what to send."""
+        return self, (Send(bytes([SPDM]) + message, after),)
 
 
 def expect(kind: type[_Expected], message: Message) -> _Expected:
@@ -121,10 +153,9 @@ def expect(kind: type[_Expected], message: Message) -> _Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Secured(SessionState):
+class Secured(Conversing):
     """A state inside a session: both directions of records, and what every such state does alike."""
 
-    layout: Layout
     sending: RecordKeys
     receiving: RecordKeys
     random: Random
@@ -135,11 +166,15 @@ class Secured(SessionState):
             raise UnexpectedMessageError("a secured record", "a message outside the session")
         receiving, kind, payload = self.receiving.open(SecuredRecord.parse(data))
         opened = replace(self, receiving=receiving)
-        if kind == VENDOR and opened.carries_applications:
+        if kind == VENDOR and opened.takes_applications:
             return opened, (ApplicationData(payload),)
         if kind != SPDM:
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x}")
-        return opened.message(parse_message(payload, self.layout), payload)
+        return opened.opened(payload)
+
+    def opened(self, raw: bytes) -> SessionStep:
+        """Take an SPDM message, or a part of one, whose record authenticated."""
+        return self.crossed(self.transfer.take(raw))
 
     def call(self, event: SessionEvent) -> SessionStep:
         """Send bytes of the application's own."""
@@ -152,14 +187,19 @@ class Secured(SessionState):
         """Whether the application may send and receive in this state."""
         return True
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
-        """Take an SPDM message that came inside the session, with its bytes."""
-        raise NotImplementedError
+    @property
+    def takes_applications(self) -> bool:
+        """Whether the application may receive in this state; what the peer sent before it knew may be under way."""
+        return self.carries_applications
 
-    def sealed(self, kind: int, payload: bytes) -> SessionStep:
+    def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
+        """Return this state after a message went out inside the session, and what to send."""
+        return self.sealed(SPDM, message, after)
+
+    def sealed(self, kind: int, payload: bytes, after: int = 0) -> SessionStep:
         """Return this state after sending, and the record to send."""
         sending, record = self.sending.seal(kind, payload, self.padding())
-        return replace(self, sending=sending), (Send(record),)
+        return replace(self, sending=sending), (Send(record, after),)
 
     def padding(self) -> bytes:
         """Return random padding of random length, which hides lengths a little.
@@ -169,7 +209,7 @@ class Secured(SessionState):
         return self.random(self.random(1)[0] % 16 + 1)
 
 
-def becoming(kind: type[Any], state: Secured, **fields: object) -> Any:
-    """Return a state of another kind inside the same session."""
-    shared = {name: getattr(state, name) for name in ("layout", "sending", "receiving", "random")}
-    return kind(**shared, **fields)
+def becoming(kind: type[_State], state: SessionState, **changes: object) -> _State:
+    """Return a state of another kind that keeps what both kinds have, but for ``changes``."""
+    kept = {each.name: getattr(state, each.name) for each in fields(kind) if hasattr(state, each.name)}
+    return kind(**{**kept, **changes})

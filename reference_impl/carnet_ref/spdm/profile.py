@@ -3,7 +3,8 @@
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, spdm.c and spdm_gh100.c (82-86): SPDM 1.1 or 1.2, ECDSA P-384,
 SHA-384, ECDHE secp384r1, AES-256-GCM, one ECDHE session, no PSK session, no measurement summary in the key exchange.
 The driver asks for mutual authentication too, under a requester key whose private part is published with it
-(rmspdmrsakeys.h). It authenticates nobody, so Carnet leaves it out and claims that the device alone is authenticated.
+(rmspdmrsakeys.h). It authenticates nobody, so the profile leaves it out. An end that has an identity, or asks for one,
+adds what mutual authentication needs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import Final
 
+from carnet_ref.spdm.chunking import LEAST_TRANSFER
 from carnet_ref.spdm.errors import DowngradeError, PskRefusedError
 from carnet_ref.spdm.messages import (
     Algorithms,
@@ -23,6 +25,7 @@ from carnet_ref.spdm.messages import (
     VersionList,
 )
 from carnet_ref.spdm.messages.negotiation import AEAD, DHE, KEY_SCHEDULE, REQUESTER_ASYMMETRIC
+from carnet_ref.spdm.transfer import Sizes
 
 
 class Capability(IntFlag):
@@ -37,14 +40,19 @@ class Capability(IntFlag):
     MEAS_FRESH = 1 << 5
     ENCRYPT = 1 << 6
     MAC = 1 << 7
+    MUT_AUTH = 1 << 8
     KEY_EX = 1 << 9
     PSK = 3 << 10
+    ENCAP = 1 << 12
     HBEAT = 1 << 13
     KEY_UPD = 1 << 14
     HANDSHAKE_IN_THE_CLEAR = 1 << 15
+    CHUNK = 1 << 17
 
 
+_NONE: Final = Capability(0)
 _SESSION: Final = Capability.ENCRYPT | Capability.MAC | Capability.KEY_EX | Capability.HBEAT | Capability.KEY_UPD
+_MEASURING: Final = Capability.CERT | Capability.MEAS_SIGNED | Capability.MEAS_FRESH
 _P384: Final = 0x80
 _SHA384: Final = 0x02
 _MEASURED_BY_SHA384: Final = 0x04
@@ -54,9 +62,10 @@ _SECP384R1: Final = 0x10
 _AES_256_GCM: Final = 0x02
 _RSAPSS_3072: Final = 0x08
 _SPDM_SCHEDULE: Final = 0x01
-_MAX_MESSAGE: Final = 0x1200
-_MIN_TRANSFER: Final = 42
-"""The least DataTransferSize that SPDM 1.2 allows."""
+_MUTUAL: Final = Capability.MUT_AUTH | Capability.ENCAP
+_TRANSFER: Final = 0x1200
+_LONGEST: Final = 0x12000
+"""A chain of the longest kind, and what stands around it."""
 _OFFERED: Final = (
     AlgorithmTable(DHE, _SECP384R1),
     AlgorithmTable(AEAD, _AES_256_GCM),
@@ -67,10 +76,17 @@ _OFFERED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an end speaks: the versions it accepts, and nothing but one suite of algorithms."""
+    """What an end speaks: the versions it accepts, and nothing but one suite of algorithms.
+
+    ``abilities`` is what it is able to do besides: to answer a challenge, and to take messages in pieces. It takes
+    ``transfer`` bytes at once, and ``message`` in pieces.
+    """
 
     name: str
     versions: tuple[Version, ...]
+    abilities: Capability = _NONE
+    transfer: int = _TRANSFER
+    message: int = _TRANSFER
 
     def choose(self, offered: VersionList) -> Version:
         """Return the newest version that both ends speak.
@@ -98,46 +114,52 @@ class Profile:
         """Return what a responder offers."""
         return VersionList(Version.V1_0, tuple(version << 8 for version in sorted(self.versions)))
 
-    def get_capabilities(self, version: Version) -> GetCapabilities:
-        """Return what a requester says of itself."""
-        return GetCapabilities(version, _SESSION | Capability.CERT, 0, *self._sizes(version))
+    def get_capabilities(self, version: Version, *, mutual: bool = False) -> GetCapabilities:
+        """Return what a requester says of itself; ``mutual``: it is able to prove who it is."""
+        flags = _SESSION | Capability.CERT | self._pieces(version) | (_MUTUAL if mutual else 0)
+        return GetCapabilities(version, flags, 0, *self._sizes(version))
 
-    def capabilities(self, version: Version) -> Capabilities:
-        """Return what a responder says of itself."""
-        measuring = Capability.CERT | Capability.MEAS_SIGNED | Capability.MEAS_FRESH
-        return Capabilities(version, _SESSION | measuring, 0, *self._sizes(version))
+    def capabilities(self, version: Version, *, mutual: bool = False) -> Capabilities:
+        """Return what a responder says of itself; ``mutual``: it insists on knowing its requester."""
+        flags = _SESSION | _MEASURING | self._pieces(version) | self.abilities & Capability.CHAL
+        return Capabilities(version, flags | (_MUTUAL if mutual else 0), 0, *self._sizes(version))
 
-    def check_capabilities(self, found: GetCapabilities | Capabilities) -> None:
-        """Check what the peer is able to do.
+    def check_capabilities(
+        self, found: GetCapabilities | Capabilities, *, mutual: bool = False, challenge: bool = False
+    ) -> Sizes:
+        """Check what the peer is able to do, and return what it takes.
 
         Raises:
-            DowngradeError: something needed is missing.
+            DowngradeError: something needed is missing; ``mutual`` and ``challenge`` say what is needed besides.
             PskRefusedError: it could open a session by pre-shared key.
         """
+        needed = _SESSION | (_MUTUAL if mutual else 0) | (Capability.CHAL if challenge else 0)
         if isinstance(found, Capabilities):
             if found.flags & Capability.PSK:
                 raise PskRefusedError("the responder is able to open sessions by pre-shared key")
-            needed = _SESSION | Capability.CERT | Capability.MEAS_SIGNED
-        else:
-            needed = _SESSION
+            needed |= Capability.CERT | Capability.MEAS_SIGNED
         if missing := needed & ~Capability(found.flags & needed):
             raise DowngradeError(f"{self.name} needs {missing.name}, which the peer does not have")
-        if found.version >= Version.V1_2 and not _MIN_TRANSFER <= found.transfer_size <= found.message_size:
+        if found.version < Version.V1_2:
+            return Sizes()
+        if not LEAST_TRANSFER <= found.transfer_size <= found.message_size:
             raise DowngradeError(f"transfers of {found.transfer_size} for messages of {found.message_size} bytes")
+        pieces = bool(found.flags & self._pieces(found.version))
+        return Sizes(pieces, found.transfer_size, found.message_size, self.message)
 
     def negotiate(self, version: Version) -> NegotiateAlgorithms:
         """Return what a requester offers: one suite."""
         return NegotiateAlgorithms(version, _DMTF, self._opaque_format(version), _P384, _SHA384, 0, _OFFERED)
 
-    def answer(self, offered: NegotiateAlgorithms) -> Algorithms:
-        """Return what a responder chooses: its suite.
+    def answer(self, offered: NegotiateAlgorithms, *, mutual: bool = False) -> Algorithms:
+        """Return what a responder chooses: its suite; ``mutual``: with an algorithm of the requester's.
 
         Raises:
             DowngradeError: the requester does not offer it.
         """
         wanted = self.negotiate(offered.version)
         tables = {table.kind: table.algorithms for table in offered.tables}
-        ours = {table.kind: table.algorithms for table in wanted.tables if table.kind != REQUESTER_ASYMMETRIC}
+        ours = {table.kind: table.algorithms for table in _needed(wanted.tables, mutual=mutual)}
         lacking = [str(kind) for kind, choice in ours.items() if not tables.get(kind, 0) & choice]
         bases = (
             offered.base_asymmetric & _P384,
@@ -149,15 +171,14 @@ class Profile:
             raise DowngradeError(f"the requester does not offer the algorithms of {self.name}")
         return self._chosen(offered.version)
 
-    def check_algorithms(self, chosen: Algorithms) -> None:
-        """Check that the responder chose the suite that was offered.
+    def check_algorithms(self, chosen: Algorithms, *, mutual: bool = False) -> None:
+        """Check that the responder chose the suite that was offered; ``mutual``: with an algorithm of the requester's.
 
         Raises:
             DowngradeError: it chose something else.
         """
         wanted = self._chosen(chosen.version)
-        tables = tuple(table for table in chosen.tables if table.kind != REQUESTER_ASYMMETRIC)
-        ours = tuple(table for table in wanted.tables if table.kind != REQUESTER_ASYMMETRIC)
+        tables, ours = (_needed(each.tables, mutual=mutual) for each in (chosen, wanted))
         if replace(chosen, tables=tables) != replace(wanted, tables=ours):
             raise DowngradeError(f"the responder chose other algorithms than those of {self.name}")
 
@@ -172,14 +193,23 @@ class Profile:
     def _opaque_format(version: Version) -> int:
         return _GENERAL_OPAQUE if version >= Version.V1_2 else 0
 
-    @staticmethod
-    def _sizes(version: Version) -> tuple[int, int]:
-        return (_MAX_MESSAGE, _MAX_MESSAGE) if version >= Version.V1_2 else (0, 0)
+    def _sizes(self, version: Version) -> tuple[int, int]:
+        return (self.transfer, self.message) if version >= Version.V1_2 else (0, 0)
+
+    def _pieces(self, version: Version) -> Capability:
+        return self.abilities & Capability.CHUNK if version >= Version.V1_2 else _NONE
+
+
+def _needed(tables: tuple[AlgorithmTable, ...], *, mutual: bool) -> tuple[AlgorithmTable, ...]:
+    """Return the algorithms that matter; those of a requester that signs nothing do not."""
+    return tuple(table for table in tables if mutual or table.kind != REQUESTER_ASYMMETRIC)
 
 
 H100: Final = Profile("h100", (Version.V1_1, Version.V1_2))
 """What the H100's driver accepts."""
 H100_DEVICE: Final = Profile("h100-device", (Version.V1_1,))
 """What H100 boards were seen to offer: their reports, and the recorded board, speak 1.1 alone."""
-CURRENT: Final = Profile("current", (Version.V1_2, Version.V1_3))
-"""The versions whose signatures name their purpose."""
+CURRENT: Final = Profile(
+    "current", (Version.V1_2, Version.V1_3, Version.V1_4), Capability.CHAL | Capability.CHUNK, message=_LONGEST
+)
+"""The versions whose signatures name their purpose, with challenges, and with large messages in pieces."""

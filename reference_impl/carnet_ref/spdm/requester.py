@@ -1,78 +1,59 @@
-"""The requester: the end that opens the session and decides whether the device is to be trusted.
+"""The requester: the end that finds out who the device is, opens the session, and decides whether to trust it.
 
 Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange; DSP0277 1.2.0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from carnet_ref.crypto.primitives import P384Share, Random, sha384
-from carnet_ref.keys.h100 import OneTimeSecret
-from carnet_ref.spdm import opaque
-from carnet_ref.spdm.chain import Chain, Trust
-from carnet_ref.spdm.errors import (
-    UnexpectedMessageError,
-    UntrustedChainError,
-)
-from carnet_ref.spdm.events import (
-    Begin,
-    Opened,
-    Send,
-    SessionEvent,
-)
-from carnet_ref.spdm.key_schedule import HandshakeSecrets
-from carnet_ref.spdm.machine import Secured, SessionState, SessionStep, expect, plain, read_plain
+from carnet_ref.spdm.chain import Chain
+from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
+from carnet_ref.spdm.events import Begin, Identified, Measure, MeasuredOutside, OpenSession, SessionEvent
+from carnet_ref.spdm.machine import Conversing, SessionStep, becoming, expect
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
     Certificate,
+    Challenge,
+    ChallengeAuth,
     Digests,
-    Finish,
-    FinishRsp,
     GetCertificate,
     GetDigests,
+    GetMeasurements,
     GetVersion,
-    KeyExchange,
-    KeyExchangeRsp,
     Layout,
+    Measurements,
     Message,
+    Summary,
     Version,
     VersionList,
 )
-from carnet_ref.spdm.messages.common import HASH_BYTES, RANDOM_BYTES, SIGNATURE_BYTES
-from carnet_ref.spdm.profile import H100, Profile
-from carnet_ref.spdm.records import SPDM, RecordKeys
-from carnet_ref.spdm.requester_session import Established
-from carnet_ref.spdm.session import MINT, GpuSession
+from carnet_ref.spdm.messages.common import CONTEXT_BYTES, RANDOM_BYTES, SIGNATURE_BYTES
+from carnet_ref.spdm.messages.identity import MUTUAL_REQUESTED, SLOT_MASK
+from carnet_ref.spdm.requester_config import RequesterConfig
+from carnet_ref.spdm.requester_exchange import key_exchange
+from carnet_ref.spdm.requester_session import check_measurements, measure
+from carnet_ref.spdm.session import MINT, DeviceReport
 from carnet_ref.spdm.signing import Purpose, verify
+from carnet_ref.spdm.transfer import Asking
 
 _PORTION = 0x0FFF
 _LONGEST_CHAIN = 0xFFFF
-_NO_SUMMARY = 0
 
 
 @dataclass(frozen=True, slots=True)
-class RequesterConfig:
-    """What a requester is given: whom it trusts, where randomness comes from, its profile and the device's slot."""
-
-    trust: Trust
-    random: Random
-    profile: Profile = H100
-    slot: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Handshake(SessionState):
-    """A state before the session: what was said so far, which everything later is bound to."""
+class _Handshake(Conversing):
+    """A state before the session; ``vca`` is what was negotiated so far, which everything later is bound to."""
 
     config: RequesterConfig
-    transcript: bytes = b""
+    vca: bytes
 
-    def ask(self, request: Message) -> tuple[bytes, Send]:
-        """Return the transcript with a request, and the request."""
-        return self.transcript + request.encode(), plain(request)
+    def ask(self, request: Message) -> SessionStep:
+        """Negotiate further: a request whose bytes count as negotiated."""
+        raw = request.encode()
+        return replace(self, vca=self.vca + raw).say(raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +62,16 @@ class AwaitBegin(_Handshake):
 
     awaits: ClassVar[str] = "Begin"
 
+    @classmethod
+    def first(cls, config: RequesterConfig) -> AwaitBegin:
+        """Return the state that a requester begins in."""
+        return cls(Layout(), Asking(), config, b"")
+
     def call(self, event: SessionEvent) -> SessionStep:
         """Begin by asking for versions."""
         if not isinstance(event, Begin):
             raise UnexpectedMessageError(self.awaits, type(event).__name__)
-        transcript, send = self.ask(GetVersion(Version.V1_0))
-        return AwaitVersion(self.config, transcript), (send,)
+        return becoming(AwaitVersion, self).ask(GetVersion(Version.V1_0))
 
     def receive(self, data: bytes) -> SessionStep:
         """Refuse: a responder does not speak first."""
@@ -99,176 +84,194 @@ class AwaitVersion(_Handshake):
 
     awaits: ClassVar[str] = "VERSION"
 
-    def receive(self, data: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Choose the newest version of both."""
-        offered = expect(VersionList, read_plain(data, Layout(), self.awaits))
-        version = self.config.profile.choose(offered)
-        heard = replace(self, transcript=self.transcript + data[1:])
-        transcript, send = heard.ask(self.config.profile.get_capabilities(version))
-        return AwaitCapabilities(self.config, transcript, Layout(version)), (send,)
+        profile, mutual = self.config.profile, self.config.identity is not None
+        version = profile.choose(expect(VersionList, message))
+        transfer = self.transfer.agreed(version)
+        state = becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
+        return state.ask(profile.get_capabilities(version, mutual=mutual))
 
 
 @dataclass(frozen=True, slots=True)
-class _Negotiating(_Handshake):
-    """A state after the version was chosen."""
-
-    layout: Layout = field(default_factory=Layout)
-
-    def read(self, data: bytes) -> Message:
-        """Return the peer's message."""
-        return read_plain(data, self.layout, self.awaits)
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitCapabilities(_Negotiating):
+class AwaitCapabilities(_Handshake):
     """GET_CAPABILITIES was sent."""
 
     awaits: ClassVar[str] = "CAPABILITIES"
 
-    def receive(self, data: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Check what the device is able to do, and offer one suite."""
-        self.config.profile.check_capabilities(expect(Capabilities, self.read(data)))
-        heard = replace(self, transcript=self.transcript + data[1:])
-        transcript, send = heard.ask(self.config.profile.negotiate(self.layout.version))
-        return AwaitAlgorithms(self.config, transcript, self.layout), (send,)
+        profile, version = self.config.profile, self.layout.version
+        sizes = profile.check_capabilities(
+            expect(Capabilities, message),
+            mutual=self.config.identity is not None,
+            challenge=self.config.challenge,
+        )
+        transfer = self.transfer.agreed(version, sizes)
+        state = becoming(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
+        return state.ask(profile.negotiate(version))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitAlgorithms(_Negotiating):
+class AwaitAlgorithms(_Handshake):
     """NEGOTIATE_ALGORITHMS was sent."""
 
     awaits: ClassVar[str] = "ALGORITHMS"
 
-    def receive(self, data: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Check that it is the suite; what was said up to here is signed later."""
-        self.config.profile.check_algorithms(expect(Algorithms, self.read(data)))
-        agreed = self.transcript + data[1:]
-        return AwaitDigests(self.config, agreed, self.layout), (plain(GetDigests(self.layout.version)),)
+        self.config.profile.check_algorithms(expect(Algorithms, message), mutual=self.config.identity is not None)
+        return becoming(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(GetDigests(self.layout.version))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitDigests(_Negotiating):
+class _Looking(_Handshake):
+    """A state in which the device shows who it is; ``shown`` is what was said of that, which a challenge is about."""
+
+    shown: bytes
+
+    def look(self, request: Message) -> SessionStep:
+        """Ask to be shown something."""
+        raw = request.encode()
+        return replace(self, shown=self.shown + raw).say(raw)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitDigests(_Looking):
     """GET_DIGESTS was sent."""
 
     awaits: ClassVar[str] = "DIGESTS"
 
-    def receive(self, data: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Remember the digest of the slot's chain and ask for the chain."""
-        digests, slot = expect(Digests, self.read(data)), self.config.slot
+        digests, slot, version = expect(Digests, message), self.config.slot, self.layout.version
+        if version >= Version.V1_3 and digests.slots & ~digests.supported:
+            raise UntrustedChainError(
+                f"slots {digests.slots:#04x} have certificates, and only {digests.supported:#04x} are supported"
+            )
         if not digests.slots >> slot & 1:
             raise UntrustedChainError(f"the device has no certificate in slot {slot}")
         digest = digests.digests[(digests.slots & ((1 << slot) - 1)).bit_count()]
-        ask = plain(GetCertificate(self.layout.version, slot, 0, _PORTION))
-        return AwaitCertificate(self.config, self.transcript, self.layout, digest), (ask,)
+        state = becoming(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
+        return state.look(GetCertificate(version, slot, 0, _PORTION))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCertificate(_Negotiating):
-    """GET_CERTIFICATE was sent, and ``chain`` came so far."""
+class AwaitCertificate(_Looking):
+    """GET_CERTIFICATE was sent, and ``portions`` came so far."""
 
     awaits: ClassVar[str] = "CERTIFICATE"
 
-    digest: bytes = b""
-    chain: bytes = b""
+    digest: bytes
+    slots: int
+    portions: bytes = b""
 
-    def receive(self, data: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> SessionStep:
         """Collect the chain; whole, it has to be trusted."""
-        part = expect(Certificate, self.read(data))
-        chain = self.chain + part.portion
+        part = expect(Certificate, message)
+        chain = self.portions + part.portion
         if part.slot != self.config.slot or not 0 < len(part.portion) <= _PORTION:
             raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
         if len(chain) + part.remainder > _LONGEST_CHAIN:
             raise UntrustedChainError(f"a chain of more than {_LONGEST_CHAIN} bytes")
+        state = replace(self, portions=chain, shown=self.shown + raw)
         if part.remainder:
-            ask = plain(GetCertificate(self.layout.version, part.slot, len(chain), min(part.remainder, _PORTION)))
-            return replace(self, chain=chain), (ask,)
-        return self._exchange(Chain.parse(chain))
+            wanted = min(part.remainder, _PORTION)
+            return state.look(GetCertificate(self.layout.version, part.slot, len(chain), wanted))
+        return state._whole(Chain.parse(chain))
 
-    def _exchange(self, chain: Chain) -> SessionStep:
+    def _whole(self, chain: Chain) -> SessionStep:
         if chain.digest != self.digest:
             raise UntrustedChainError("the chain has another digest than DIGESTS said")
         self.config.trust(chain.certificates)
         chain.device_key()
-        draw, version = self.config.random, self.layout.version
-        share, session = P384Share(draw), int.from_bytes(draw(2), "little")
-        offered = opaque.offered_versions(version)
-        request = KeyExchange(
-            version, _NO_SUMMARY, self.config.slot, session, 0, draw(RANDOM_BYTES), share.public, offered
-        )
-        transcript = self.transcript + chain.digest + request.encode()
-        return AwaitKeyExchangeRsp(self.config, transcript, self.layout, chain, share, session), (plain(request),)
+        if self.config.challenge:
+            return becoming(AwaitChallengeAuth, self, chain=chain).challenge()
+        return identified(becoming(AwaitOpenSession, self, chain=chain), Identified(chain, challenged=False))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitKeyExchangeRsp(SessionState):
-    """KEY_EXCHANGE was sent."""
+class AwaitChallengeAuth(_Looking):
+    """CHALLENGE was sent."""
 
-    awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
+    awaits: ClassVar[str] = "CHALLENGE_AUTH"
 
-    config: RequesterConfig
-    transcript: bytes
-    layout: Layout
     chain: Chain
-    share: P384Share = field(repr=False)
-    session: int
+    slots: int
+    context: bytes = b""
 
-    def receive(self, data: bytes) -> SessionStep:
-        """Check the device's signature and verify data over all that was said, and finish."""
-        response = expect(KeyExchangeRsp, read_plain(data, self.layout, self.awaits))
-        signed = self.transcript + data[1 : -HASH_BYTES - SIGNATURE_BYTES]
-        key = self.chain.device_key()
-        verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
-        if response.mutual:
-            raise UnexpectedMessageError("no request for mutual authentication", f"{response.mutual:#04x}")
-        opaque.check_selected(self.layout.version, response.opaque)
-        transcript = signed + response.signature
-        shared = self.share.agree(response.exchange)
-        secrets = HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))
-        secrets.response.check_verify_data(sha384(transcript), response.verify_data, "ResponderVerifyData")
-        return self._finish(transcript + response.verify_data, secrets, self.session | response.session << 16)
-
-    def _finish(self, transcript: bytes, secrets: HandshakeSecrets, session: int) -> SessionStep:
-        transcript += bytes([self.layout.version, Finish.CODE, 0, 0])
-        verify_data = secrets.request.verify_data(sha384(transcript))
-        finish = Finish(self.layout.version, 0, b"", verify_data)
-        state = AwaitFinishRsp(
-            self.layout,
-            RecordKeys(session, secrets.request),
-            RecordKeys(session, secrets.response),
-            self.config.random,
-            transcript + verify_data,
-            self.chain,
-            secrets,
-        )
-        return state.sealed(SPDM, finish.encode())
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitFinishRsp(Secured):
-    """FINISH was sent, inside the session."""
-
-    awaits: ClassVar[str] = "FINISH_RSP"
-
-    transcript: bytes
-    chain: Chain
-    secrets: HandshakeSecrets = field(repr=False)
-
-    @property
-    def carries_applications(self) -> bool:
-        """Nothing but the handshake is carried before it is over."""
-        return False
+    def challenge(self) -> SessionStep:
+        """Ask the device to prove that it has the key of its certificate, and agrees on all that was said."""
+        version, draw = self.layout.version, self.config.random
+        context = draw(CONTEXT_BYTES) if version >= Version.V1_3 else b""
+        request = Challenge(version, self.config.slot, self.config.summary, draw(RANDOM_BYTES), context)
+        layout = replace(self.layout, summary=self.config.summary is not Summary.NONE)
+        return replace(self, context=context, layout=layout).look(request)
 
     def message(self, message: Message, raw: bytes) -> SessionStep:
-        """Open the session."""
-        expect(FinishRsp, message)
-        th2 = sha384(self.transcript + raw)
-        secrets = self.secrets.session(th2)
-        session = GpuSession(self.sending.session, self.layout.version, th2, self.chain, MINT)
-        established = Established(
-            self.layout,
-            RecordKeys(session.id, secrets.request),
-            RecordKeys(session.id, secrets.response),
-            self.random,
-            session,
+        """Check what the device says of itself, and its signature."""
+        proof = expect(ChallengeAuth, message)
+        if proof.slot & MUTUAL_REQUESTED:
+            raise UnexpectedMessageError("no request for mutual authentication", f"{proof.slot:#04x}")
+        if proof.slot & SLOT_MASK != self.config.slot or proof.slots != self.slots:
+            raise UntrustedChainError(f"slot {proof.slot & SLOT_MASK} of {proof.slots:#04x} answered the challenge")
+        if proof.chain_hash != self.chain.digest:
+            raise UntrustedChainError("another chain than was shown answered the challenge")
+        if proof.context != self.context:
+            raise UnexpectedMessageError("the context of the challenge", proof.context.hex())
+        signed = self.vca + self.shown + raw[:-SIGNATURE_BYTES]
+        key = self.chain.device_key()
+        verify(key, self.layout.version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
+        found = Identified(self.chain, challenged=True, summary=proof.summary)
+        return identified(becoming(AwaitOpenSession, self), found)
+
+
+def identified(state: AwaitOpenSession, found: Identified) -> SessionStep:
+    """Go on to the session, unless the requester was told to wait."""
+    if not state.config.session:
+        return state, (found,)
+    after, effects = state.call(OpenSession())
+    return after, (found, *effects)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitOpenSession(_Handshake):
+    """The device's certificates are trusted."""
+
+    awaits: ClassVar[str] = "OpenSession or Measure"
+
+    chain: Chain
+
+    def call(self, event: SessionEvent) -> SessionStep:
+        """Open a session, or ask for a report outside of any."""
+        match event:
+            case OpenSession():
+                return key_exchange(self, self.config, self.vca, self.chain)
+            case Measure(nonce):
+                request = measure(self.layout.version, nonce, self.config.slot)
+                return becoming(AwaitReport, self, request=request).say(request.encode())
+            case _:
+                raise UnexpectedMessageError(self.awaits, type(event).__name__)
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Refuse: nothing was asked."""
+        raise UnexpectedMessageError(self.awaits, type(message).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitReport(_Handshake):
+    """GET_MEASUREMENTS was sent, outside of a session."""
+
+    awaits: ClassVar[str] = "MEASUREMENTS, signed"
+
+    chain: Chain
+    request: GetMeasurements
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Check who signed the report; nothing else binds it to the device."""
+        check_measurements(expect(Measurements, message), self.request)
+        before = self.vca if self.layout.version >= Version.V1_2 else b""
+        report = DeviceReport(
+            self.request.nonce, self.request.encode(), raw, before, self.chain, self.layout.version, MINT
         )
-        return established, (Opened(session, OneTimeSecret(secrets.export)),)
+        return becoming(AwaitOpenSession, self), (MeasuredOutside(report),)

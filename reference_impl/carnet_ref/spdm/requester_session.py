@@ -38,58 +38,82 @@ from carnet_ref.spdm.messages import (
     Version,
 )
 from carnet_ref.spdm.messages.common import CONTEXT_BYTES, RANDOM_BYTES
-from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS, SIGNATURE_REQUESTED
-from carnet_ref.spdm.records import SPDM, VENDOR, RecordKeys, SecuredRecord
+from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS, SIGNATURE_REQUESTED, SLOT_MASK
+from carnet_ref.spdm.records import VENDOR, RecordKeys, SecuredRecord
 from carnet_ref.spdm.session import MINT, GpuSession, SessionReport
 
 
+def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
+    """Return the request for a signed report of everything.
+
+    Raises:
+        SpdmError: the nonce has another size.
+    """
+    if len(nonce) != RANDOM_BYTES:
+        raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
+    context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
+    return GetMeasurements(version, SIGNATURE_REQUESTED, ALL_MEASUREMENTS, nonce, slot, context)
+
+
+def check_measurements(found: Measurements, request: GetMeasurements) -> None:
+    """Check that a response is to this request.
+
+    Raises:
+        UnexpectedMessageError: it is signed by another slot, or to another context.
+    """
+    if (found.slot & SLOT_MASK, found.context) != (request.slot, request.context):
+        raise UnexpectedMessageError(
+            f"measurements of slot {request.slot}, context {request.context.hex()}",
+            f"slot {found.slot & SLOT_MASK}, context {found.context.hex()}",
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class Established(Secured):
+class _Inside(Secured):
+    """The session is open; ``slot`` is where the device's chain is, ``vca`` what was negotiated."""
+
+    session: GpuSession
+    slot: int
+    vca: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Established(_Inside):
     """The session is open and nothing was asked."""
 
     awaits: ClassVar[str] = "a call"
-
-    session: GpuSession
 
     def call(self, event: SessionEvent) -> SessionStep:
         """Ask for a report, update keys, send, or end."""
         version = self.layout.version
         match event:
             case Measure(nonce):
-                return self._ask(_measure(version, nonce), AwaitMeasurements)
+                return self._ask(AwaitMeasurements, measure(version, nonce, self.slot))
             case Beat():
-                return self._ask(Heartbeat(version), AwaitHeartbeatAck)
-            case UpdateKeys():
-                tag = self.random(1)[0]
-                return self._ask(KeyUpdate(version, UpdateOperation.UPDATE_ALL_KEYS, tag), AwaitKeyUpdateAck)
+                return self._ask(AwaitHeartbeatAck, Heartbeat(version))
+            case UpdateKeys(both):
+                operation = UpdateOperation.UPDATE_ALL_KEYS if both else UpdateOperation.UPDATE_KEY
+                return self._ask(AwaitKeyUpdateAck, KeyUpdate(version, operation, self.random(1)[0]))
             case End():
-                return self._ask(EndSession(version), AwaitEndSessionAck)
+                return self._ask(AwaitEndSessionAck, EndSession(version))
             case _:
                 # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
                 return Secured.call(self, event)
 
-    def _ask(self, request: Message, then: type[_Asked]) -> SessionStep:
-        state, effects = self.sealed(SPDM, request.encode())
-        assert isinstance(state, Established)
-        return becoming(then, state, session=self.session, request=request).after_sending(), effects
+    def _ask(self, then: type[_Asked], request: Message) -> SessionStep:
+        state, effects = becoming(then, self, request=request).say(request.encode())
+        assert isinstance(state, _Asked)
+        return state.after_sending(), effects
 
     def message(self, message: Message, raw: bytes) -> SessionStep:
         """Refuse: nothing was asked."""
         raise UnexpectedMessageError(self.awaits, type(message).__name__)
 
 
-def _measure(version: Version, nonce: bytes) -> GetMeasurements:
-    if len(nonce) != RANDOM_BYTES:
-        raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
-    context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
-    return GetMeasurements(version, SIGNATURE_REQUESTED, ALL_MEASUREMENTS, nonce, 0, context)
-
-
 @dataclass(frozen=True, slots=True)
-class _Asked(Secured):
+class _Asked(_Inside):
     """A request was sent inside the session."""
 
-    session: GpuSession
     request: Message
 
     def after_sending(self) -> _Asked:
@@ -98,7 +122,7 @@ class _Asked(Secured):
 
     def answered(self, *effects: SessionEffect) -> SessionStep:
         """Return to the open session."""
-        return becoming(Established, self, session=self.session), effects
+        return becoming(Established, self), effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +133,11 @@ class AwaitMeasurements(_Asked):
 
     def message(self, message: Message, raw: bytes) -> SessionStep:
         """Hand out the report, marked with the session it came in."""
-        expect(Measurements, message)
-        assert isinstance(self.request, GetMeasurements)
         request = self.request
-        report = SessionReport(self.session, request.nonce, request.encode(), raw, MINT)
-        return self.answered(Measured(report))
+        assert isinstance(request, GetMeasurements)
+        check_measurements(expect(Measurements, message), request)
+        before = self.vca if self.layout.version >= Version.V1_2 else b""
+        return self.answered(Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +154,9 @@ class AwaitHeartbeatAck(_Asked):
 
 @dataclass(frozen=True, slots=True)
 class AwaitKeyUpdateAck(_Asked):
-    """KEY_UPDATE was sent; it is acknowledged under the responder's next key.
+    """KEY_UPDATE was sent; if it was for both directions, it is acknowledged under the responder's next key.
 
-    What the responder's application sent before it saw the request still comes under ``before``.
+    Then what the responder's application sent before it saw the request still comes under ``before``.
     """
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK"
@@ -144,8 +168,16 @@ class AwaitKeyUpdateAck(_Asked):
         """Between keys nothing but the update is carried."""
         return False
 
+    @property
+    def takes_applications(self) -> bool:
+        """What the responder's application sent before comes under the same key, if that is not updated."""
+        return self.before is None
+
     def after_sending(self) -> AwaitKeyUpdateAck:
-        """Expect the acknowledgement under the next key."""
+        """Expect the acknowledgement under the responder's next key, if that is updated, too."""
+        assert isinstance(self.request, KeyUpdate)
+        if self.request.operation is UpdateOperation.UPDATE_KEY:
+            return self
         return replace(self, before=self.receiving, receiving=self.receiving.updated())
 
     def receive(self, data: bytes) -> SessionStep:
@@ -154,7 +186,8 @@ class AwaitKeyUpdateAck(_Asked):
             # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
             return Secured.receive(self, data)
         except (RecordError, SequenceError):
-            assert self.before is not None
+            if self.before is None:
+                raise
             before, kind, payload = self.before.open(SecuredRecord.parse(data))
         if kind != VENDOR:
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
@@ -165,9 +198,8 @@ class AwaitKeyUpdateAck(_Asked):
         _check_update(expect(KeyUpdateAck, message), self.request)
         version, tag = self.layout.version, self.random(1)[0]
         verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
-        state = becoming(AwaitNewKeyAck, self, session=self.session, request=verifying)
-        moved: SessionStep = replace(state, sending=self.sending.updated()).sealed(SPDM, verifying.encode())
-        return moved
+        state = becoming(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
+        return state.say(verifying.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.spdm.chain import Chain
 from carnet_ref.spdm.messages import Version
+from carnet_ref.spdm.messages.common import SIGNATURE_BYTES
+from carnet_ref.spdm.signing import Purpose, verify
 
 MINT: Final = object()
 """What the state machines show when they make a token; nobody else imports it, which the tests check."""
@@ -38,6 +40,10 @@ class GpuSession:
     transcript: bytes
     responder: Chain
     mint: InitVar[object]
+    requester: Chain | None = None
+    """The chain whose key signed FINISH; nothing if the requester did not have to say who it is."""
+    summary: bytes = b""
+    """What the responder said of its measurements in the key exchange, if it was asked."""
 
     def __post_init__(self, mint: object) -> None:
         _check(mint)
@@ -59,22 +65,54 @@ class GpuSession:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionReport:
-    """A measurement report that arrived inside a session; it is not appraised, and its signature not checked."""
+class _Report:
+    """A signed MEASUREMENTS, the request that it answers, and what its signature covers before that."""
 
-    session: GpuSession
     nonce: bytes
     request: bytes
     response: bytes
-    mint: InitVar[object]
-
-    def __post_init__(self, mint: object) -> None:
-        _check(mint)
+    before: bytes
+    """What was negotiated, from 1.2 on; before that, signatures do not cover it."""
 
     @property
     def report(self) -> bytes:
         """Request and response, which is the form that NVIDIA's reports have."""
         return self.request + self.response
+
+    def check_signature(self, version: Version, responder: Chain) -> None:
+        """Check that the device whose chain it is signed the report.
+
+        Raises:
+            AuthenticationError: it did not.
+            UntrustedChainError: its key is on another curve than devices have.
+        """
+        signed, signature = self.response[:-SIGNATURE_BYTES], self.response[-SIGNATURE_BYTES:]
+        transcript = self.before + self.request + signed
+        verify(responder.device_key(), version, Purpose.MEASUREMENTS, transcript, signature)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport(_Report):
+    """A measurement report that arrived inside a session; it is not appraised, and its signature not checked."""
+
+    session: GpuSession
+    mint: InitVar[object]
+
+    def __post_init__(self, mint: object) -> None:
+        _check(mint)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport(_Report):
+    """A measurement report from outside any session, which ``responder`` signed; it is not appraised."""
+
+    responder: Chain
+    version: Version
+    mint: InitVar[object]
+
+    def __post_init__(self, mint: object) -> None:
+        _check(mint)
+        self.check_signature(self.version, self.responder)
 
 
 def key_bytes(key: ec.EllipticCurvePublicKey) -> bytes:

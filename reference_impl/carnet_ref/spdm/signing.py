@@ -9,9 +9,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from carnet_ref.crypto.primitives import sha384, sign_p384, verify_p384
+from carnet_ref.crypto.primitives import sha384, sign_p384, sign_rsa_pss, verify_p384, verify_rsa_pss
 from carnet_ref.spdm.messages import Version
 
 _CONTEXT_BYTES: Final = 36
@@ -23,6 +23,7 @@ class Purpose(Enum):
     CHALLENGE_AUTH = "responder-challenge_auth signing"
     MEASUREMENTS = "responder-measurements signing"
     KEY_EXCHANGE_RSP = "responder-key_exchange_rsp signing"
+    FINISH = "requester-finish signing"
 
 
 def signed_bytes(version: Version, purpose: Purpose, transcript: bytes) -> bytes:
@@ -49,3 +50,18 @@ def verify(
     """
     what = f"{purpose.name} signature"
     verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
+
+
+def sign_finish(key: rsa.RSAPrivateKey, version: Version, transcript: bytes) -> bytes:
+    """Return the requester's signature over a transcript that ends with FINISH."""
+    return sign_rsa_pss(key, signed_bytes(version, Purpose.FINISH, transcript))
+
+
+def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, signature: bytes) -> None:
+    """Check the requester's signature over a transcript that ends with FINISH.
+
+    Raises:
+        AuthenticationError: it does not verify.
+        KeyMaterialError: the key has another size than 3072 bits.
+    """
+    verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")

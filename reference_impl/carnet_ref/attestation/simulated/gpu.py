@@ -33,12 +33,15 @@ from carnet_ref.attestation.simulated.vendor import (
     VBIOS_INDICES,
     SimulatedVendor,
 )
+from carnet_ref.spdm.measuring import Block
 from carnet_ref.wire.reader import Reader
 
 HALF: Final = 48
 NORMAL_OPERATION: Final = 4
 """The bit of an operational mode that is neither manufacturing nor recovery. Source: DMTF DSP0274 1.2.1."""
 OFF: Final = b"\x55"
+_DIGEST: Final = 1
+"""What NVIDIA's measurements are said to be of: the digest of mutable firmware."""
 
 
 def gpu_request(nonce: bytes, slot: int = 0) -> bytes:
@@ -145,9 +148,8 @@ class SimulatedGpu:
 
     def _response(self, request: bytes) -> bytes:
         """Return the response up to its signature."""
-        record = b"".join(_block(index, value) for index, value in enumerate(self.measurements, start=1))
-        record += _mode_block(self.device_mode.encode())
-        opaque = self._opaque()
+        record = b"".join(block.encode() for block in self.blocks)
+        opaque = self.opaque
         return b"".join(
             (
                 SPDM_1_1 + b"\x60\0\0",
@@ -160,7 +162,15 @@ class SimulatedGpu:
             )
         )
 
-    def _opaque(self) -> bytes:
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The measurement blocks that a report carries."""
+        mode = Block(device_mode.INDEX[0], device_mode.VALUE_TYPE[0], self.device_mode.encode())
+        return (*(Block(index, _DIGEST, value) for index, value in enumerate(self.measurements, start=1)), mode)
+
+    @property
+    def opaque(self) -> bytes:
+        """What a report says beside measurements."""
         numbers = [bytes.fromhex(part) for part in self._stated.vbios.split(".")]
         fields = {
             OpaqueType.VBIOS_VERSION: b"".join(reversed(numbers[:4])) + numbers[4] + bytes(3),
@@ -211,13 +221,3 @@ class CompositeDeviceId:
     version: int
     device_key: asn1.TLV
     fwid: Fwid
-
-
-def _block(index: int, value: bytes) -> bytes:
-    measurement = b"\x01" + len(value).to_bytes(2, "little") + value
-    return bytes([index, 1]) + len(measurement).to_bytes(2, "little") + measurement
-
-
-def _mode_block(value: bytes) -> bytes:
-    measurement = device_mode.VALUE_TYPE + len(value).to_bytes(2, "little") + value
-    return device_mode.INDEX + b"\x01" + len(measurement).to_bytes(2, "little") + measurement

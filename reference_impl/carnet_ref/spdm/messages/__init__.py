@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from carnet_ref.spdm.messages.chunks import ChunkGet, ChunkResponse, ChunkSend, ChunkSendAck
 from carnet_ref.spdm.messages.common import Layout, Message, Version
+from carnet_ref.spdm.messages.encapsulated import (
+    DeliverEncapsulatedResponse,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
+    GetEncapsulatedRequest,
+    Payload,
+)
+from carnet_ref.spdm.messages.error import Error, ErrorCode, NotReady, RespondIfReady
 from carnet_ref.spdm.messages.identity import (
     Certificate,
     Challenge,
@@ -15,6 +24,7 @@ from carnet_ref.spdm.messages.identity import (
     GetMeasurements,
     Measurements,
     SlotKey,
+    Summary,
 )
 from carnet_ref.spdm.messages.negotiation import (
     Algorithms,
@@ -28,8 +38,6 @@ from carnet_ref.spdm.messages.negotiation import (
 from carnet_ref.spdm.messages.session import (
     EndSession,
     EndSessionAck,
-    Error,
-    ErrorCode,
     Finish,
     FinishRsp,
     Heartbeat,
@@ -38,6 +46,7 @@ from carnet_ref.spdm.messages.session import (
     KeyExchangeRsp,
     KeyUpdate,
     KeyUpdateAck,
+    MutualRequest,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
@@ -61,6 +70,11 @@ REQUESTS: Final[tuple[type[Message], ...]] = (
     Heartbeat,
     KeyUpdate,
     EndSession,
+    GetEncapsulatedRequest,
+    DeliverEncapsulatedResponse,
+    ChunkSend,
+    ChunkGet,
+    RespondIfReady,
 )
 RESPONSES: Final[tuple[type[Message], ...]] = (
     VersionList,
@@ -77,6 +91,10 @@ RESPONSES: Final[tuple[type[Message], ...]] = (
     HeartbeatAck,
     KeyUpdateAck,
     EndSessionAck,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
+    ChunkSendAck,
+    ChunkResponse,
     Error,
 )
 _BY_CODE: Final = {kind.CODE: kind for kind in (*REQUESTS, *RESPONSES)}
@@ -117,7 +135,14 @@ __all__ = [
     "Certificate",
     "Challenge",
     "ChallengeAuth",
+    "ChunkGet",
+    "ChunkResponse",
+    "ChunkSend",
+    "ChunkSendAck",
+    "DeliverEncapsulatedResponse",
     "Digests",
+    "EncapsulatedRequest",
+    "EncapsulatedResponseAck",
     "EndSession",
     "EndSessionAck",
     "Error",
@@ -127,6 +152,7 @@ __all__ = [
     "GetCapabilities",
     "GetCertificate",
     "GetDigests",
+    "GetEncapsulatedRequest",
     "GetMeasurements",
     "GetVersion",
     "Heartbeat",
@@ -138,12 +164,17 @@ __all__ = [
     "Layout",
     "Measurements",
     "Message",
+    "MutualRequest",
     "NegotiateAlgorithms",
+    "NotReady",
+    "Payload",
     "PskExchange",
     "PskExchangeRsp",
     "PskFinish",
     "PskFinishRsp",
+    "RespondIfReady",
     "SlotKey",
+    "Summary",
     "UpdateOperation",
     "Version",
     "VersionList",

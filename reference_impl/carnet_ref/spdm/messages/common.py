@@ -1,6 +1,6 @@
 """What every SPDM message has: a version, a code and two parameters; and what else decides how its bytes are laid out.
 
-Source: DMTF DSP0274 1.1.3, 1.2.3 and 1.3.2, section "Generic SPDM message format".
+Source: DMTF DSP0274 1.1.3, 1.2.3, 1.3.2 and 1.4.0, section "Generic SPDM message format".
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from carnet_ref.wire.reader import Reader
 
 HASH_BYTES: Final = 48
 SIGNATURE_BYTES: Final = 96
+"""The responder's signatures: ECDSA over P-384."""
+REQUESTER_SIGNATURE_BYTES: Final = 384
+"""The requester's signatures: RSA-PSS with 3072 bits."""
 EXCHANGE_BYTES: Final = 96
 RANDOM_BYTES: Final = 32
 CONTEXT_BYTES: Final = 8
@@ -27,6 +30,7 @@ class Version(IntEnum):
     V1_1 = 0x11
     V1_2 = 0x12
     V1_3 = 0x13
+    V1_4 = 0x14
 
     @property
     def label(self) -> str:

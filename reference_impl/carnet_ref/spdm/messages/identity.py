@@ -6,6 +6,7 @@ Source: DMTF DSP0274 1.3.2, sections "GET_DIGESTS request" to "MEASUREMENTS resp
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar, Final, Self
 
 from carnet_ref.spdm.messages.common import (
@@ -23,8 +24,20 @@ from carnet_ref.spdm.messages.common import (
 )
 from carnet_ref.wire.reader import Reader
 
+COUNT_MEASUREMENTS: Final = 0
 ALL_MEASUREMENTS: Final = 0xFF
 SIGNATURE_REQUESTED: Final = 1
+SLOT_MASK: Final = 0x0F
+MUTUAL_REQUESTED: Final = 0x80
+"""What CHALLENGE_AUTH asked for beside its slot until SPDM 1.2 (basic mutual authentication)."""
+
+
+class Summary(IntEnum):
+    """Which measurements the responder sums up: none, those it is rooted in, or all."""
+
+    NONE = 0
+    ROOTED = 1
+    ALL = 0xFF
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ class NegotiateAlgorithms(Message):
     base_hash: int
     mel_specification: int
     tables: tuple[AlgorithmTable, ...]
+    post_quantum: int = 0
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
@@ -134,11 +135,13 @@ class NegotiateAlgorithms(Message):
         _read_length(reader)
         measurement, other = reader.number(1, "measurement specification"), reader.number(1, "other parameters")
         asymmetric, digest = reader.number(4, "BaseAsymAlgo"), reader.number(4, "BaseHashAlgo")
-        reader.take(12, "reserved")
+        post_quantum = _read_post_quantum(reader, version)
+        reader.take(8, "reserved")
         _no_external(reader)
         reader.number(1, "reserved")
         mel = reader.number(1, "MEL specification")
-        return cls(version, measurement, other, asymmetric, digest, mel, _read_tables(reader, params[0]))
+        tables = _read_tables(reader, params[0])
+        return cls(version, measurement, other, asymmetric, digest, mel, tables, post_quantum)
 
     def params(self) -> tuple[int, int]:
         """Return Param1 and Param2."""
@@ -147,7 +150,8 @@ class NegotiateAlgorithms(Message):
     def body(self) -> bytes:
         """Return what follows the header."""
         fixed = bytes([self.measurement_specification, self.other_parameters])
-        fixed += u32(self.base_asymmetric) + u32(self.base_hash) + bytes(15) + bytes([self.mel_specification])
+        fixed += u32(self.base_asymmetric) + u32(self.base_hash) + u32(self.post_quantum)
+        fixed += bytes(11) + bytes([self.mel_specification])
         return _with_length(fixed + b"".join(table.encode() for table in self.tables))
 
 
@@ -164,6 +168,7 @@ class Algorithms(Message):
     base_hash: int
     mel_specification: int
     tables: tuple[AlgorithmTable, ...]
+    post_quantum: int = 0
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
@@ -173,12 +178,13 @@ class Algorithms(Message):
         measurement, other = reader.number(1, "measurement specification"), reader.number(1, "other parameters")
         measured_hash = reader.number(4, "measurement hash")
         asymmetric, digest = reader.number(4, "BaseAsymSel"), reader.number(4, "BaseHashSel")
-        reader.take(11, "reserved")
+        post_quantum = _read_post_quantum(reader, version)
+        reader.take(7, "reserved")
         mel = reader.number(1, "MEL specification")
         _no_external(reader)
         reader.take(2, "reserved")
         tables = _read_tables(reader, params[0])
-        return cls(version, measurement, other, measured_hash, asymmetric, digest, mel, tables)
+        return cls(version, measurement, other, measured_hash, asymmetric, digest, mel, tables, post_quantum)
 
     def params(self) -> tuple[int, int]:
         """Return Param1 and Param2."""
@@ -187,11 +193,18 @@ class Algorithms(Message):
     def body(self) -> bytes:
         """Return what follows the header."""
         fixed = bytes([self.measurement_specification, self.other_parameters]) + u32(self.measurement_hash)
-        fixed += u32(self.base_asymmetric) + u32(self.base_hash) + bytes(11) + bytes([self.mel_specification])
+        fixed += u32(self.base_asymmetric) + u32(self.base_hash) + u32(self.post_quantum)
+        fixed += bytes(7) + bytes([self.mel_specification])
         return _with_length(fixed + bytes(4) + b"".join(table.encode() for table in self.tables))
 
 
 _HEADER_AND_LENGTH: Final = 6
+
+
+def _read_post_quantum(reader: Reader, version: Version) -> int:
+    """Read what was reserved before 1.4, and meant nothing."""
+    found = reader.number(4, "post-quantum algorithms")
+    return found if version >= Version.V1_4 else 0
 
 
 def _with_length(rest: bytes) -> bytes:

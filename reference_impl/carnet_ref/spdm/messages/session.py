@@ -1,6 +1,6 @@
 """Opening, keeping and ending a session.
 
-Source: DMTF DSP0274 1.3.2, sections "KEY_EXCHANGE request" to "END_SESSION_ACK response" and "ERROR response".
+Source: DMTF DSP0274 1.3.2, sections "KEY_EXCHANGE request" to "END_SESSION_ACK response".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from carnet_ref.spdm.messages.common import (
     EXCHANGE_BYTES,
     HASH_BYTES,
     RANDOM_BYTES,
+    REQUESTER_SIGNATURE_BYTES,
     SIGNATURE_BYTES,
     Empty,
     Layout,
@@ -55,6 +56,17 @@ class KeyExchange(Message):
     def body(self) -> bytes:
         """Return what follows the header."""
         return u16(self.session) + bytes([self.policy, 0]) + self.random + self.exchange + sized(self.opaque)
+
+
+class MutualRequest(IntEnum):
+    """How KEY_EXCHANGE_RSP asks the requester for a signature.
+
+    Its chain was provisioned, or comes in encapsulated messages; of those the first is asked for, or comes unasked.
+    """
+
+    PROVISIONED = 1
+    ENCAPSULATED = 2
+    DIGESTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,49 +117,65 @@ class KeyExchangeRsp(Message):
         return self.unsigned_body() + self.signature + self.verify_data
 
 
+def _read_opaque(reader: Reader, version: Version) -> bytes:
+    return read_sized(reader, "opaque data") if version >= Version.V1_4 else b""
+
+
+def _sized_opaque(version: Version, opaque: bytes) -> bytes:
+    return sized(opaque) if version >= Version.V1_4 else b""
+
+
 @dataclass(frozen=True, slots=True)
 class Finish(Message):
-    """FINISH; a signature is there under mutual authentication."""
+    """FINISH; a signature is there under mutual authentication, and opaque data from 1.4 on."""
 
     CODE: ClassVar[int] = 0xE5
 
     slot: int
     signature: bytes
     verify_data: bytes
+    opaque: bytes = b""
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
         """Read what follows the header."""
         del layout
-        signature = reader.take(SIGNATURE_BYTES, "signature") if params[0] & 1 else b""
-        return cls(version, params[1], signature, reader.take(HASH_BYTES, "verify data"))
+        opaque = _read_opaque(reader, version)
+        signature = reader.take(REQUESTER_SIGNATURE_BYTES, "signature") if params[0] & 1 else b""
+        return cls(version, params[1], signature, reader.take(HASH_BYTES, "verify data"), opaque)
 
     def params(self) -> tuple[int, int]:
         """Return Param1 and Param2."""
         return int(bool(self.signature)), self.slot
 
+    def unsigned(self) -> bytes:
+        """Return the bytes of the message before its signature, which are signed."""
+        return self.encode()[: -HASH_BYTES - len(self.signature)]
+
     def body(self) -> bytes:
         """Return what follows the header."""
-        return self.signature + self.verify_data
+        return _sized_opaque(self.version, self.opaque) + self.signature + self.verify_data
 
 
 @dataclass(frozen=True, slots=True)
 class FinishRsp(Message):
-    """FINISH_RSP; it has verify data when the handshake is in the clear."""
+    """FINISH_RSP; it has verify data when the handshake is in the clear, and opaque data from 1.4 on."""
 
     CODE: ClassVar[int] = 0x65
 
     verify_data: bytes = b""
+    opaque: bytes = b""
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
         """Read what follows the header."""
         del params
-        return cls(version, reader.take(HASH_BYTES, "verify data") if layout.clear else b"")
+        opaque = _read_opaque(reader, version)
+        return cls(version, reader.take(HASH_BYTES, "verify data") if layout.clear else b"", opaque)
 
     def body(self) -> bytes:
         """Return what follows the header."""
-        return self.verify_data
+        return _sized_opaque(self.version, self.opaque) + self.verify_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,23 +256,37 @@ class PskFinish(Message):
     CODE: ClassVar[int] = 0xE7
 
     verify_data: bytes
+    opaque: bytes = b""
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
         """Read what follows the header."""
         del params, layout
-        return cls(version, reader.take(HASH_BYTES, "verify data"))
+        opaque = _read_opaque(reader, version)
+        return cls(version, reader.take(HASH_BYTES, "verify data"), opaque)
 
     def body(self) -> bytes:
         """Return what follows the header."""
-        return self.verify_data
+        return _sized_opaque(self.version, self.opaque) + self.verify_data
 
 
 @dataclass(frozen=True, slots=True)
-class PskFinishRsp(Empty):
+class PskFinishRsp(Message):
     """PSK_FINISH_RSP."""
 
     CODE: ClassVar[int] = 0x67
+
+    opaque: bytes = b""
+
+    @classmethod
+    def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
+        """Read what follows the header."""
+        del params, layout
+        return cls(version, _read_opaque(reader, version))
+
+    def body(self) -> bytes:
+        """Return what follows the header."""
+        return _sized_opaque(self.version, self.opaque)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,39 +370,3 @@ class EndSessionAck(Empty):
     """END_SESSION_ACK."""
 
     CODE: ClassVar[int] = 0x6C
-
-
-class ErrorCode(IntEnum):
-    """The codes of ERROR that Carnet sends; others are kept as numbers."""
-
-    INVALID_REQUEST = 0x01
-    UNEXPECTED_REQUEST = 0x04
-    UNSPECIFIED = 0x05
-    DECRYPT_ERROR = 0x06
-    UNSUPPORTED_REQUEST = 0x07
-    VERSION_MISMATCH = 0x41
-
-
-@dataclass(frozen=True, slots=True)
-class Error(Message):
-    """ERROR."""
-
-    CODE: ClassVar[int] = 0x7F
-
-    code: int
-    data: int = 0
-    extended: bytes = b""
-
-    @classmethod
-    def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
-        del layout
-        return cls(version, *params, reader.rest())
-
-    def params(self) -> tuple[int, int]:
-        """Return Param1 and Param2."""
-        return self.code, self.data
-
-    def body(self) -> bytes:
-        """Return what follows the header."""
-        return self.extended

@@ -33,6 +33,8 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device.mode import Mode
 from carnet_ref.spdm import (
+    BlockReporter,
+    MeasurementRequest,
     Requester,
     RequesterConfig,
     Responder,
@@ -40,7 +42,8 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.messages import KeyExchange
+from carnet_ref.spdm.messages import KeyExchange, Summary, Version
+from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS
 from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.enforcement import enforces
@@ -137,14 +140,32 @@ def pem_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
     return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in reversed(certificates))
 
 
+@dataclass(frozen=True, slots=True)
+class GpuReporter:
+    """Measures a GPU: whole reports are the GPU's own, and it says less if it is asked for less."""
+
+    gpu: SimulatedGpu
+    random: Random
+
+    def report(self, asked: MeasurementRequest) -> bytes:
+        """Return the MEASUREMENTS that answer a request."""
+        whole = asked.signed and asked.message.operation == ALL_MEASUREMENTS
+        if whole and asked.message.version is Version.V1_1 and not asked.before:
+            return self.gpu.answer(asked.raw)
+        return self._blocks().report(asked)
+
+    def summary(self, kind: Summary) -> bytes:
+        """Return the digest of all measurements, or of those that the GPU is rooted in."""
+        return self._blocks().summary(kind)
+
+    def _blocks(self) -> BlockReporter:
+        return BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
+
+
 def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
     """Return the GPU's end of a new session."""
     certificates = tuple(reversed(gpu.certificates))
-
-    def report(request: bytes) -> bytes:
-        return gpu.report(request)[len(request) :]
-
-    return LabelledResponder(ResponderConfig(certificates, gpu.key, report, random))
+    return LabelledResponder(ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from carnet_ref.spdm import Responder
 from carnet_ref.spdm.events import Begin
 from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
-from carnet_ref.systems.gpu_travelling.evidence import LabelledRequester, gpu_responder
+from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
@@ -74,8 +74,8 @@ class GpuEnds:
 
 def gpu_session(seed: str, gpu: SimulatedGpu = GPU, reporter: SimulatedGpu | None = None) -> GpuEnds:
     ours = GPU_VERIFIER.requester(Draws(f"{seed} ours"))
-    certificates, answer = tuple(reversed(gpu.certificates)), (reporter or gpu).answer
-    theirs = Responder(ResponderConfig(certificates, gpu.key, answer, Draws(f"{seed} theirs")))
+    certificates, draw = tuple(reversed(gpu.certificates)), Draws(f"{seed} theirs")
+    theirs = Responder(ResponderConfig(certificates, gpu.key, GpuReporter(reporter or gpu, draw), draw))
     deliver(ours, Begin(), theirs)
     return GpuEnds(ours, theirs)
 

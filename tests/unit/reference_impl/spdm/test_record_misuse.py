@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.spdm import (
+    MeasurementRequest,
     RecordError,
     SequenceError,
     SessionOverError,
@@ -20,12 +21,13 @@ from carnet_ref.spdm.events import (
 from carnet_ref.spdm.machine import Secured
 from carnet_ref.spdm.messages import (
     GetMeasurements,
+    Heartbeat,
     KeyUpdate,
     UpdateOperation,
     Version,
 )
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.spdm_ends import deliver, established, report, requester, responder
+from tests.fixtures.spdm_ends import deliver, established, reporter, requester, responder
 
 
 def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
@@ -38,15 +40,6 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
     _, record = state.sending.updated().seal(5, again.encode())
     with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
-        theirs.receive(record)
-
-
-def test_a_report_is_never_given_without_a_signature() -> None:
-    ours, theirs = established()
-    state = ours.state
-    assert isinstance(state, Secured)
-    _, record = state.sending.seal(5, GetMeasurements(Version.V1_1, 0, 0xFF).encode())
-    with pytest.raises(MalformedError, match="a signature asked for"):
         theirs.receive(record)
 
 
@@ -100,7 +93,9 @@ def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
     (answer,) = theirs.receive(request)
     ours.take_report(answer)
     state = theirs.state
-    unasked = state.sealed(5, report(bytes.fromhex("11e001ff") + bytes(33)))[1]  # type: ignore[attr-defined]
+    asked = GetMeasurements(Version.V1_1, 1, 0xFF, bytes(32))
+    report = reporter().report(MeasurementRequest(asked, asked.encode()))
+    unasked = state.sealed(5, report)[1]  # type: ignore[attr-defined]
     with pytest.raises(UnexpectedMessageError):
         ours.receive(unasked[0].data)
 
@@ -110,3 +105,20 @@ def test_an_application_does_not_fit_a_record_without_end() -> None:
     with pytest.raises(RecordError):
         ours.seal(bytes(65_536))
     assert theirs.open(ours.seal(b"still open")) == b"still open"
+
+
+@pytest.mark.parametrize("kind", [0x01, 0x06, 0x7F])
+def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(kind: int) -> None:
+    ours, theirs = established()
+    state = ours.state
+    assert isinstance(state, Secured)
+    _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())
+    with pytest.raises(UnexpectedMessageError, match=f"type {kind:#04x}"):
+        theirs.receive(record)
+
+
+def test_the_first_message_is_said_to_be_of_spdm_or_refused() -> None:
+    begin = requester().begin()[0]
+    for kind in (0x00, 0x07, 0x7E):
+        with pytest.raises(MalformedError, match="type 0x05"):
+            responder().receive(bytes([kind]) + begin[1:])

@@ -26,6 +26,7 @@ from carnet_ref.spdm.events import (
     Begin,
     Closed,
     End,
+    Identified,
     KeysUpdated,
     Measure,
     Measured,
@@ -34,18 +35,20 @@ from carnet_ref.spdm.events import (
     SendApplication,
     UpdateKeys,
 )
-from carnet_ref.spdm.messages import Version
+from carnet_ref.spdm.messages import Digests, GetDigests, Version
 from carnet_ref.spdm.requester import AwaitBegin
 from carnet_ref.spdm.requester_session import Established
-from carnet_ref.spdm.responder import AwaitRequest
+from carnet_ref.spdm.responder_session import AwaitRequest
 from carnet_ref.spdm.session import key_bytes
+from tests.fixtures.spdm_by_hand import negotiated
 from tests.fixtures.spdm_ends import chain, deliver, key, requester, responder
 
 PAIRS = [
     (H100, H100_DEVICE, Version.V1_1),
     (H100, H100, Version.V1_2),
     (H100, CURRENT, Version.V1_2),
-    (CURRENT, CURRENT, Version.V1_3),
+    (Profile("1.3", (Version.V1_3,)), CURRENT, Version.V1_3),
+    (CURRENT, CURRENT, Version.V1_4),
 ]
 
 
@@ -63,7 +66,7 @@ def test_two_ends_open_a_session_of_the_newest_common_version(
 ) -> None:
     ours, theirs = requester(asking), responder(answering)
     effects = deliver(ours, Begin(), theirs)
-    assert [type(effect) for effect in effects] == [Opened, Opened]
+    assert [type(effect) for effect in effects] == [Identified, Opened, Opened]
     assert ours.session is not None
     assert theirs.session is not None
     assert ours.session.version is version
@@ -179,7 +182,7 @@ def test_an_answer_under_the_key_before_an_update_ends_the_session() -> None:
     ours, theirs = opened()
     state = theirs.state
     assert isinstance(state, AwaitRequest)
-    (late,) = (effect.data for effect in state.answer(b"\x11\x68\0\0")[1] if isinstance(effect, Send))
+    (late,) = (effect.data for effect in state.say(b"\x11\x68\0\0")[1] if isinstance(effect, Send))
     ours.handle(UpdateKeys())
     with pytest.raises(UnexpectedMessageError, match="key before"):
         ours.receive(late)
@@ -223,7 +226,7 @@ def test_nobody_makes_a_session_s_tokens_but_its_machine() -> None:
     with pytest.raises(TypeError):
         GpuSession(1, Version.V1_1, bytes(48), ours.session.responder, None)
     with pytest.raises(TypeError):
-        SessionReport(ours.session, bytes(32), b"", b"", object())
+        SessionReport(bytes(32), b"", b"", b"", ours.session, object())
 
 
 def test_taking_turns_is_the_same_machine() -> None:
@@ -274,3 +277,12 @@ def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
 
     assert asyncio.run(asyncio.wait_for(session(), 20)) == b"welcome"
     assert ours.label == theirs.label
+
+
+@pytest.mark.parametrize("version", [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4])
+def test_digests_say_which_slots_are_supported_where_the_version_has_a_place_for_it(version: Version) -> None:
+    hand, _ = negotiated(version)
+    digests = hand.say(GetDigests(version))
+    assert isinstance(digests, Digests)
+    assert digests.slots == 1
+    assert digests.supported == (1 if version >= Version.V1_3 else 0)

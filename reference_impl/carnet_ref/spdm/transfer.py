@@ -1,0 +1,326 @@
+"""How a message crosses to the peer: at once, in pieces, or later; and what an end puts up with meanwhile.
+
+What is in pieces or put off is not part of any transcript: the states see whole messages, and each once.
+
+Source: DMTF DSP0274 1.3.2, sections "Large SPDM message transfer mechanism", "ERROR response message" and
+"RESPOND_IF_READY request message".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Generic, NamedTuple, Self, TypeVar
+
+from carnet_ref.spdm.chunking import Incoming, Outgoing
+from carnet_ref.spdm.errors import BusyError, NotReadyError, PutOffError, TransferError, UnexpectedMessageError
+from carnet_ref.spdm.messages import (
+    ChunkGet,
+    ChunkResponse,
+    ChunkSend,
+    ChunkSendAck,
+    Error,
+    ErrorCode,
+    GetCapabilities,
+    GetVersion,
+    Layout,
+    Message,
+    NegotiateAlgorithms,
+    NotReady,
+    RespondIfReady,
+    Version,
+    parse_message,
+)
+from carnet_ref.wire.reader import MalformedError
+
+MOST_TRIES: Final = 8
+"""How often one request is sent again, or asked after."""
+LONGEST_EXPONENT: Final = 23
+"""The longest wait is 2 to that power microseconds: eight seconds."""
+_FIRST_PAUSE: Final = 1 << 10
+_MULTIPLIER: Final = 255
+"""A response that is not ready is kept as long as the standard can say."""
+_NEVER_LATE: Final = frozenset({GetVersion.CODE, GetCapabilities.CODE, NegotiateAlgorithms.CODE})
+"""Requests that take no time to answer."""
+_OF_TRANSFERS: Final = frozenset(
+    kind.CODE for kind in (ChunkSend, ChunkSendAck, ChunkGet, ChunkResponse, RespondIfReady)
+)
+_CODE_AT: Final = 1
+
+_Transfer_co = TypeVar("_Transfer_co", covariant=True)
+
+
+class Crossing(NamedTuple, Generic[_Transfer_co]):
+    """What came of a message: how things stand, what to send, and the message if it is whole."""
+
+    transfer: _Transfer_co
+    send: bytes | None = None
+    """Bytes of a message to send."""
+    whole: bytes | None = None
+    """A message that the state has to take."""
+    after: int = 0
+    """How many microseconds to wait before sending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the ends take: ``transfer`` at once and ``message`` in pieces (bytes), if the peer is able to do so."""
+
+    pieces: bool = False
+    peer_transfer: int | None = None
+    peer_message: int | None = None
+    own_message: int = 0
+
+    @property
+    def longest(self) -> int | None:
+        """The longest message that the peer takes; nothing before 1.2, where ends do not say."""
+        return self.peer_message if self.pieces else self.peer_transfer
+
+    def fits(self, message: bytes) -> bool:
+        """Whether a message goes at once.
+
+        Raises:
+            TransferError: the peer takes it in no way.
+        """
+        if self.peer_transfer is None or len(message) <= self.peer_transfer:
+            return True
+        if self.longest is None or len(message) > self.longest:
+            raise TransferError(f"a message of {len(message)} bytes, and the peer takes {self.longest}")
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Crossing:
+    """What both ends keep: the version that was agreed on, sizes, and messages in pieces."""
+
+    version: Version = Version.V1_0
+    sizes: Sizes = Sizes()
+    handle: int = 0
+    outgoing: Outgoing | None = None
+    incoming: Incoming | None = None
+
+    def agreed(self, version: Version, sizes: Sizes = Sizes()) -> Self:
+        """Return this once the version is known, and sizes if the ends say them."""
+        return replace(self, version=version, sizes=sizes)
+
+    def _read(self, data: bytes) -> Message:
+        return parse_message(data, Layout(self.version))
+
+    def _in_pieces(self, data: bytes) -> Outgoing:
+        assert self.sizes.peer_transfer is not None
+        return Outgoing(data, self.handle, self.sizes.peer_transfer)
+
+
+def _code(data: bytes) -> int | None:
+    return data[_CODE_AT] if len(data) > _CODE_AT else None
+
+
+def _insist_plain(data: bytes) -> None:
+    if _code(data) in _OF_TRANSFERS:
+        raise UnexpectedMessageError("a message of its own", "a piece of a message inside a message")
+
+
+@dataclass(frozen=True, slots=True)
+class Asking(_Crossing):
+    """The requester's part: the request that is under way, and how often it was put off."""
+
+    request: bytes = b""
+    tries: int = 0
+
+    def put(self, request: bytes) -> Crossing[Asking]:
+        """Send a request.
+
+        Raises:
+            TransferError: it is too long for the peer.
+        """
+        return replace(self, request=request, tries=0, outgoing=None, incoming=None)._send()
+
+    def _send(self, after: int = 0) -> Crossing[Asking]:
+        if self.sizes.fits(self.request):
+            return Crossing(self, self.request, after=after)
+        outgoing, piece = self._in_pieces(self.request).piece(ChunkSend, self.version)
+        moved = replace(self, outgoing=outgoing, handle=self.handle + 1 & 0xFF)
+        return Crossing(moved, piece.encode(), after=after)
+
+    def take(self, data: bytes) -> Crossing[Asking]:
+        """Take what the responder sent.
+
+        Raises:
+            TransferError: its pieces do not fit, or it puts this end off once too often.
+            UnexpectedMessageError: it sends pieces that were not asked for, or none.
+            MalformedError: it cannot be read.
+        """
+        if self.outgoing is not None:
+            return self._acknowledged(self.outgoing, data)
+        if self.incoming is not None:
+            return self._more(self.incoming, data)
+        if _code(data) != Error.CODE:
+            _insist_plain(data)
+            return Crossing(self, whole=data)
+        error = self._read(data)
+        assert isinstance(error, Error)
+        if error.code == ErrorCode.BUSY:
+            if error.extended:
+                raise MalformedError("Busy", "nothing more", f"{len(error.extended)} bytes", 4)
+            return self._again()._send(_FIRST_PAUSE << self.tries)
+        if error.code == ErrorCode.RESPONSE_NOT_READY and self.request[_CODE_AT] not in _NEVER_LATE:
+            return self._ask_later(NotReady.of(error))
+        if error.code == ErrorCode.LARGE_RESPONSE and self.sizes.pieces:
+            return self._large(error)
+        return Crossing(self, whole=data)
+
+    def _again(self) -> Asking:
+        if self.tries == MOST_TRIES:
+            raise TransferError(f"the peer put the same request off more than {MOST_TRIES} times")
+        return replace(self, tries=self.tries + 1)
+
+    def _ask_later(self, late: NotReady) -> Crossing[Asking]:
+        if late.request_code != self.request[_CODE_AT]:
+            raise UnexpectedMessageError(
+                f"request {self.request[_CODE_AT]:#04x}", f"{late.request_code:#04x} not ready"
+            )
+        if late.exponent > LONGEST_EXPONENT or late.multiplier < 2:
+            raise TransferError(
+                f"a response after 2^{late.exponent} microseconds, kept {late.multiplier} times as long"
+            )
+        again = RespondIfReady(self.version, late.request_code, late.token)
+        return Crossing(self._again(), again.encode(), after=1 << late.exponent)
+
+    def _acknowledged(self, outgoing: Outgoing, data: bytes) -> Crossing[Asking]:
+        ack = self._read(data)
+        if not isinstance(ack, ChunkSendAck):
+            if isinstance(ack, Error):
+                return Crossing(replace(self, outgoing=None), whole=data)
+            raise UnexpectedMessageError("CHUNK_SEND_ACK", type(ack).__name__)
+        if (ack.handle, ack.sequence) != (outgoing.handle, outgoing.sequence - 1):
+            raise TransferError(f"an acknowledgement of piece {ack.sequence} of message {ack.handle}")
+        if ack.early_error or outgoing.finished:
+            if ack.early_error and _code(ack.response) != Error.CODE:
+                raise UnexpectedMessageError("an ERROR, early", "another response")
+            return replace(self, outgoing=None).take(ack.response)
+        if ack.response:
+            raise UnexpectedMessageError("an acknowledgement of a piece", "a response before the last piece")
+        moved, piece = outgoing.piece(ChunkSend, self.version)
+        return Crossing(replace(self, outgoing=moved), piece.encode())
+
+    def _large(self, error: Error) -> Crossing[Asking]:
+        if len(error.extended) != 1:
+            raise TransferError(f"a large response whose handle has {len(error.extended)} bytes")
+        return self._get(Incoming(error.extended[0], self.sizes.own_message))
+
+    def _get(self, incoming: Incoming) -> Crossing[Asking]:
+        ask = ChunkGet(self.version, incoming.handle, incoming.sequence)
+        return Crossing(replace(self, incoming=incoming), ask.encode())
+
+    def _more(self, incoming: Incoming, data: bytes) -> Crossing[Asking]:
+        piece = self._read(data)
+        if not isinstance(piece, ChunkResponse):
+            if isinstance(piece, Error):
+                return Crossing(replace(self, incoming=None), whole=data)
+            raise UnexpectedMessageError("CHUNK_RESPONSE", type(piece).__name__)
+        incoming = incoming.add(piece)
+        if not incoming.finished:
+            return self._get(incoming)
+        _insist_plain(incoming.data)
+        return Crossing(replace(self, incoming=None), whole=incoming.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering(_Crossing):
+    """The responder's part: the request that is in pieces or waits, and the response that is collected in pieces."""
+
+    acknowledging: ChunkSend | None = None
+    """The last piece of the request that is to be answered."""
+    waiting: bytes = b""
+    """The request that was put off."""
+    token: int = 0
+    deferrals: int = 0
+
+    def take(self, data: bytes) -> Crossing[Answering]:
+        """Take what the requester sent.
+
+        Raises:
+            TransferError: its pieces do not fit.
+            UnexpectedMessageError: it turns to something else before a message in pieces, or one that waits, is done.
+            MalformedError: it cannot be read.
+        """
+        code = _code(data)
+        if code == ChunkSend.CODE and self.sizes.pieces and self.outgoing is None and not self.waiting:
+            return self._piece(data)
+        if code == ChunkGet.CODE and self.outgoing is not None:
+            return self._hand_out(self.outgoing, data)
+        if code == RespondIfReady.CODE and self.waiting:
+            return self._asked_again(data)
+        _insist_plain(data)
+        if self.incoming is not None or self.outgoing is not None or self.waiting:
+            raise UnexpectedMessageError("the rest of a message, or RESPOND_IF_READY", f"message {code}")
+        return Crossing(self, whole=data)
+
+    def _piece(self, data: bytes) -> Crossing[Answering]:
+        piece = self._read(data)
+        assert isinstance(piece, ChunkSend)
+        incoming = (self.incoming or Incoming(piece.handle, self.sizes.own_message)).add(piece)
+        if not incoming.finished:
+            ack = ChunkSendAck(self.version, piece.handle, piece.sequence)
+            return Crossing(replace(self, incoming=incoming), ack.encode())
+        _insist_plain(incoming.data)
+        return Crossing(replace(self, incoming=None, acknowledging=piece), whole=incoming.data)
+
+    def _hand_out(self, outgoing: Outgoing, data: bytes) -> Crossing[Answering]:
+        asked = self._read(data)
+        assert isinstance(asked, ChunkGet)
+        if (asked.handle, asked.sequence) != (outgoing.handle, outgoing.sequence):
+            raise TransferError(f"asked for piece {asked.sequence} of message {asked.handle}")
+        moved, piece = outgoing.piece(ChunkResponse, self.version)
+        return Crossing(replace(self, outgoing=None if moved.finished else moved), piece.encode())
+
+    def _asked_again(self, data: bytes) -> Crossing[Answering]:
+        asked = self._read(data)
+        assert isinstance(asked, RespondIfReady)
+        if (asked.request_code, asked.token) != (_code(self.waiting), self.token):
+            raise UnexpectedMessageError(
+                f"request {_code(self.waiting)}, token {self.token}", f"{asked.request_code}, token {asked.token}"
+            )
+        return Crossing(replace(self, waiting=b""), whole=self.waiting)
+
+    def put(self, response: bytes) -> Crossing[Answering]:
+        """Send the response to the request that was taken last.
+
+        Raises:
+            TransferError: it is too long for the peer.
+        """
+        return replace(self, deferrals=0)._answer(response)
+
+    def put_off(self, request: bytes, why: PutOffError) -> Crossing[Answering]:
+        """Say that a request is answered later.
+
+        Raises:
+            TransferError: it was put off too often.
+        """
+        if self.deferrals == MOST_TRIES or request[_CODE_AT] in _NEVER_LATE:
+            raise TransferError(f"{why}, for request {request[_CODE_AT]:#04x}, {self.deferrals} times") from why
+        counted = replace(self, deferrals=self.deferrals + 1)
+        if isinstance(why, BusyError):
+            return counted._answer(Error(self.version, ErrorCode.BUSY).encode())
+        assert isinstance(why, NotReadyError)
+        late = NotReady(why.exponent, request[_CODE_AT], (self.token + 1) & 0xFF, _MULTIPLIER)
+        waiting = replace(counted, waiting=request, token=late.token)
+        return waiting._answer(Error(self.version, ErrorCode.RESPONSE_NOT_READY, extended=late.encode()).encode())
+
+    def _answer(self, response: bytes) -> Crossing[Answering]:
+        if self.acknowledging is None:
+            return self._respond(response)
+        ack = ChunkSendAck(self.version, self.acknowledging.handle, self.acknowledging.sequence, response)
+        plain = replace(self, acknowledging=None)
+        if self.sizes.fits(ack.encode()):
+            return Crossing(plain, ack.encode())
+        announced = plain._announce(response)
+        assert announced.send is not None
+        return announced._replace(send=replace(ack, response=announced.send).encode())
+
+    def _respond(self, response: bytes) -> Crossing[Answering]:
+        return Crossing(self, response) if self.sizes.fits(response) else self._announce(response)
+
+    def _announce(self, response: bytes) -> Crossing[Answering]:
+        error = Error(self.version, ErrorCode.LARGE_RESPONSE, extended=bytes([self.handle]))
+        kept = replace(self, outgoing=self._in_pieces(response), handle=self.handle + 1 & 0xFF)
+        return Crossing(kept, error.encode())
