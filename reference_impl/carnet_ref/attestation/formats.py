@@ -110,6 +110,27 @@ class Format(Generic[_Parsed, Policy]):
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
 
 
+def appraise_files(
+    form: Format[_Parsed, Policy], files: Sequence[bytes], given: Given, against: Against[Policy]
+) -> Appraisal:
+    """Appraise evidence out of files, of which there are several only where the format combines them.
+
+    What cannot be parsed is refused.
+
+    Raises:
+        UsageError: something that the evidence needs was not given.
+    """
+    from carnet_ref.attestation.appraisal import unparsable
+    from carnet_ref.wire.reader import MalformedError
+
+    try:
+        recognised = [form.recognise(data, given) for data in files]
+        evidence = recognised[0] if form.combine is None else form.combine(recognised)
+    except MalformedError as error:
+        return unparsable(str(error))
+    return form.appraise(evidence, given, against)
+
+
 @dataclass(frozen=True, slots=True)
 class Registered:
     """Where a format is, as ``module:name``, and what its subcommand does, in one line."""

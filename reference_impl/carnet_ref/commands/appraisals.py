@@ -133,27 +133,21 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     return octets
 
 
-def unparsable(detail: str) -> Appraisal:
-    """Return the appraisal of evidence that could be read but not parsed."""
-    from carnet_ref.attestation.appraisal import Checklist, RefusedError
-
-    steps = Checklist()
-    try:
-        steps.refuse("parse", detail)
-    except RefusedError:
-        return steps.concluded({})
-
-
-def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
-    """Print the appraisal and return the exit code."""
+def show(
+    appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool, kept: Sequence[Sequence[str]] = ()
+) -> int:
+    """Print the appraisal and return the exit code; ``kept`` are commands that appraise evidence that was kept."""
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
     if as_json:
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
         told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(_as_json({**found, **told, **again}))
+        elsewhere = {"kept": [shlex.join(command) for command in kept]} if kept else {}
+        click.echo(_as_json({**found, **told, **again, **elsewhere}))
     else:
         _print(appraisal, rerun)
+        for command in kept:
+            click.echo(f"kept    {printable(shlex.join(command))}")
     return ACCEPTED if appraisal.accepted else REFUSED
 
 
