@@ -5,12 +5,12 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from carnet_command.once import require_each_once
-from carnet_ref.attestation.formats import FORMATS, Against, Given, Option, appraise_files
+from carnet_ref.attestation.formats import FORMATS, Against, Given, Option, Value, appraise_files
 from carnet_ref.commands.appraisals import (
     anchor_option,
     anchors_given,
@@ -23,6 +23,12 @@ from carnet_ref.commands.appraisals import (
     written,
 )
 from carnet_ref.commands.format_options import AnyFormat, click_option, parameter, policy_given, said, values
+from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
+
+if TYPE_CHECKING:
+    from carnet_ref.attestation.appraisal import Appraisal
+    from carnet_ref.attestation.results.attesters import Profiles
+    from carnet_ref.attestation.results.result import Appraised
 
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
@@ -81,16 +87,21 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     def appraise(
         evidence: Path | tuple[Path, ...],
         at: str | None,
-        trust_anchor: Path | None,
         as_json: bool,
+        trust_anchor: Path | None = None,
         policy_file: Path | None = None,
+        ear: Path | None = None,
+        key: Path | None = None,
         **given: Any,
     ) -> int:
         time, words = instant(at), {option: given[parameter(option)] for option in form.options}
         paths = evidence if isinstance(evidence, tuple) else (evidence,)
-        files = tuple(map(contents, paths))
+        files, stands_for = tuple(map(contents, paths)), values(words)
+        issuer = issuer_given(ear, key)
         against = Against(time, policy_given(form, policy_file), anchors_given(trust_anchor))
-        appraisal = appraise_files(form, files, Given(values(words)), against)
+        appraisal = appraise_files(form, files, Given(stands_for), against)
+        if issuer is not None:
+            issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
         again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
         return show(appraisal, time, again, as_json)
@@ -99,7 +110,9 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         "--policy", "policy_file", type=readable, metavar="FILE", help="A JSON policy that replaces the default."
     )
     policies = [policy] if form.parse_policy is not None else []
-    shown = (*map(click_option, form.options), at_option, *policies, anchor_option, json_option)
+    anchors = [anchor_option] if form.anchored else []
+    results = [with_ear_options] if form.results is not None else []
+    shown = (*map(click_option, form.options), at_option, *policies, *anchors, *results, json_option)
     several, word = form.combine is not None, form.argument.upper()
     metavar = f"{word}..." if several else word
     argument = click.argument("evidence", type=readable, metavar=metavar, nargs=-1 if several else 1, required=True)
@@ -107,6 +120,27 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     for decorate in reversed((argument, *shown)):
         command = decorate(command)
     return click.command(name=name, help=form.help)(command)
+
+
+def _result(
+    name: str,
+    form: AnyFormat,
+    appraisal: Appraisal,
+    against: Against[Any],
+    given: Mapping[str, Value],
+    policy_file: Path | None,
+) -> tuple[Appraised, Profiles]:
+    """Return what becomes the result of an appraisal."""
+    from carnet_ref.attestation.results.result import Appraised
+
+    profile = form.results
+    assert profile is not None, "a format without results has no --ear"
+    asked = given[profile.asked_with]
+    assert asked is None or isinstance(asked, bytes), f"--{profile.asked_with} is bytes"
+    appraised = Appraised(
+        appraisal, name, against.at, profile.lasting(against.policy), asked, {name: policy_id(name, policy_file)}
+    )
+    return appraised, lambda attester: profile if bool(attester) is profile.grouped else None
 
 
 def _rerun(words: Mapping[Option, Any], policy_file: Path | None, trust_anchor: Path | None) -> list[object]:

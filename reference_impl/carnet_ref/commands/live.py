@@ -11,9 +11,10 @@ import click
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.formats import FORMATS, Option
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
+from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
 from carnet_ref.attestation.live.collection import KINDS, NONCE_BYTES, PROVIDED, collect, this_machine
 from carnet_ref.attestation.live.kept import keep, prepare
+from carnet_ref.attestation.results.result import Appraised
 from carnet_ref.commands.appraisals import (
     anchor_option,
     anchors_given,
@@ -25,6 +26,7 @@ from carnet_ref.commands.appraisals import (
     written,
 )
 from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
+from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
 
 HELP: Final = """Collect the evidence of this machine and appraise it at once.
 
@@ -57,18 +59,26 @@ def collected_and_appraised(
     policies: Sequence[tuple[str, Path]],
     trust_anchor: Path | None,
     as_json: bool,
+    ear: Path | None,
+    key: Path | None,
     **given: Any,
 ) -> int:
     """Collect, keep if asked to, appraise and print; return the exit code."""
     words = {option: given[parameter(option)] for option in OPTIONS}
     asked = octets_given("--nonce", nonce, NONCE_BYTES) or secrets.token_bytes(NONCE_BYTES)
     anchors, policy_of, files = anchors_given(trust_anchor), _policies(policies), values(words)
+    issuer = issuer_given(ear, key)
     if out is not None:
         prepare(out)
     collection = collect(this_machine(), asked)
     time = instant(None)
     kept = {} if out is None else keep(collection, out, time)
-    appraisal = appraise_collection(collection, Terms(time, anchors, policy_of, files))
+    terms = Terms(time, anchors, policy_of, files)
+    appraisal = appraise_collection(collection, terms)
+    if issuer is not None:
+        ids = {part.kind: policy_id(part.kind, dict(policies).get(part.kind)) for part in collection.parts}
+        appraised = Appraised(appraisal, "live", time, lasting(collection, terms), asked, ids)
+        issuer.issue(appraised, live_profile)
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     rerun = ["carnet", "attest", "live", *_words(words), *named, *anchor]
@@ -115,6 +125,7 @@ def _command() -> click.Command:
             help="A JSON policy for evidence of a format, which then has to be there; once for each.",
         ),
         anchor_option,
+        with_ear_options,
         json_option,
     )
     command: Any = collected_and_appraised

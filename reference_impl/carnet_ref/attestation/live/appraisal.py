@@ -19,9 +19,10 @@ from typing import Any, Final
 from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
-from carnet_ref.attestation.live.collection import NODE, Collection, Part
+from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
 from carnet_ref.attestation.live.nvml import CollectedGpu
 from carnet_ref.attestation.nvidia.node_policy import NodePolicy
+from carnet_ref.attestation.results.trust import ResultProfile
 
 NVML: Final = "NVML API Reference, Confidential Computing"
 ITSELF: Final = "appraised by the machine itself"
@@ -130,3 +131,20 @@ def _check_binding(steps: Checklist, collection: Collection) -> None:
     vm = collection.parts[-1].kind
     told = f"the {vm} evidence commits to the GPUs' reports"
     steps.require(f"{vm}.report-data" in steps.held, "binding", told, f"{told}: not checked")
+
+
+def live_profile(attester: str) -> ResultProfile | None:
+    """Return how what was found of an attester becomes a result: of a device, or of the virtual machine."""
+    kind, _, device = attester.partition(".")
+    profile = FORMATS[kind].load().results if kind in KINDS else None
+    return profile if profile is not None and bool(device) is profile.grouped else None
+
+
+def lasting(collection: Collection, terms: Terms) -> int:
+    """Return for how many seconds all policies let a result be relied on."""
+    forms = {part.kind: FORMATS[part.kind].load() for part in collection.parts}
+    return min(
+        form.results.lasting(terms.policies.get(kind, form.default_policy))
+        for kind, form in forms.items()
+        if form.results is not None
+    )
