@@ -45,6 +45,7 @@ from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.intel.wrappers import quote_evidence
 from carnet_ref.attestation.kinds import kind_of
+from carnet_ref.attestation.live.kept import parse_driver_words
 from carnet_ref.attestation.nvidia.device_mode import parse_device_mode
 from carnet_ref.attestation.nvidia.node_policy import parse_node_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
@@ -303,6 +304,7 @@ def _certificate_files() -> list[bytes]:
     return [path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("fixtures/*.certificates.json.xz"))]
 
 
+DRIVER_WORDS: Final = b'{"driver":{"version":"1","devtools":false,"gpus":[{"uuid":"u","vbios_version":"v"}]}}'
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
 NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
@@ -343,6 +345,7 @@ PARSERS: Final = {
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
+        Parser("driver-words", parse_driver_words, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),

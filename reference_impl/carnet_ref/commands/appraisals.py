@@ -135,21 +135,16 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     return octets
 
 
-def show(
-    appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool, kept: Sequence[Sequence[str]] = ()
-) -> int:
-    """Print the appraisal and return the exit code; ``kept`` are commands that appraise evidence that was kept."""
+def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
+    """Print the appraisal and return the exit code."""
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
     if as_json:
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
         told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        elsewhere = {"kept": [shlex.join(command) for command in kept]} if kept else {}
-        click.echo(_as_json({**found, **told, **again, **elsewhere}))
+        click.echo(_as_json({**found, **told, **again}))
     else:
         _print(appraisal, rerun)
-        for command in kept:
-            click.echo(f"kept    {printable(shlex.join(command))}")
     return ACCEPTED if appraisal.accepted else REFUSED
 
 

@@ -20,7 +20,7 @@ from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
 from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
-from carnet_ref.attestation.live.nvml import CollectedGpu
+from carnet_ref.attestation.live.nvml import StatedGpu
 from carnet_ref.attestation.nvidia.node_policy import NodePolicy
 from carnet_ref.attestation.results.trust import ResultProfile
 
@@ -44,6 +44,8 @@ class Terms:
     """Policies by the names of formats; evidence of each of these has to be there."""
     given: Mapping[str, Value]
     """What was given besides, by the names of formats' options, such as reference values."""
+    itself: bool = True
+    """Whether the machine appraises its own evidence."""
 
 
 def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
@@ -69,14 +71,14 @@ def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
 
 
 def _tell_what_is_here(steps: Checklist, collection: Collection, terms: Terms) -> None:
-    here = [part.kind for part in collection.parts]
-    steps.passed("collected", f"with one nonce: {' and '.join(here)}")
-    steps.left_out("appraiser", "the machine appraises itself", lacking=ITSELF)
+    steps.passed("collected", f"with one nonce: {' and '.join(collection.kinds)}")
+    if terms.itself:
+        steps.left_out("appraiser", "the machine appraises itself", lacking=ITSELF)
     for what, why in collection.absent.items():
         steps.left_out(what, why, lacking=LACKING[what])
-    if collection.gpus is not None:
+    if collection.driver is not None:
         steps.left_out("switches", "NVSwitches are not collected", NVML, lacking=NO_SWITCHES)
-    missing = next((kind for kind in terms.policies if kind not in here), None)
+    missing = next((kind for kind in terms.policies if kind not in collection.kinds), None)
     if missing is not None:
         steps.refuse("expected", f"a policy asks for evidence of the format {missing}, and there is none")
 
@@ -100,23 +102,23 @@ def _values(form: Format[Any, Any], part: Part, terms: Terms) -> dict[str, Value
 
 def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal, terms: Terms) -> None:
     """Compare the driver's words with the reports; they are nobody's signed word, so they can only speak against it."""
-    gpus = collection.gpus
+    driver = collection.driver
     devices = appraisal.claims["devices"]
-    assert gpus is not None, "a node's part comes from GPUs"
+    assert driver is not None, "a node's part comes from GPUs"
     assert isinstance(devices, list), "a node tells of its devices"
-    for gpu, device in zip(gpus.devices, devices, strict=True):
-        stated = {"driver_version": gpus.driver_version, "vbios_version": gpu.vbios_version}
+    for gpu, device in zip(driver.gpus, devices, strict=True):
+        stated = {"driver_version": driver.version, "vbios_version": gpu.vbios_version}
         problem = _disagreement(gpu, stated, device)
         if problem is not None:
             steps.refuse("driver", problem, NVML)
     policy = terms.policies.get(NODE)
     allowed = isinstance(policy, NodePolicy) and policy.device.allow_debug
-    if gpus.devtools and not allowed:
+    if driver.devtools and not allowed:
         steps.refuse("driver", "it lets developer tools look into the GPUs", NVML)
-    steps.passed("driver", f"{gpus.driver_version}, and it states the versions that are in the reports", NVML)
+    steps.passed("driver", f"{driver.version}, and it states the versions that are in the reports", NVML)
 
 
-def _disagreement(gpu: CollectedGpu, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
+def _disagreement(gpu: StatedGpu, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
     for name, value in stated.items():
         reported = str(device[name])
         if reported.lower() != value.lower():
@@ -128,7 +130,7 @@ def _check_binding(steps: Checklist, collection: Collection) -> None:
     """Tell whether the virtual machine vouches for the reports; that its report data does is a step of its own."""
     if collection.absent:
         return
-    vm = collection.parts[-1].kind
+    vm = collection.kinds[-1]
     told = f"the {vm} evidence commits to the GPUs' reports"
     steps.require(f"{vm}.report-data" in steps.held, "binding", told, f"{told}: not checked")
 

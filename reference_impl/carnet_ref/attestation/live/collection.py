@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.attestation.live.errors import AbsentError, CollectionError
-from carnet_ref.attestation.live.nvml import CollectedGpu, CollectedGpus, Nvml, collect_gpus, this_nvml
+from carnet_ref.attestation.live.nvml import CollectedGpu, CollectedGpus, DriverWords, Nvml, collect_gpus, this_nvml
 from carnet_ref.attestation.live.tsm import CollectedVm, TsmFolder, collect_vm
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire.fields import join
@@ -24,6 +24,9 @@ from carnet_ref.wire.fields import join
 NONCE_BYTES: Final = 32
 NODE: Final = "node"
 """The format of evidence of GPUs."""
+GPUS_FILE: Final = "gpus.json"
+VM_FILE: Final = "{}.bin"
+"""What files of evidence are called."""
 PROVIDERS: Final = {"tdx_guest": "tdx", "sev_guest": "snp"}
 """The format of evidence for each provider of configfs-tsm."""
 KINDS: Final = (NODE, *PROVIDERS.values())
@@ -70,14 +73,17 @@ class Collection:
 
     nonce: bytes
     """The 32 bytes that everything was asked with."""
-    gpus: CollectedGpus | None
-    """The GPUs' answers and the driver's words."""
-    vm: CollectedVm | None
-    """The virtual machine's answer; its provider may be one whose reports are not appraised."""
+    driver: DriverWords | None
+    """What the driver says of the GPUs; ``None`` where there are none."""
     parts: tuple[Part, ...]
     """The evidence to appraise, at least one."""
     absent: Mapping[str, str]
     """Why there is no evidence of ``gpus`` or of the ``vm``."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The formats of the parts."""
+        return tuple(part.kind for part in self.parts)
 
 
 def collect(machine: Machine, nonce: bytes) -> Collection:
@@ -93,18 +99,26 @@ def collect(machine: Machine, nonce: bytes) -> Collection:
     except AbsentError as error:
         absent["gpus"] = str(error)
     reports = [gpu.report for gpu in gpus.devices] if gpus else []
-    asked = report_data(nonce, reports)
     try:
-        vm = collect_vm(machine.tsm, asked)
+        vm = collect_vm(machine.tsm, report_data(nonce, reports))
     except AbsentError as error:
         absent["vm"] = str(error)
     if vm is not None and vm.provider not in PROVIDERS:
         absent["vm"] = f"reports of the provider {vm.provider!r} are not appraised"
-    parts = [] if gpus is None else [_of_gpus(gpus, nonce)]
-    parts += [] if vm is None or "vm" in absent else [_of_vm(vm, asked)]
-    if not parts:
+        vm = None
+    if gpus is None and vm is None:
         raise CollectionError(f"no evidence on this machine. GPUs: {absent['gpus']}. Virtual machine: {absent['vm']}")
-    return Collection(nonce, gpus, vm, tuple(parts), absent)
+    return assembled(nonce, gpus, vm, absent)
+
+
+def assembled(
+    nonce: bytes, gpus: CollectedGpus | None, vm: CollectedVm | None, absent: Mapping[str, str]
+) -> Collection:
+    """Return evidence that should have been asked for with the nonce, as parts to appraise."""
+    parts = [] if gpus is None else [_of_gpus(gpus, nonce)]
+    reports = [gpu.report for gpu in gpus.devices] if gpus else []
+    parts += [] if vm is None else [_of_vm(vm, report_data(nonce, reports))]
+    return Collection(nonce, None if gpus is None else gpus.driver, tuple(parts), absent)
 
 
 def report_data(nonce: bytes, gpu_reports: Sequence[bytes]) -> bytes:
@@ -117,7 +131,7 @@ def report_data(nonce: bytes, gpu_reports: Sequence[bytes]) -> bytes:
 def _of_gpus(gpus: CollectedGpus, nonce: bytes) -> Part:
     """Write the reports as NVIDIA's SDKs do, which ``carnet attest node`` reads."""
     document = json.dumps([_entry(gpu) for gpu in gpus.devices])
-    return Part(NODE, "gpus.json", document.encode(), {"nonce": nonce})
+    return Part(NODE, GPUS_FILE, document.encode(), {"nonce": nonce})
 
 
 def _entry(gpu: CollectedGpu) -> dict[str, str]:
@@ -129,4 +143,4 @@ def _entry(gpu: CollectedGpu) -> dict[str, str]:
 
 def _of_vm(vm: CollectedVm, asked: bytes) -> Part:
     kind = PROVIDERS[vm.provider]
-    return Part(kind, f"{kind}.bin", vm.report, {"report-data": asked}, vm.auxiliary)
+    return Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary)

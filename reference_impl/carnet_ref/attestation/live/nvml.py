@@ -23,29 +23,45 @@ Nvml = Any
 
 
 @dataclass(frozen=True, slots=True)
+class StatedGpu:
+    """What the driver says of one GPU."""
+
+    uuid: str
+    """Its name for the device."""
+    vbios_version: str
+    """The VBIOS version."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverWords:
+    """What the driver says of the system."""
+
+    version: str
+    """Its own version."""
+    devtools: bool
+    """Whether developer tools may look into the GPUs."""
+    gpus: tuple[StatedGpu, ...]
+    """The GPUs, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
 class CollectedGpu:
-    """One GPU's answer: its report and certificates, and what the driver calls it."""
+    """One GPU's answer."""
 
     report: bytes
     """The report, as the device made it."""
     chain: bytes
     """Its certificates in PEM, attestation key first."""
-    uuid: str
-    """The driver's name for the device."""
-    vbios_version: str
-    """The VBIOS version that the driver states."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpus:
-    """The answers of all GPUs, and what the driver says of the system that they are in."""
+    """The answers of all GPUs, and the driver's words."""
 
     devices: tuple[CollectedGpu, ...]
     """At least one, in the driver's order."""
-    driver_version: str
-    """The driver's own version."""
-    devtools: bool
-    """Whether developer tools may look into the GPUs."""
+    driver: DriverWords
+    """What the driver says, of as many GPUs."""
 
 
 def this_nvml() -> Nvml:
@@ -74,7 +90,9 @@ def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
             raise AbsentError("no NVIDIA GPU")
         devtools = _devtools(nvml, count)
         driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
-        return CollectedGpus(tuple(_gpu(nvml, index, nonce) for index in range(count)), driver, devtools)
+        found = [_gpu(nvml, index, nonce) for index in range(count)]
+        words = DriverWords(driver, devtools, tuple(stated for stated, _ in found))
+        return CollectedGpus(tuple(collected for _, collected in found), words)
 
 
 @contextlib.contextmanager
@@ -139,7 +157,7 @@ def _unknown_to_drivers(nvml: Nvml) -> tuple[int, ...]:
     )
 
 
-def _gpu(nvml: Nvml, index: int, nonce: bytes) -> CollectedGpu:
+def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[StatedGpu, CollectedGpu]:
     name = f"GPU {index}"
     handle = _asked(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
     uuid = _asked(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
@@ -151,12 +169,10 @@ def _gpu(nvml: Nvml, index: int, nonce: bytes) -> CollectedGpu:
     answer = _asked(
         nvml, f"the report of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuAttestationReport(handle, nonce)
     )
-    return CollectedGpu(
-        _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}"),
-        _filled(certificate.attestationCertChain, certificate.attestationCertChainSize, f"the certificates of {name}"),
-        uuid,
-        vbios,
-    )
+    report = _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}")
+    size = certificate.attestationCertChainSize
+    chain = _filled(certificate.attestationCertChain, size, f"the certificates of {name}")
+    return StatedGpu(uuid, vbios), CollectedGpu(report, chain)
 
 
 def _filled(array: ctypes.Array[ctypes.c_uint8], size: int, what: str) -> bytes:

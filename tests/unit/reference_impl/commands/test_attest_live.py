@@ -100,26 +100,30 @@ def test_what_is_kept_is_appraised_elsewhere(
     on(monkeypatch, machine(nvml, SimulatedTsm(folder, provider, reporting)))
     (tmp_path / "policy.json").write_text(json.dumps({"require": ["nonce"], "gpus": 2}))
     (tmp_path / "collateral.json").write_bytes(PLATFORM.published(SINCE))
-    further = ["--policy", "node", str(tmp_path / "policy.json")]
+    further = [*usual, "--policy", "node", str(tmp_path / "policy.json")]
     if provider == "tdx_guest":
         further += ["--collateral", str(tmp_path / "collateral.json")]
     out = tmp_path / "kept"
-    shown = found("live", *usual, "--nonce", NONCE.hex(), "--out", str(out), *further)
+    shown = found("live", "--nonce", NONCE.hex(), "--out", str(out), *further)
     assert shown["accepted"]
-    kind = "tdx" if provider == "tdx_guest" else "snp"
-    files = {"gpus.json", "collected.json", f"{kind}.bin"} | ({"snp-chain.bin"} if kind == "snp" else set())
-    assert {path.name for path in out.iterdir()} == files
-    words = [shlex.split(command)[2:] for command in shown["kept"]]
-    assert [each[0] for each in words] == ["node", kind]
-    assert "policy.json" in str(words[0])
-    assert ("collateral.json" in str(words[1])) is (kind == "tdx")
-    for each in words:
-        elsewhere = found(*each)
-        assert elsewhere["accepted"]
-        assert elsewhere["claims"] == shown["claims"][each[0]]
-    collected = json.loads((out / "collected.json").read_text())
-    assert (collected["nonce"], collected["provider"], len(collected["gpus"])) == (NONCE.hex(), provider, 2)
-    assert [f"kept    {command}" for command in shown["kept"]] != []
+    on(monkeypatch, machine(None, TsmFolder(folder / "nowhere")))
+    again = shlex.split(shown["rerun"])[2:]
+    assert again[:5] == ["live", "--from", str(out), "--nonce", NONCE.hex()]
+    elsewhere = found(*again)
+    assert (elsewhere["accepted"], elsewhere["claims"]) == (True, shown["claims"])
+    assert elsewhere["rerun"] == shown["rerun"]
+    assert "appraised by the machine itself" not in elsewhere["not_compared"]
+    other = found("live", "--from", str(out), "--nonce", "ff" * 32, *further)
+    assert (other["failed_step"], other["accepted"]) == ("node.gpu0.nonce", False)
+
+
+def test_parts_that_are_kept_are_files_that_other_subcommands_read(
+    here: SimulatedTsm, tmp_path: Path, usual: list[str]
+) -> None:
+    out = tmp_path / "kept"
+    assert attest("live", *usual, "--out", str(out), "--nonce", NONCE.hex()).exit_code == 0
+    assert found("node", str(out / "gpus.json"), "--nonce", NONCE.hex(), *usual)["accepted"]
+    assert found("tdx", str(out / "tdx.bin"), "--report-data", here.asked[0].hex(), *usual)["accepted"]
 
 
 def test_what_is_kept_of_refused_evidence_is_refused_elsewhere(
@@ -130,8 +134,10 @@ def test_what_is_kept_of_refused_evidence_is_refused_elsewhere(
     result = attest("live", *usual, "--out", str(tmp_path / "kept"))
     assert (result.exit_code, "REFUSED at tdx.pck-chain" in result.stdout) == (1, True)
     again = shlex.split(result.stdout.splitlines()[-1])
-    assert again[0] == "kept"
     assert attest(*again[3:]).exit_code == 1
+    (tmp_path / "kept" / "snp.bin").touch()
+    malformed = attest(*again[3:])
+    assert (malformed.exit_code, "REFUSED at parse" in malformed.stdout) == (1, True)
 
 
 def test_reference_values_are_taken(here: SimulatedTsm, tmp_path: Path, usual: list[str]) -> None:
@@ -201,6 +207,10 @@ def test_what_does_not_answer_exits_3(
         (["--policy", "tdx", "{policy}"], "is no policy"),
         (["--rim", "/nowhere"], "cannot read '/nowhere'"),
         (["--out", "{full}"], "is not empty"),
+        (["--at", "2026-01-01"], "--at is for evidence that was kept"),
+        (["--from", "{full}"], "--from needs --nonce, the nonce that you drew"),
+        (["--from", "{full}", "--nonce", "00" * 32], "has no collected.json"),
+        (["--from", "{full}", "--nonce", "00" * 32, "--out", "{full}"], "--from and --out do not go together"),
         (["--out", "{policy}"], "cannot keep evidence in"),
         (["--out", "/nowhere/at/all"], "cannot keep evidence in"),
         (["report.bin"], "unexpected extra argument"),

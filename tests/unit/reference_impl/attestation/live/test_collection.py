@@ -24,8 +24,9 @@ def test_everything_is_asked_with_one_nonce(tmp_path: Path) -> None:
     found = collect(machine(nvml, tsm), NONCE)
     assert [(part.kind, part.file) for part in found.parts] == [("node", "gpus.json"), ("tdx", "tdx.bin")]
     reports = [each.report for each in device_evidence(found.parts[0].evidence)]
-    assert found.gpus is not None
-    assert reports == [each.report for each in found.gpus.devices]
+    assert found.driver is not None
+    assert reports == [nvml.report(place, NONCE) for place in range(2)]
+    assert (len(found.driver.gpus), found.kinds) == (2, ("node", "tdx"))
     assert (found.parts[0].asked, found.parts[1].asked) == ({"nonce": NONCE}, {"report-data": tsm.asked[0]})
     assert tsm.asked == [report_data(NONCE, reports)]
     assert not found.absent

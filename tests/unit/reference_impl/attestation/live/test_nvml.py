@@ -26,9 +26,9 @@ def test_every_gpu_is_asked_with_the_nonce() -> None:
     found = collect_gpus(nvml, NONCE)
     assert [parse_report(each.report).nonce for each in found.devices] == nvml.nonces == [NONCE, NONCE]
     assert [each.chain for each in found.devices] == [each.chain_pem for each in GPUS]
-    assert [each.uuid for each in found.devices] == ["GPU-00000000", "GPU-00000001"]
-    assert {each.vbios_version for each in found.devices} == {CURRENT.vbios}
-    assert (found.driver_version, found.devtools, nvml.users) == (CURRENT.driver, False, 0)
+    assert [each.uuid for each in found.driver.gpus] == ["GPU-00000000", "GPU-00000001"]
+    assert {each.vbios_version for each in found.driver.gpus} == {CURRENT.vbios}
+    assert (found.driver.version, found.driver.devtools, nvml.users) == (CURRENT.driver, False, 0)
 
 
 def test_a_driver_that_cannot_be_left_in_order_takes_nothing_away() -> None:
@@ -38,7 +38,7 @@ def test_a_driver_that_cannot_be_left_in_order_takes_nothing_away() -> None:
 
 def test_developer_tools_are_told() -> None:
     state = SystemState(devtools=pynvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_ON)
-    assert collect_gpus(SimulatedNvml(GPUS, state=state), NONCE).devtools
+    assert collect_gpus(SimulatedNvml(GPUS, state=state), NONCE).driver.devtools
 
 
 @pytest.mark.parametrize(
