@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import click
 
 from carnet_command.exit_codes import ExitCode
+from carnet_command.once import require_each_once
 
 GROUP = "carnet.commands"
 TRACEBACK = "CARNET_TRACEBACK"
@@ -77,9 +78,8 @@ class Commands(click.Group):
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
             raise click.UsageError(f"{error.message}{self._meant(ctx, args[0])}", ctx) from None
-        if command is not None and not ctx.resilient_parsing:
-            called = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
-            _require_each_once(command, called, rest)
+        if command is not None:
+            require_each_once(ctx, command, rest)
         return name, command, rest
 
     def _meant(self, ctx: click.Context, given: str) -> str:
@@ -136,19 +136,6 @@ def _require_every_character(*streams: Any) -> None:
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")
-
-
-def _require_each_once(command: click.Command, ctx: click.Context, args: list[str]) -> None:
-    """Require that an option with one value is given once.
-
-    Raises:
-        click.UsageError: it is given more often.
-    """
-    _, _, given = command.make_parser(ctx).parse_args(list(args))
-    single = [each for each in given if isinstance(each, click.Option) and not (each.is_flag or each.multiple)]
-    for option in single:
-        if (times := single.count(option)) > 1:
-            raise click.UsageError(f"{option.opts[0]} takes one value: expected it once, not {times} times", ctx)
 
 
 def _added() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from carnet_check.certificates.file import BadCertificateFile
 from carnet_check.certificates.file import read as read_certificates
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation, read_refutation
+from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd.certificate_files import VCEK as VCEK_GUID
 from carnet_ref.attestation.amd.certificate_files import parse_certificates
 from carnet_ref.attestation.amd.certificates import parse_endorsement_key
@@ -26,6 +27,9 @@ from carnet_ref.attestation.amd.policy import parse_policy as parse_snp_policy
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.amd.tcb import Product, parse_tcb
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
+from carnet_ref.attestation.ear.claims import parse_claims
+from carnet_ref.attestation.ear.keys import verification_key
+from carnet_ref.attestation.ear.token import parse_token
 from carnet_ref.attestation.encodings import decode, decode_pem
 from carnet_ref.attestation.intel.certificates import parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
@@ -41,6 +45,7 @@ from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.intel.wrappers import quote_evidence
 from carnet_ref.attestation.kinds import kind_of
+from carnet_ref.attestation.live.kept import parse_driver_words
 from carnet_ref.attestation.nvidia.device_mode import parse_device_mode
 from carnet_ref.attestation.nvidia.node_policy import parse_node_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
@@ -86,6 +91,7 @@ from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.transport.wire import parse_frame
 from carnet_ref.wire.fields import join, number
 from carnet_ref.wire.reader import MalformedError
+from tests.fixtures import ear_tokens
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_reports import certificate_table, der, endorsement
 from tests.fixtures.simulated_reports import chain as snp_chain
@@ -362,6 +368,7 @@ def _certificate_files() -> list[bytes]:
     return [path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("fixtures/*.certificates.json.xz"))]
 
 
+DRIVER_WORDS: Final = b'{"driver":{"version":"1","devtools":false,"gpus":[{"uuid":"u","vbios_version":"v"}]}}'
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
 NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
@@ -402,6 +409,10 @@ PARSERS: Final = {
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
+        Parser("driver-words", parse_driver_words, lambda: [DRIVER_WORDS], heavy=True),
+        Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
+        Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
+        Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),
         Parser("spdm-message", _spdm, _spdm_seeds),
         Parser("spdm-record", SecuredRecord.parse, _records),
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),

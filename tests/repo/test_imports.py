@@ -48,7 +48,7 @@ def test_the_kernel_rests_on_the_standard_library_and_writes_nothing() -> None:
 
 
 FOR_DEVELOPMENT = {"test", "docs", "lint", "dev"}
-MODULES = {"in-toto-attestation": "in_toto_attestation", "z3-solver": "z3"}
+MODULES = {"in-toto-attestation": "in_toto_attestation", "nvidia-ml-py": "pynvml", "z3-solver": "z3"}
 """The module of a distribution, where that is not the distribution's own name."""
 
 

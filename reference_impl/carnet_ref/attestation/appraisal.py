@@ -150,3 +150,12 @@ class Checklist:
         """Return the appraisal; claims of refused evidence are dropped."""
         refused = any(step.ok is False for step in self._steps)
         return Appraisal(tuple(self._steps), {} if refused else dict(claims))
+
+
+def unparsable(detail: str) -> Appraisal:
+    """Return the appraisal of evidence that could be read but not parsed."""
+    steps = Checklist()
+    try:
+        steps.refuse("parse", detail)
+    except RefusedError:
+        return steps.concluded({})

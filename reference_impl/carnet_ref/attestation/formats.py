@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
     from carnet_ref.attestation.appraisal import Appraisal
+    from carnet_ref.attestation.results.trust import ResultProfile
 
 _Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
@@ -33,7 +34,7 @@ class OptionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a format; ``length`` is how many bytes hexadecimal digits have to stand for."""
+    """One option of a format; ``length`` is how many bytes hexadecimal digits have to stand for, if it is no 0."""
 
     name: str
     kind: OptionKind
@@ -98,6 +99,8 @@ class Format(Generic[_Parsed, Policy]):
         appraise: goes through the steps of the appraisal.
         parse_policy: reads another policy, and raises ``MalformedError`` on what is none; without it, there is no
             ``--policy``.
+        results: how an appraisal becomes a result for others; without it, there is no ``--ear``.
+        anchored: whether it rests on trust anchors; without them, there is no ``--trust-anchor``.
     """
 
     argument: str
@@ -108,6 +111,29 @@ class Format(Generic[_Parsed, Policy]):
     appraise: Callable[[_Parsed, Given, Against[Policy]], Appraisal]
     parse_policy: Callable[[bytes], Policy] | None = None
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
+    results: ResultProfile | None = None
+    anchored: bool = True
+
+
+def appraise_files(
+    form: Format[_Parsed, Policy], files: Sequence[bytes], given: Given, against: Against[Policy]
+) -> Appraisal:
+    """Appraise evidence out of files, of which there are several only where the format combines them.
+
+    What cannot be parsed is refused.
+
+    Raises:
+        UsageError: something that the evidence needs was not given.
+    """
+    from carnet_ref.attestation.appraisal import unparsable
+    from carnet_ref.wire.reader import MalformedError
+
+    try:
+        recognised = [form.recognise(data, given) for data in files]
+        evidence = recognised[0] if form.combine is None else form.combine(recognised)
+    except MalformedError as error:
+        return unparsable(str(error))
+    return form.appraise(evidence, given, against)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,5 +166,6 @@ FORMATS: Final[dict[str, Registered]] = {
     "snp": Registered(
         "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
     ),
+    "ear": Registered("carnet_ref.attestation.ear.format:FORMAT", "Check a signed attestation result of a verifier."),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

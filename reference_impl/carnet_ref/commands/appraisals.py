@@ -115,7 +115,9 @@ def anchors_given(path: Path | None) -> Anchors:
 
 
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
-    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for; ``0x`` may stand before them.
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or any number if that is 0.
+
+    ``0x`` may stand before them.
 
     Raises:
         UsageError: they stand for none, or for another number of bytes.
@@ -128,20 +130,9 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
         octets = from_hexadecimal(text)
     except ValueError:
         raise UsageError(f"{flag} wants hexadecimal digits") from None
-    if len(octets) != length:
+    if length and len(octets) != length:
         raise UsageError(f"{flag} wants {length} bytes, not {len(octets)}")
     return octets
-
-
-def unparsable(detail: str) -> Appraisal:
-    """Return the appraisal of evidence that could be read but not parsed."""
-    from carnet_ref.attestation.appraisal import Checklist, RefusedError
-
-    steps = Checklist()
-    try:
-        steps.refuse("parse", detail)
-    except RefusedError:
-        return steps.concluded({})
 
 
 def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Literal
 
 ByteOrder = Literal["little", "big"]
@@ -90,14 +91,22 @@ def json_value(text: str | bytes) -> object:
     """Return the value of a JSON text in which no object has a name twice, since readers differ in which one counts.
 
     Raises:
-        ValueError: it is no such text, or nested too deeply.
+        ValueError: it is no such text, has a number that is none or too large, or is nested too deeply.
 
-    Source: RFC 8259, section 4.
+    Source: RFC 8259, sections 4 and 6.
     """
     try:
-        return json.loads(text, object_pairs_hook=_without_doubles)
+        return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _finite(text: str) -> float:
+    """Refuse NaN, infinities, and what is too large for a number, which JSON does not have."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number that is none, or too large")
+    return value
 
 
 def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy, parse_policy
+from carnet_ref.attestation.amd.results import RESULTS
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
 
@@ -63,5 +64,6 @@ FORMAT: Final = Format(
     parse_policy=parse_policy,
     recognise=recognise,
     appraise=appraise,
+    results=RESULTS,
 )
 """AMD's reports."""

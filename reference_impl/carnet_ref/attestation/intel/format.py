@@ -10,6 +10,7 @@ from carnet_ref.attestation.formats import Against, Format, Given, Option, Optio
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral_files import collateral_of
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy, parse_policy
+from carnet_ref.attestation.intel.results import RESULTS
 from carnet_ref.attestation.intel.wrappers import QuoteEvidence, quote_evidence
 
 REPORT_DATA_BYTES: Final = 64
@@ -82,5 +83,6 @@ FORMAT: Final = Format(
     parse_policy=parse_policy,
     recognise=recognise,
     appraise=appraise,
+    results=RESULTS,
 )
 """Intel's quotes."""

@@ -11,6 +11,7 @@ from carnet_ref.attestation.encodings import decode, decode_pem
 from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy, parse_policy
+from carnet_ref.attestation.nvidia.results import DEVICE
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
 
 NONCE_BYTES: Final = 32
@@ -87,5 +88,6 @@ FORMAT: Final = Format(
     parse_policy=parse_policy,
     recognise=recognise,
     appraise=appraise,
+    results=DEVICE,
 )
 """NVIDIA's reports."""

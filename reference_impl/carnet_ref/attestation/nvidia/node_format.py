@@ -13,6 +13,7 @@ from carnet_ref.attestation.formats import Against, Format, Given, Option, Optio
 from carnet_ref.attestation.nvidia.format import NONCE_BYTES
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy, parse_node_policy
+from carnet_ref.attestation.nvidia.results import NODE
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.wire.reader import MalformedError
 
@@ -83,5 +84,6 @@ FORMAT: Final = Format(
     recognise=recognise,
     combine=combine,
     appraise=appraise,
+    results=NODE,
 )
 """Nodes of NVIDIA devices."""

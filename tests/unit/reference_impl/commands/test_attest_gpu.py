@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.nvidia.policy import STEPS
+from tests.fixtures.command_words import with_defaults
 from tests.fixtures.nvidia_pki import AT, NONCE, pem, report, world
 
 W = world()
@@ -59,7 +60,8 @@ def found(*words: str) -> Any:
 
 
 def usual(files: dict[str, str], *further: str) -> list[str]:
-    return [files["report"], "--chain", files["chain"], "--at", WHEN, "--trust-anchor", files["roots"], *further]
+    defaults = {"--chain": files["chain"], "--at": WHEN, "--trust-anchor": files["roots"]}
+    return [files["report"], *with_defaults(defaults, further)]
 
 
 def test_good_evidence_is_accepted(files: dict[str, str]) -> None:
@@ -168,7 +170,7 @@ def test_a_wrong_option_or_an_unreadable_file_is_a_usage_error(
     files: dict[str, str], wrong: list[str], message: str
 ) -> None:
     words = [files.get(word, word) for word in wrong]
-    result = attest(*usual(files), *words, "--json")
+    result = attest(*usual(files, *words), "--json")
     error = json.loads(result.stdout)["error"]
     assert (result.exit_code, error["kind"], message in error["message"]) == (2, "usage", True), error
 

@@ -17,6 +17,7 @@ from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.policy import STEPS
 from carnet_ref.attestation.amd.report import GuestPolicy
 from carnet_ref.attestation.amd.tcb import Product
+from tests.fixtures.command_words import with_defaults
 from tests.fixtures.simulated_quotes import QUOTE
 from tests.fixtures.simulated_reports import (
     NOW,
@@ -83,7 +84,8 @@ def found(*words: str) -> Any:
 
 
 def usual(files: dict[str, str], *further: str, report: str = "report", chain: str = "chain") -> list[str]:
-    return [files[report], "--chain", files[chain], "--at", WHEN, "--trust-anchor", files["roots"], *further]
+    defaults = {"--chain": files[chain], "--at": WHEN, "--trust-anchor": files["roots"]}
+    return [files[report], *with_defaults(defaults, further)]
 
 
 @pytest.mark.parametrize("form", ["report", "hex", "base64", "json"])

@@ -1,0 +1,152 @@
+"""The appraisal of everything that was collected on a machine, each part by the code that appraises it from a file.
+
+* The steps of a part are listed with the name of its format and a dot before their ids, such as ``tdx.report-data``.
+* What was looked for and is not here is listed, and an acceptance says that it lacks it. A policy for such evidence
+  asks for it, so then the appraisal refuses.
+* A machine that appraises itself convinces nobody else: whoever controls it controls this code, too. A relying party
+  draws the nonce and appraises what was kept.
+
+Source: RFC 9334, section 7.4 (a Verifier is trusted by its Relying Party).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from carnet_ref.attestation.anchors import Anchors
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
+from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
+from carnet_ref.attestation.live.nvml import StatedGpu
+from carnet_ref.attestation.nvidia.node_policy import NodePolicy
+from carnet_ref.attestation.results.trust import ResultProfile
+
+NVML: Final = "NVML API Reference, Confidential Computing"
+ITSELF: Final = "appraised by the machine itself"
+LACKING: Final = {"gpus": "GPUs not appraised", "vm": "virtual machine not appraised"}
+NO_SWITCHES: Final = "switches not appraised"
+EMPTY: Final[Mapping[OptionKind, Value]] = {OptionKind.FILES: ()}
+"""What an option stands for that nobody gave, where that is not ``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the evidence is appraised against, besides the policies that formats have by default."""
+
+    at: datetime
+    """When it is appraised; it has a time zone."""
+    anchors: Anchors
+    """Whom to trust."""
+    policies: Mapping[str, object]
+    """Policies by the names of formats; evidence of each of these has to be there."""
+    given: Mapping[str, Value]
+    """What was given besides, by the names of formats' options, such as reference values."""
+    itself: bool = True
+    """Whether the machine appraises its own evidence."""
+
+
+def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
+    """Appraise every part, then what all are together.
+
+    Raises:
+        UsageError: a part needs something that was not given, such as certificates.
+    """
+    steps = Checklist()
+    claims: dict[str, object] = {}
+    try:
+        _tell_what_is_here(steps, collection, terms)
+        for part in collection.parts:
+            appraisal = _appraised(part, terms)
+            steps.adopt(appraisal, part.kind)
+            claims[part.kind] = dict(appraisal.claims)
+            if part.kind == NODE:
+                _check_driver(steps, collection, appraisal, terms)
+        _check_binding(steps, collection)
+    except RefusedError:
+        return steps.concluded({})
+    return steps.concluded({"nonce": collection.nonce.hex(), **claims})
+
+
+def _tell_what_is_here(steps: Checklist, collection: Collection, terms: Terms) -> None:
+    steps.passed("collected", f"with one nonce: {' and '.join(collection.kinds)}")
+    if terms.itself:
+        steps.left_out("appraiser", "the machine appraises itself", lacking=ITSELF)
+    for what, why in collection.absent.items():
+        steps.left_out(what, why, lacking=LACKING[what])
+    if collection.driver is not None:
+        steps.left_out("switches", "NVSwitches are not collected", NVML, lacking=NO_SWITCHES)
+    missing = next((kind for kind in terms.policies if kind not in collection.kinds), None)
+    if missing is not None:
+        steps.refuse("expected", f"a policy asks for evidence of the format {missing}, and there is none")
+
+
+def _appraised(part: Part, terms: Terms) -> Appraisal:
+    form: Format[Any, Any] = FORMATS[part.kind].load()
+    given = Given(_values(form, part, terms))
+    against = Against(terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors)
+    return appraise_files(form, [part.evidence], given, against)
+
+
+def _values(form: Format[Any, Any], part: Part, terms: Terms) -> dict[str, Value]:
+    """Return what every option of the format stands for; certificates that were given count before collected ones."""
+    values: dict[str, Value] = {}
+    for option in form.options:
+        values[option.name] = terms.given.get(option.name, EMPTY.get(option.kind))
+        if option.name == "chain" and values["chain"] is None:
+            values["chain"] = part.chain
+    return {**values, **part.asked}
+
+
+def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal, terms: Terms) -> None:
+    """Compare the driver's words with the reports; they are nobody's signed word, so they can only speak against it."""
+    driver = collection.driver
+    devices = appraisal.claims["devices"]
+    assert driver is not None, "a node's part comes from GPUs"
+    assert isinstance(devices, list), "a node tells of its devices"
+    for gpu, device in zip(driver.gpus, devices, strict=True):
+        stated = {"driver_version": driver.version, "vbios_version": gpu.vbios_version}
+        problem = _disagreement(gpu, stated, device)
+        if problem is not None:
+            steps.refuse("driver", problem, NVML)
+    policy = terms.policies.get(NODE)
+    allowed = isinstance(policy, NodePolicy) and policy.device.allow_debug
+    if driver.devtools and not allowed:
+        steps.refuse("driver", "it lets developer tools look into the GPUs", NVML)
+    steps.passed("driver", f"{driver.version}, and it states the versions that are in the reports", NVML)
+
+
+def _disagreement(gpu: StatedGpu, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
+    for name, value in stated.items():
+        reported = str(device[name])
+        if reported.lower() != value.lower():
+            return f"of {gpu.uuid} it states the {name.replace('_', ' ')} {value}, the report says {reported}"
+    return None
+
+
+def _check_binding(steps: Checklist, collection: Collection) -> None:
+    """Tell whether the virtual machine vouches for the reports; that its report data does is a step of its own."""
+    if collection.absent:
+        return
+    vm = collection.kinds[-1]
+    told = f"the {vm} evidence commits to the GPUs' reports"
+    steps.require(f"{vm}.report-data" in steps.held, "binding", told, f"{told}: not checked")
+
+
+def live_profile(attester: str) -> ResultProfile | None:
+    """Return how what was found of an attester becomes a result: of a device, or of the virtual machine."""
+    kind, _, device = attester.partition(".")
+    profile = FORMATS[kind].load().results if kind in KINDS else None
+    return profile if profile is not None and bool(device) is profile.grouped else None
+
+
+def lasting(collection: Collection, terms: Terms) -> int:
+    """Return for how many seconds all policies let a result be relied on."""
+    forms = {part.kind: FORMATS[part.kind].load() for part in collection.parts}
+    return min(
+        form.results.lasting(terms.policies.get(kind, form.default_policy))
+        for kind, form in forms.items()
+        if form.results is not None
+    )

@@ -1,0 +1,1 @@
+"""Attestation results for others: what an appraisal found, in a signed token that any relying party can read."""

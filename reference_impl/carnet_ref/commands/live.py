@@ -1,0 +1,171 @@
+"""``carnet attest live``: collect the evidence of this machine and appraise it at once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from carnet_command.errors import UsageError
+from carnet_ref.attestation.appraisal import Appraisal, unparsable
+from carnet_ref.attestation.formats import FORMATS, Option
+from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
+from carnet_ref.attestation.live.collection import KINDS, NONCE_BYTES, PROVIDED, Collection, collect, this_machine
+from carnet_ref.attestation.live.kept import keep, kept, prepare
+from carnet_ref.attestation.results.result import Appraised
+from carnet_ref.attestation.results.trust import HOUR
+from carnet_ref.commands.appraisals import (
+    anchor_option,
+    anchors_given,
+    at_option,
+    instant,
+    json_option,
+    octets_given,
+    readable,
+    show,
+    written,
+)
+from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
+from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
+from carnet_ref.wire.reader import MalformedError
+
+HELP: Final = """Collect the evidence of this machine and appraise it at once.
+
+GPUs are asked by NVML, the virtual machine by Linux's configfs-tsm; most machines let only root ask the latter. All
+answer one nonce, and the virtual machine's quote commits to the GPUs' reports. NVSwitches are not collected.
+
+A machine that appraises itself convinces nobody else. Another draws a nonce, has the evidence collected with --nonce
+and kept with --out, and appraises the folder elsewhere, with --from and the nonce that it drew.
+
+A policy for a format asks for evidence of that format, so without it the verdict is a refusal.
+
+Exit codes: 0 all that was collected is accepted, 1 refused, 2 usage, 3 there is no evidence, or something did not
+answer.
+"""
+
+
+def _options() -> tuple[Option, ...]:
+    """Return the options of the formats, but for those whose values come from what was asked."""
+    every = [option for kind in KINDS for option in FORMATS[kind].load().options if option.name not in PROVIDED]
+    assert len({option.name for option in every}) == len(every), "two formats have an option of the same name"
+    return tuple(every)
+
+
+OPTIONS: Final = _options()
+
+
+def collected_and_appraised(
+    nonce: str | None,
+    out: Path | None,
+    kept_in: Path | None,
+    at: str | None,
+    policies: Sequence[tuple[str, Path]],
+    trust_anchor: Path | None,
+    as_json: bool,
+    ear: Path | None,
+    key: Path | None,
+    **given: Any,
+) -> int:
+    """Collect, keep if asked to, or read what was kept; appraise and print; return the exit code."""
+    words = {option: given[parameter(option)] for option in OPTIONS}
+    asked = octets_given("--nonce", nonce, NONCE_BYTES)
+    _check_source(asked, out, kept_in, at)
+    drawn = asked or secrets.token_bytes(NONCE_BYTES)
+    itself = kept_in is None
+    terms = Terms(instant(at), anchors_given(trust_anchor), _policies(policies), values(words), itself)
+    issuer = issuer_given(ear, key)
+    try:
+        collection = _collected(drawn, out, terms.at) if kept_in is None else kept(kept_in, drawn)
+        judged = _Judged(appraise_collection(collection, terms), lasting(collection, terms), collection.kinds)
+    except MalformedError as error:
+        judged = _Judged(unparsable(str(error)))
+    if issuer is not None:
+        ids = {kind: policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
+        issuer.issue(Appraised(judged.appraisal, "live", terms.at, judged.lasting, drawn, ids), live_profile)
+    named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
+    anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
+    folder = kept_in or out
+    source = [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", written(terms.at)]
+    again = ["carnet", "attest", "live", *source, *_words(words), *named, *anchor]
+    return show(judged.appraisal, terms.at, again, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """An appraisal, for how long its result counts, and the formats of what was appraised."""
+
+    appraisal: Appraisal
+    lasting: int = HOUR
+    kinds: tuple[str, ...] = ()
+
+
+def _check_source(nonce: bytes | None, out: Path | None, kept_in: Path | None, at: str | None) -> None:
+    if kept_in is None and at is not None:
+        raise UsageError("--at is for evidence that was kept; that of this machine is appraised as of now")
+    if kept_in is not None and out is not None:
+        raise UsageError("--from and --out do not go together: what is in a folder is kept already")
+    if kept_in is not None and nonce is None:
+        raise UsageError("--from needs --nonce, the nonce that you drew: what the folder says of it proves nothing")
+
+
+def _collected(nonce: bytes, out: Path | None, at: datetime) -> Collection:
+    """Return what this machine answers, which is also kept if asked to."""
+    if out is not None:
+        prepare(out)
+    collection = collect(this_machine(), nonce)
+    if out is not None:
+        keep(collection, out, at)
+    return collection
+
+
+def _words(words: Mapping[Option, Any]) -> list[str]:
+    single, several = said(words)
+    return [str(word) for each in (*single, *several) for word in each]
+
+
+def _policies(given: Sequence[tuple[str, Path]]) -> dict[str, object]:
+    kinds = [kind for kind, _ in given]
+    twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--policy {twice} comes twice")
+    return {kind: policy_given(FORMATS[kind].load(), path) for kind, path in given}
+
+
+def _command() -> click.Command:
+    shown = (
+        click.option("--nonce", metavar="HEX", help="The 32 bytes that everything is asked with. [default: drawn]"),
+        click.option("--out", type=readable, metavar="DIR", help="Keep what was collected in this folder."),
+        click.option(
+            "--from",
+            "kept_in",
+            type=readable,
+            metavar="DIR",
+            help="Appraise what --out kept here, on this or another machine; --nonce is needed.",
+        ),
+        at_option,
+        *map(click_option, OPTIONS),
+        click.option(
+            "--policy",
+            "policies",
+            type=(click.Choice(KINDS), readable),
+            multiple=True,
+            metavar="FORMAT FILE",
+            help="A JSON policy for evidence of a format, which then has to be there; once for each.",
+        ),
+        anchor_option,
+        with_ear_options,
+        json_option,
+    )
+    command: Any = collected_and_appraised
+    for decorate in reversed(shown):
+        command = decorate(command)
+    return click.command(name="live", help=HELP)(command)
+
+
+live: Final = _command()
+"""The subcommand."""

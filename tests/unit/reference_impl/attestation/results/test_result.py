@@ -1,0 +1,291 @@
+"""Results of real appraisals: what is affirmed, warned of and contraindicated, for whom, and what they tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_ref.attestation.amd.appraisal import appraise_report
+from carnet_ref.attestation.amd.evidence import SnpEvidence
+from carnet_ref.attestation.amd.policy import DEFAULT_POLICY as SNP_POLICY
+from carnet_ref.attestation.amd.results import RESULTS as SNP
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
+from carnet_ref.attestation.ear.claims import parse_claims
+from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TDX_POLICY
+from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
+from carnet_ref.attestation.intel.results import RESULTS as TDX
+from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
+from carnet_ref.attestation.live.collection import collect
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.device_mode import DebugState
+from carnet_ref.attestation.nvidia.node import appraise_node
+from carnet_ref.attestation.nvidia.node_policy import NodePolicy
+from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy
+from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.attestation.nvidia.results import DEVICE, NODE
+from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
+from carnet_ref.attestation.results.attesters import Profiles, attester_results
+from carnet_ref.attestation.results.result import EXTENSION, Appraised, claims_set, encoded_nonce
+from carnet_ref.attestation.results.trust import ResultProfile, TrustClaim
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from tests.fixtures.simulated_machine import (
+    NONCE,
+    NOW,
+    PLATFORM,
+    SINCE,
+    VENDOR,
+    amd,
+    anchors,
+    certificate_table,
+    chip,
+    gpu,
+    machine,
+    td,
+)
+from tests.fixtures.simulated_nvml import SimulatedNvml
+from tests.fixtures.wrapped_evidence import EVENTS, event_log, logged_rtmrs
+
+GPU = gpu()
+REVOKED = VENDOR.answers(GPU.certificates, GPU.certificates, since=NOW)
+ASKED = NONCE + bytes(32)
+FULL = replace(DEFAULT_POLICY, modes=frozenset({Mode.SINGLE_GPU}))
+MEASURED = replace(TDX_POLICY, measurements=(("mrtd", frozenset({bytes(48)})),))
+
+
+def appraised_gpu(device: SimulatedGpu = GPU, policy: Policy = DEFAULT_POLICY, **given: Any) -> Appraisal:
+    report = device.report(gpu_request(NONCE))
+    return appraise_gpu(report, device.chain_pem, at=NOW, policy=policy, anchors=anchors(), **given)
+
+
+def fully(policy: Policy = FULL, device: SimulatedGpu = GPU) -> Appraisal:
+    rims = VENDOR.reference_values()
+    return appraised_gpu(device, policy, nonce=NONCE, rims=rims, ocsp=replies(device))
+
+
+def replies(device: SimulatedGpu) -> Sequence[bytes]:
+    signers = tuple(each.certificate for each in reversed(VENDOR.signers))
+    return (*VENDOR.answers(device.certificates, since=NOW), *VENDOR.answers(signers, since=NOW))
+
+
+def appraised_td(policy: TdxPolicy = TDX_POLICY, *, debug: bool = False, **given: Any) -> Appraisal:
+    quote = PLATFORM.td(debug=debug).quote(ASKED)
+    return appraise_quote(quote, at=NOW, policy=policy, anchors=anchors(), report_data=ASKED, **given)
+
+
+def fully_appraised_td() -> Appraisal:
+    return appraise_quote(
+        PLATFORM.td(rtmrs=logged_rtmrs()).quote(ASKED),
+        at=NOW,
+        policy=MEASURED,
+        anchors=anchors(),
+        collateral=PLATFORM.published(SINCE),
+        report_data=ASKED,
+        event_log=json.dumps(event_log(*EVENTS)).encode(),
+    )
+
+
+def one(profile: ResultProfile) -> Profiles:
+    return lambda name: None if name else profile
+
+
+def devices(name: str) -> ResultProfile | None:
+    return NODE if name else None
+
+
+def made(appraisal: Appraisal, profiles: Profiles, kind: str = "gpu", nonce: bytes | None = NONCE) -> dict[str, Any]:
+    claims = claims_set(Appraised(appraisal, kind, NOW, 600, nonce, {kind: "a policy"}), profiles)
+    parse_claims(json.dumps(claims).encode())
+    return claims
+
+
+def vector(submodule: Mapping[str, Any]) -> dict[str, int]:
+    return dict(submodule["ear_trustworthiness_vector"])
+
+
+def test_a_gpu_of_which_everything_was_compared_is_affirmed() -> None:
+    appraisal = fully()
+    assert appraisal.not_compared == ()
+    found = made(appraisal, one(DEVICE))
+    assert (found["iat"], found["exp"] - found["iat"]) == (int(NOW.timestamp()), 600)
+    assert (found["ear_status"], list(found["submods"])) == ("affirming", ["gpu"])
+    submodule = found["submods"]["gpu"]
+    assert vector(submodule) == {"hardware": 2, "instance-identity": 2, "executables": 3, "configuration": 2}
+    assert submodule["ear_status"] == "affirming"
+    assert submodule["ear_appraisal_policy_ids"] == ["a policy"]
+    assert found["eat_nonce"] == submodule["eat_nonce"] == encoded_nonce(NONCE)
+    assert submodule[EXTENSION]["claims"] == appraisal.claims
+    assert (submodule[EXTENSION]["accepted"], submodule[EXTENSION]["not_compared"]) == (True, [])
+
+
+def test_what_was_not_compared_makes_a_warning_and_no_claim() -> None:
+    found = made(appraised_gpu(), one(DEVICE), nonce=None)
+    submodule = found["submods"]["gpu"]
+    assert (found["ear_status"], vector(submodule), "eat_nonce" in found) == ("warning", {"hardware": 2}, False)
+    assert "not fresh" in submodule[EXTENSION]["not_compared"]
+
+
+def test_a_device_that_is_debugged_is_contraindicated_although_a_policy_allows_it() -> None:
+    debugged = SimulatedGpu(b"debugged", SINCE, vendor=VENDOR, debug=DebugState.INVASIVE)
+    appraisal = fully(replace(FULL, allow_debug=True), debugged)
+    found = made(appraisal, one(DEVICE))["submods"]["gpu"]
+    assert appraisal.accepted
+    assert (vector(found)["runtime-opaque"], found["ear_status"]) == (96, "contraindicated")
+    assert "configuration" not in vector(found)
+
+
+@pytest.mark.parametrize(
+    ("appraisal", "expected"),
+    [
+        (appraised_gpu(nonce=bytes(32)), {"hardware": 0}),
+        (appraised_gpu(policy=Policy()), {"hardware": 0}),
+        (appraised_gpu(SimulatedGpu(b"stranger", SINCE)), {"hardware": 97}),
+        (appraised_gpu(rims=VENDOR.reference_values(), policy=replace(FULL, modes=frozenset())), {"configuration": 96}),
+        (
+            appraised_gpu(ocsp=VENDOR.answers(gpu().certificates, gpu().certificates, since=NOW)),
+            {"instance-identity": 96},
+        ),
+    ],
+)
+def test_refused_evidence_is_contraindicated_and_nothing_is_affirmed(
+    appraisal: Appraisal, expected: dict[str, int]
+) -> None:
+    assert not appraisal.accepted
+    found = made(appraisal, one(DEVICE))
+    submodule = found["submods"]["gpu"]
+    assert (found["ear_status"], submodule["ear_status"], vector(submodule)) == (
+        "contraindicated",
+        "contraindicated",
+        expected,
+    )
+    told = submodule[EXTENSION]
+    assert (told["accepted"], told["failed_step"], told["claims"]) == (False, appraisal.failed_step, {})
+    assert told["reason"]
+    assert "eat_nonce" not in submodule
+
+
+def test_evidence_that_cannot_be_parsed_is_contraindicated() -> None:
+    found = made(unparsable("no report"), devices, "node")
+    assert list(found["submods"]) == ["node"]
+    assert (found["ear_status"], found["submods"]["node"]["ear_status"]) == ("contraindicated", "contraindicated")
+
+
+def node(*gpus: SimulatedGpu, **given: Any) -> Appraisal:
+    evidence = [DeviceEvidence("", each.report(gpu_request(NONCE)), each.chain_pem) for each in gpus]
+    return appraise_node(evidence, at=NOW, policy=NodePolicy(), anchors=anchors(), **given)
+
+
+def test_every_device_of_a_node_has_a_result_of_its_own() -> None:
+    found = made(node(gpu(0), gpu(1), nonce=NONCE), devices, "node")
+    assert list(found["submods"]) == ["gpu0", "gpu1"]
+    units = {each[EXTENSION]["claims"]["ueid"] for each in found["submods"].values()}
+    assert len(units) == 2
+    lacking = found["submods"]["gpu0"][EXTENSION]["not_compared"]
+    assert {"number of devices not compared", "links not compared", "revocation not checked"} <= set(lacking)
+    assert found["submods"]["gpu1"]["ear_appraisal_policy_ids"] == ["a policy"]
+
+
+def test_one_device_that_is_refused_leaves_no_result_for_the_others() -> None:
+    found = made(node(gpu(0), SimulatedGpu(b"stranger", SINCE)), devices, "node")
+    statuses = {name: each["ear_status"] for name, each in found["submods"].items()}
+    assert (found["ear_status"], statuses) == ("contraindicated", {"gpu0": "none", "gpu1": "contraindicated"})
+    assert vector(found["submods"]["gpu0"]) == {"hardware": 0}
+    assert vector(found["submods"]["gpu1"]) == {"hardware": 97}
+
+
+def test_a_step_about_all_devices_is_held_against_all() -> None:
+    found = made(node(gpu(0), gpu(0)), devices, "node")
+    assert found["submods"]["gpu0"][EXTENSION]["failed_step"] == "distinct"
+    assert {each["ear_status"] for each in found["submods"].values()} == {"contraindicated"}
+
+
+def test_a_step_of_the_node_with_the_name_of_a_devices_step_makes_no_device() -> None:
+    foreign = VENDOR.answers(SimulatedGpu(b"other", SINCE, vendor=VENDOR).certificates[:1] * 1, since=NOW)
+    stranger = SimulatedGpu(b"stranger", SINCE)
+    appraisal = node(gpu(0), ocsp=(*foreign, *stranger.vendor.answers(stranger.certificates, since=NOW)))
+    found = made(appraisal, devices, "node")
+    assert (appraisal.failed_step, list(found["submods"])) == ("revocation", ["node"])
+
+
+def test_a_td_is_affirmed_with_collateral_measurements_and_log() -> None:
+    bare = made(appraised_td(), one(TDX), "tdx")["submods"]["tdx"]
+    assert (vector(bare), bare["ear_status"]) == ({"runtime-opaque": 2}, "warning")
+    full = made(fully_appraised_td(), one(TDX), "tdx", ASKED)
+    submodule = full["submods"]["tdx"]
+    assert (submodule["ear_status"], submodule[EXTENSION]["not_compared"]) == ("affirming", [])
+    assert vector(submodule) == {"hardware": 2, "instance-identity": 2, "executables": 3, "runtime-opaque": 2}
+    assert submodule["eat_nonce"] == full["eat_nonce"] == encoded_nonce(ASKED)
+    assert len(full["eat_nonce"]) == 86
+
+
+def test_a_platform_with_vulnerabilities_is_warned_of() -> None:
+    collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
+    assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
+    noted = {"debug": False, "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
+    assert TDX.noted(noted) == {TrustClaim.HARDWARE: 32}
+    assert TDX.noted({**noted, "advisories": []}) == {}
+
+
+def test_a_td_that_its_host_may_read_is_contraindicated() -> None:
+    refused = made(appraised_td(debug=True), one(TDX), "tdx")["submods"]["tdx"]
+    assert vector(refused) == {"runtime-opaque": 96}
+    allowed = appraised_td(replace(TDX_POLICY, allow_debug=True), debug=True)
+    found = made(allowed, one(TDX), "tdx")
+    assert allowed.accepted
+    assert (vector(found["submods"]["tdx"])["runtime-opaque"], found["ear_status"]) == (96, "contraindicated")
+
+
+def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() -> None:
+    report = chip().report(ASKED)
+    evidence = SnpEvidence(chip().sign(report), certificate_table())
+    appraisal = appraise_report(evidence, at=NOW, policy=SNP_POLICY, anchors=amd().anchors, report_data=ASKED)
+    found = made(appraisal, one(SNP), "snp", ASKED)["submods"]["snp"]
+    assert (vector(found), found["ear_status"]) == ({"runtime-opaque": 2}, "warning")
+    assert "instance-identity" not in vector(found)
+    assert SNP.noted({"guest_policy": ["SMT"]}) == {}
+    assert SNP.noted({"guest_policy": ["DEBUG", "SMT"]}) == {TrustClaim.RUNTIME_OPAQUE: 96}
+
+
+def test_everything_of_a_machine_has_a_result(tmp_path: Path) -> None:
+    collection = collect(machine(SimulatedNvml([gpu(0), gpu(1)]), td(tmp_path)), NONCE)
+    policy = NodePolicy(device=replace(DEFAULT_POLICY, result_ttl=5))
+    terms = Terms(NOW, anchors(), {"node": policy}, {})
+    appraisal = appraise_collection(collection, terms)
+    claims = claims_set(Appraised(appraisal, "live", NOW, 5, NONCE, {"node": "one", "tdx": "two"}), live_profile)
+    parse_claims(json.dumps(claims).encode())
+    submodules: Any = claims["submods"]
+    assert list(submodules) == ["node.gpu0", "node.gpu1", "tdx"]
+    assert [each["ear_appraisal_policy_ids"] for each in submodules.values()] == [["one"], ["one"], ["two"]]
+    assert submodules["node.gpu1"][EXTENSION]["claims"]["name"] == "gpu1"
+    assert submodules["tdx"][EXTENSION]["claims"]["tee"] == "TDX"
+    for each in submodules.values():
+        assert "appraised by the machine itself" in each[EXTENSION]["not_compared"]
+    assert "mode not compared" not in submodules["tdx"][EXTENSION]["not_compared"]
+    assert (lasting(collection, terms), lasting(collection, replace(terms, policies={}))) == (5, 3600)
+
+
+def test_a_machine_that_is_refused_as_a_whole_has_one_result(tmp_path: Path) -> None:
+    collection = collect(machine(None, td(tmp_path)), NONCE)
+    appraisal = appraise_collection(collection, Terms(NOW + timedelta(1), anchors(), {"node": NodePolicy()}, {}))
+    claims: Any = claims_set(Appraised(appraisal, "live", NOW, 5, NONCE, {}), live_profile)
+    assert list(claims["submods"]) == ["live"]
+    assert claims["submods"]["live"][EXTENSION]["failed_step"] == "expected"
+
+
+def test_a_step_that_does_not_apply_and_lacks_nothing_hinders_no_claim() -> None:
+    def of(*steps: AppraisalStep) -> dict[TrustClaim, int]:
+        results = attester_results(Appraisal(steps, {"debugged": None}), one(DEVICE), "gpu")
+        return dict(results["gpu"].vector)
+
+    held, missing = AppraisalStep("mode", True, ""), AppraisalStep("debug", None, "", "", "debug not compared")
+    inapplicable = AppraisalStep("debug", None, "the report states none")
+    assert of(held, inapplicable) == {TrustClaim.CONFIGURATION: 2}
+    assert of(held, missing) == of(held) == of(inapplicable) == {TrustClaim.HARDWARE: 0}

@@ -1,0 +1,288 @@
+"""Signed results at the command: ``--ear`` for every format, and ``carnet attest ear``, which checks them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from carnet_check.cli import main
+from carnet_ref.attestation.formats import FORMATS
+from carnet_ref.attestation.results.result import EXTENSION
+from carnet_ref.attestation.simulated.gpu import gpu_request
+from tests.fixtures.command_words import with_defaults
+from tests.fixtures.ear_tokens import (
+    NONCE,
+    OTHER,
+    P384,
+    RESULT,
+    mac_token,
+    private_pem,
+    public_pem,
+    result,
+    token,
+)
+from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, machine, quote, roots, snp_report, td
+from tests.fixtures.simulated_nvml import SimulatedNvml
+
+WHEN = "2026-01-01T00:30:00Z"
+ODD = {"developer": "\x1b[1m", "build": "\ud800"}
+KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
+
+
+def attest(*words: str) -> Result:
+    return CliRunner().invoke(main, ["attest", *words])
+
+
+def found(*words: str) -> Any:
+    return json.loads(attest(*words, "--json").stdout)
+
+
+def payload(path: str) -> Any:
+    part = Path(path).read_text().split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    made = {
+        "private": private_pem(),
+        "public": public_pem(),
+        "private384": private_pem(P384),
+        "public384": public_pem(P384),
+        "other": public_pem(OTHER),
+        "token": token(),
+        "gpu": json.dumps(entry(0)).encode(),
+        "node": json.dumps([entry(0), entry(1)]).encode(),
+        "tdx": quote(NONCE + bytes(32))[0],
+        "snp": snp_report(NONCE + bytes(32))[0],
+        "table": certificate_table(),
+        "text": b"nothing of the kind",
+        "policy": json.dumps({"require": ["nonce"], "result_ttl": 60}).encode(),
+        "none": token(header={"alg": "none", "typ": "eat+jwt"}),
+        "mac": mac_token(public_pem()),
+        "crit": token(header={"alg": "ES256", "typ": "eat+jwt", "crit": ["exp"]}),
+        "twice": token(claims=b'{"iat":1,"iat":1}'),
+        "deep": token(claims=b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}"),
+        "large": b"x" * (1 << 18),
+        "later": token(claims=result(iat=RESULT["iat"] + 1861, exp=RESULT["exp"] + 7200)),
+        "endless": token(claims=result(exp=...)),
+        "bad": token(claims=result(ear_status="contraindicated")),
+        "partly": token(claims=result(submods={**RESULT["submods"], "x": {"ear_status": "none"}})),
+        "odd": token(
+            claims=result(eat_nonce="\ud800" * 8, ear_verifier_id={"developer": "\x1b[1m", "build": "\ud800"})
+        ),
+    }
+    for name, data in made.items():
+        (tmp_path / name).write_bytes(data)
+    return {
+        **{name: str(tmp_path / name) for name in made},
+        "roots": roots(tmp_path / "roots"),
+        "out": str(tmp_path / "out.jwt"),
+    }
+
+
+def entry(number: int) -> dict[str, str]:
+    report = gpu(number).report(gpu_request(NONCE))
+    return {
+        "evidence": base64.b64encode(report).decode(),
+        "certificate": base64.b64encode(gpu(number).chain_pem).decode(),
+    }
+
+
+def issuing(files: dict[str, str], *further: str) -> list[str]:
+    return with_defaults({"--trust-anchor": files["roots"], "--ear": files["out"], "--key": files["private"]}, further)
+
+
+def asked(kind: str) -> list[str]:
+    """Return the words that give the nonce to a format."""
+    option = {"gpu": "nonce", "node": "nonce"}.get(kind, "report-data")
+    return [f"--{option}", (NONCE if option == "nonce" else NONCE + bytes(32)).hex()]
+
+
+def chain(kind: str, files: dict[str, str]) -> list[str]:
+    return ["--chain", files["table"]] if kind == "snp" else []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_of_every_format_is_signed_and_checked(files: dict[str, str], kind: str) -> None:
+    made = attest(kind, files[kind], *issuing(files, *asked(kind), *chain(kind, files)))
+    assert made.exit_code == 0, made.output
+    checked = found("ear", files["out"], "--key", files["public"], "--nonce", asked(kind)[1])
+    assert (checked["accepted"], checked["claims"]["status"]) == (True, "warning")
+    names = [each["name"] for each in checked["claims"]["attesters"]]
+    assert names == (["gpu0", "gpu1"] if kind == "node" else [kind])
+    assert "not fresh" not in checked["not_compared"]
+    appraised = found(kind, files[kind], *issuing(files, *asked(kind), *chain(kind, files)))
+    assert set(checked["not_compared"]) == set(appraised["not_compared"])
+    assert "--ear" not in appraised["rerun"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_is_signed_too_and_is_a_refusal_for_whoever_reads_it(files: dict[str, str], kind: str) -> None:
+    words = [asked(kind)[0], "ff" * (len(asked(kind)[1]) // 2)]
+    assert attest(kind, files[kind], *issuing(files, *words, *chain(kind, files))).exit_code == 1
+    assert payload(files["out"])["ear_status"] == "contraindicated"
+    result = attest("ear", files["out"], "--key", files["public"])
+    assert (result.exit_code, "REFUSED at status" in result.stdout) == (1, True)
+    assert "contraindicated" in result.stdout
+    reason = payload(files["out"])["submods"]
+    assert all(each[EXTENSION]["accepted"] is False for each in reason.values())
+
+
+def test_what_cannot_be_parsed_has_a_result(files: dict[str, str]) -> None:
+    assert attest("tdx", files["text"], *issuing(files)).exit_code == 1
+    told = payload(files["out"])["submods"]["tdx"]
+    assert (told["ear_status"], told[EXTENSION]["failed_step"]) == ("contraindicated", "parse")
+
+
+def test_a_machine_has_a_result(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tsm").mkdir()
+    host = machine(SimulatedNvml([gpu(0)]), td(tmp_path / "tsm"))
+    monkeypatch.setattr("carnet_ref.commands.live.this_machine", lambda: host)
+    words = ["--nonce", NONCE.hex(), "--policy", "node", files["policy"], *issuing(files)]
+    assert attest("--live", *words).exit_code == 0
+    checked = found("ear", files["out"], "--key", files["public"], "--nonce", NONCE.hex())
+    assert checked["accepted"]
+    assert [each["name"] for each in checked["claims"]["attesters"]] == ["node.gpu0", "tdx"]
+    assert "appraised by the machine itself" in checked["not_compared"]
+    policies = [each["policies"][0] for each in checked["claims"]["attesters"]]
+    assert (policies[0][:8], policies[1]) == ("sha-256:", "carnet-default:tdx")
+    assert payload(files["out"])["exp"] - payload(files["out"])["iat"] == 60
+
+
+def test_the_time_of_the_appraisal_is_that_of_the_result(files: dict[str, str]) -> None:
+    past = f"{SINCE:%Y-%m-%dT%H:%M:%SZ}"
+    assert attest("gpu", files["gpu"], *issuing(files, "--at", past)).exit_code == 0
+    assert payload(files["out"])["iat"] == int(SINCE.timestamp())
+    assert found("ear", files["out"], "--key", files["public"])["failed_step"] == "expiry"
+    assert found("ear", files["out"], "--key", files["public"], "--at", past)["accepted"]
+
+
+def test_the_policy_says_for_how_long_and_has_an_id(files: dict[str, str]) -> None:
+    words = ["--policy", files["policy"], *asked("gpu")]
+    assert attest("gpu", files["gpu"], *issuing(files, *words)).exit_code == 0
+    made = payload(files["out"])
+    assert made["exp"] - made["iat"] == 60
+    assert made["submods"]["gpu"]["ear_appraisal_policy_ids"][0].startswith("sha-256:")
+
+
+def test_the_other_curve_signs_by_its_own_algorithm(files: dict[str, str]) -> None:
+    assert attest("gpu", files["gpu"], *issuing(files, "--key", files["private384"])).exit_code == 0
+    assert "ok      signature             ES384" in attest("ear", files["out"], "--key", files["public384"]).stdout
+    assert attest("ear", files["out"], "--key", files["public"]).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--key", "{private}"], "--ear and --key go together"),
+        (["--ear", "{out}"], "--ear and --key go together"),
+        (["--ear", "{out}", "--key", "{public}"], "expected a private key"),
+        (["--ear", "{out}", "--key", "{text}"], "expected a private key"),
+        (["--ear", "{out}", "--key", "/nowhere"], "cannot read '/nowhere'"),
+        (["--ear", "/nowhere/at/all", "--key", "{private}"], "expected a file to write"),
+        (["--ear", "{out}", "--key", "{private}", "--at", "1969-01-01"], "--ear needs a time from 1970 to 9998"),
+        (["--ear", "{out}", "--key", "{private}", "--at", "9999-01-01"], "--ear needs a time from 1970 to 9998"),
+    ],
+)
+def test_bad_usage_exits_2_and_writes_nothing(files: dict[str, str], words: list[str], why: str) -> None:
+    result = attest("gpu", files["gpu"], "--trust-anchor", files["roots"], *(word.format(**files) for word in words))
+    assert (result.exit_code, why in result.stderr) == (2, True), result.output
+    assert not Path(files["out"]).exists()
+
+
+def test_reference_values_have_no_result(files: dict[str, str]) -> None:
+    assert "No such option '--ear'" in attest("rim", files["text"], "--ear", files["out"]).stderr
+    assert "No such option '--trust-anchor'" in attest("ear", files["token"], "--trust-anchor", files["roots"]).stderr
+
+
+def test_without_the_library_the_extra_is_named(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joserfc", None)
+    for words in (["gpu", files["gpu"], *issuing(files)], ["ear", files["token"], "--key", files["public"]]):
+        result = attest(*words)
+        assert (result.exit_code, "carnet[ear]" in result.stderr) == (2, True)
+
+
+def checking(files: dict[str, str], name: str, *further: str) -> list[str]:
+    return ["ear", files[name], *with_defaults({"--key": files["public"], "--at": WHEN}, further)]
+
+
+def test_a_token_of_another_verifier_is_told(files: dict[str, str]) -> None:
+    result = attest(*checking(files, "token"))
+    assert result.exit_code == 0
+    assert "ok      status                warning: gpu0 affirming; gpu1 warning" in result.stdout
+    assert "claim   verifier                a verifier 1" in result.stdout
+    assert "ACCEPTED, not fresh" in result.stdout
+    again = shlex.split(result.stdout.splitlines()[-1])
+    assert attest(*again[3:]).stdout == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "step"),
+    [
+        ("token", ["--key", "{other}"], "signature"),
+        ("token", ["--key", "{public384}"], "signature"),
+        ("token", ["--at", "2026-01-01T01:00:00Z"], "expiry"),
+        ("token", ["--at", "2025-12-31T23:58:59Z"], "issued"),
+        ("token", ["--nonce", "00" * 32], "nonce"),
+        ("odd", ["--nonce", "00" * 32], "nonce"),
+        ("endless", ["--at", "9999-12-31T23:59:59Z", "--nonce", "00" * 8], "nonce"),
+        ("later", [], "issued"),
+        ("none", [], "signature"),
+        ("mac", [], "signature"),
+        ("crit", [], "parse"),
+        ("twice", [], "claims"),
+        ("deep", [], "claims"),
+        ("large", [], "parse"),
+        ("text", [], "parse"),
+        ("gpu", [], "parse"),
+        ("bad", [], "status"),
+        ("partly", [], "status"),
+    ],
+)
+def test_a_token_that_does_not_hold_exits_1(files: dict[str, str], name: str, words: list[str], step: str) -> None:
+    given = checking(files, name, *(word.format(**files) for word in words))
+    result = attest(*given)
+    assert (result.exit_code, result.stderr) == (1, "")
+    shown = found(*given)
+    assert (shown["failed_step"], shown["claims"]) == (step, {})
+
+
+@pytest.mark.parametrize(
+    ("words", "lacking"),
+    [
+        (["token", "--nonce", NONCE.hex()], ["not fresh"]),
+        (["token", "--at", "2025-12-31T23:59:00Z"], ["not fresh"]),
+        (["endless", "--at", "9999-12-31T23:59:59Z"], ["no time of expiry", "not fresh"]),
+        (["odd"], ["not fresh"]),
+    ],
+)
+def test_a_token_that_holds_says_what_it_lacks(files: dict[str, str], words: list[str], lacking: list[str]) -> None:
+    shown = found(*checking(files, words[0], *words[1:]))
+    assert (shown["accepted"], shown["not_compared"]) == (True, lacking)
+
+
+def test_text_of_a_token_does_nothing_to_a_terminal(files: dict[str, str]) -> None:
+    result = attest(*checking(files, "odd"))
+    assert (result.exit_code, "\x1b" in result.stdout) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "a token needs --key"),
+        (["--key", "{private}"], "expected a public key"),
+        (["--key", "{text}"], "expected a public key"),
+        (["--key", "{public}", "--nonce", "zz"], "hexadecimal"),
+    ],
+)
+def test_a_check_without_a_key_of_use_exits_2(files: dict[str, str], words: list[str], why: str) -> None:
+    result = attest("ear", files["token"], *(word.format(**files) for word in words))
+    assert (result.exit_code, why in result.stderr) == (2, True)
