@@ -26,9 +26,8 @@ from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.spdm import Responder
+from carnet_ref.spdm import Responder, ResponderConfig
 from carnet_ref.spdm.events import Begin
-from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
 from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
