@@ -36,10 +36,10 @@ def _parses_bytes(function: ast.FunctionDef) -> bool:
 
 def test_every_parser_is_fuzzed() -> None:
     found = {name for path in tracked_python() if path.is_relative_to(PACKAGE) for name in parsers(path)}
-    registry = ast.parse((ROOT / "tests" / "fuzz" / "parsers.py").read_text())
+    registry = [ast.parse((ROOT / "tests" / "fuzz" / name).read_text()) for name in ("parsers.py", "spdm_inputs.py")]
     imported = {
         f"{node.module}.{alias.name}"
-        for node in ast.walk(registry)
+        for node in (node for module in registry for node in ast.walk(module))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
