@@ -157,6 +157,14 @@ def test_a_machine_has_a_result(files: dict[str, str], tmp_path: Path, monkeypat
     assert payload(files["out"])["exp"] - payload(files["out"])["iat"] == 60
 
 
+def test_a_folder_of_kept_evidence_that_is_wrong_has_a_result(files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "collected.json").write_text("{}")
+    words = ["--from", str(tmp_path / "kept"), "--nonce", NONCE.hex(), *issuing(files)]
+    assert attest("live", *words).exit_code == 1
+    assert payload(files["out"])["submods"]["live"]["ear_status"] == "contraindicated"
+
+
 def test_the_time_of_the_appraisal_is_that_of_the_result(files: dict[str, str]) -> None:
     past = f"{SINCE:%Y-%m-%dT%H:%M:%SZ}"
     assert attest("gpu", files["gpu"], *issuing(files, "--at", past)).exit_code == 0
