@@ -46,6 +46,7 @@ def measured(hand: ByHand, operation: int, *, signed: bool = False) -> Measureme
     return found
 
 
+@pytest.mark.mends("E2")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_responder_counts_its_measurements_and_gives_them_one_by_one(version: Version) -> None:
     hand, _ = negotiated(version)

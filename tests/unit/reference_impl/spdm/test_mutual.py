@@ -60,6 +60,7 @@ def both(profile: Profile = H100, how: MutualRequest = MutualRequest.ENCAPSULATE
     return requester(profile, identity=identity()), responder(profile, mutual=mutual(how))
 
 
+@pytest.mark.mends("E2")
 @pytest.mark.parametrize("how", MutualRequest)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_both_ends_know_who_the_requester_is(version: Version, how: MutualRequest) -> None:

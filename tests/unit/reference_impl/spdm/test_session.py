@@ -279,6 +279,7 @@ def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
     assert ours.label == theirs.label
 
 
+@pytest.mark.mends("E1")
 @pytest.mark.parametrize("version", [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4])
 def test_digests_say_which_slots_are_supported_where_the_version_has_a_place_for_it(version: Version) -> None:
     hand, _ = negotiated(version)
