@@ -34,7 +34,7 @@ from carnet_ref.attestation.amd.policy import Minimum, Policy
 from carnet_ref.attestation.amd.report import SignedReport, SigningKey, SnpReport, parse_report
 from carnet_ref.attestation.amd.tcb import Product, TcbVersion, parse_tcb, product_of
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
 from carnet_ref.crypto.certificate_path import PathError, common_name, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
 from carnet_ref.wire.reader import MalformedError
@@ -123,6 +123,7 @@ def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: A
     start, end = validity(path.certificates)
     period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
     steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    steps.left_out("revocation", "AMD's revocation lists are not read", lacking=NO_REVOCATION)
     return path
 
 
@@ -240,7 +241,7 @@ def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None
         ("launch", tcbs.launch, policy.minimum_launch_tcb),
     ]
     if policy.minimum_tcb is None and policy.minimum_launch_tcb is None:
-        steps.not_requested("minimum-tcb", ABI_TCB)
+        steps.not_requested("minimum-tcb", ABI_TCB, lacking="TCB not compared")
         return
     for which, tcb, minimum in asked:
         if minimum is None:

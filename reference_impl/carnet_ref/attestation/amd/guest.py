@@ -7,11 +7,13 @@ from typing import Final
 
 from carnet_ref.attestation.amd.policy import Policy
 from carnet_ref.attestation.amd.report import CXL_ALLOW, DEBUG, MIGRATE_MA, SMT, SnpReport
-from carnet_ref.attestation.appraisal import Checklist
+from carnet_ref.attestation.appraisal import NOT_FRESH, Checklist
 from carnet_ref.crypto.primitives import sha256
 
 REPORT: Final = "AMD 56860, table 23"
 GUEST_POLICY: Final = "AMD 56860, table 9"
+NO_MEASUREMENT: Final = "measurements not compared"
+NO_POLICY: Final = "guest not compared with a policy"
 HCL_FORMAT: Final = "Microsoft, Azure confidential VM guest attestation design"
 NO_AGENT: Final = bytes([0xFF]) * 32
 """The report id of a migration agent where a guest has none."""
@@ -43,13 +45,13 @@ def check_guest(
 
 def _check_binding(steps: Checklist, report: SnpReport, report_data: bytes | None, runtime_data: bytes | None) -> None:
     if report_data is None:
-        steps.not_requested("report-data", REPORT)
+        steps.not_requested("report-data", REPORT, lacking=NOT_FRESH)
     else:
         otherwise = f"the guest asked with {report.report_data.hex()}, not {report_data.hex()}"
         same = hmac.compare_digest(report.report_data, report_data)
         steps.require(same, "report-data", "the 64 bytes expected", otherwise, REPORT)
     if runtime_data is None:
-        steps.not_requested("runtime-data", HCL_FORMAT)
+        steps.left_out("runtime-data", "no run-time data came with the report", HCL_FORMAT)
         return
     bound = sha256(runtime_data).ljust(len(report.report_data), b"\0")
     otherwise = f"the report is over {report.report_data.hex()}, the run-time data has the hash {bound[:32].hex()}"
@@ -94,7 +96,7 @@ def _check_vmpl(steps: Checklist, report: SnpReport, policy: Policy) -> None:
 
 def _check_platform_info(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     if not policy.required_platform_info:
-        steps.not_requested("platform-info", REPORT)
+        steps.not_requested("platform-info", REPORT, lacking=NO_POLICY)
         return
     missing = sorted(policy.required_platform_info - report.platform.words)
     shown = ", ".join(sorted(policy.required_platform_info))
@@ -105,18 +107,18 @@ def _check_launch(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     """Hold the guest to the version, measurement, host data and keys that the policy accepts."""
     oldest = policy.minimum_guest_svn
     if oldest is None:
-        steps.not_requested("guest-svn", REPORT)
+        steps.not_requested("guest-svn", REPORT, lacking=NO_POLICY)
     else:
         otherwise = f"the guest's security version is {report.guest_svn}; accepted: from {oldest}"
         steps.require(report.guest_svn >= oldest, "guest-svn", f"{report.guest_svn}", otherwise, REPORT)
-    _check_among(steps, "measurement", report.measurement, policy.measurements)
-    _check_among(steps, "host-data", report.host_data, policy.host_data)
+    _check_among(steps, "measurement", report.measurement, policy.measurements, NO_MEASUREMENT)
+    _check_among(steps, "host-data", report.host_data, policy.host_data, NO_POLICY)
     _check_keys(steps, report, policy)
 
 
-def _check_among(steps: Checklist, step: str, value: bytes, accepted: frozenset[bytes] | None) -> None:
+def _check_among(steps: Checklist, step: str, value: bytes, accepted: frozenset[bytes] | None, lacking: str) -> None:
     if accepted is None:
-        steps.not_requested(step, REPORT)
+        steps.not_requested(step, REPORT, lacking=lacking)
         return
     otherwise = f"{value.hex()}, which is none of the {len(accepted)} accepted"
     steps.require(value in accepted, step, value.hex(), otherwise, REPORT)
@@ -130,7 +132,7 @@ def _check_keys(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     }
     wanted = {key: (digest, accepted) for key, (digest, accepted) in asked.items() if accepted is not None}
     if not wanted:
-        steps.not_requested("id-keys", REPORT)
+        steps.not_requested("id-keys", REPORT, lacking=NO_POLICY)
         return
     for key, (digest, accepted) in wanted.items():
         if digest is None or not any(digest):

@@ -21,6 +21,7 @@ STEPS: Final = (
     "parse",
     "chain",
     "validity",
+    "revocation",
     "signature",
     "signing-key",
     "product",
