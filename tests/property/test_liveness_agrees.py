@@ -43,7 +43,7 @@ def runs_of(protocol: Protocol, sample: Sample) -> Runs:
 def test_the_engine_says_what_a_fixpoint_over_the_interpreters_states_says() -> None:
     counts: Counter[str] = Counter()
 
-    @settings(relaxed, max_examples=80)
+    @settings(relaxed, max_examples=120)
     @given(lively_samples(), st.booleans())
     def agrees(sample: Sample, reduction: bool) -> None:
         (live,) = sample.protocol.liveness
@@ -69,7 +69,7 @@ def test_the_engine_says_what_is_so_if_no_rule_has_to_be_taken() -> None:
     """Where rules keep to what the lint asks of them, those that are taken at once hide no run."""
     counts: Counter[str] = Counter()
 
-    @settings(relaxed, max_examples=80)
+    @settings(relaxed, max_examples=120)
     @given(lively_samples())
     def agrees(sample: Sample) -> None:
         (live,) = sample.protocol.liveness

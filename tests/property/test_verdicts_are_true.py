@@ -23,7 +23,7 @@ from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
 from tests.oracle.spoiled import SPOILING
 
-COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", "200"))
+COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", "300"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 RECORD = os.environ.get("CARNET_RANDOM_RECORD", "")
 SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
