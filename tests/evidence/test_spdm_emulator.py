@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -42,16 +43,16 @@ MODES = {"WO_ENCAP": MutualRequest.PROVISIONED, "W_ENCAP": MutualRequest.ENCAPSU
 ANYTHING = Profile("any", tuple(VERSIONS.values()), CURRENT.abilities, message=CURRENT.message)
 
 
-def requester(**settings: object) -> Requester:
-    return Requester(replace(RequesterConfig(emulator.trust, os.urandom, ANYTHING), **settings))  # type: ignore[arg-type]
+def requester(**settings: Any) -> Requester:
+    return Requester(replace(RequesterConfig(emulator.trust, os.urandom, ANYTHING), **settings))
 
 
-def responder(**settings: object) -> Responder:
+def responder(**settings: Any) -> Responder:
     key = emulator.device_key()
     certificates = emulator.certificates("ecp384", "responder")
     reporter = BlockReporter(key, lambda: BLOCKS, os.urandom)
     config = ResponderConfig(certificates, key, reporter, os.urandom, ANYTHING)
-    return Responder(replace(config, **settings))  # type: ignore[arg-type]
+    return Responder(replace(config, **settings))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

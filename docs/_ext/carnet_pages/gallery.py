@@ -29,7 +29,7 @@ EXPLAINED = (
     "Each finding as an attack: the shortest in a small instance, in a few lines. Honest steps are folded. `<<<` marks "
     "the decisive step, at which the design with nothing removed parts from the attacked one. The link below opens the "
     "whole attack as a diagram, step by step, with what each step changed and who knows what. {doc}`/findings` says "
-    "whose design falls, and {doc}`/conformance/replays` what came of each attack with real bytes."
+    "which design falls, and {doc}`/conformance/replays` tells what each attack did with real bytes."
 )
 STALE = "Stale: the specification has changed since this attack was recorded."
 

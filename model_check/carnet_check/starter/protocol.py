@@ -1,4 +1,4 @@
-"""Tickets: an office issues them, a door admits whoever shows one. Change it step by step into your own protocol."""
+"""Tickets: an office issues them, a door admits a guest who shows one. Change it step by step into one of your own."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def issue(step: Step, to: Guest, ticket: Ticket) -> None:
 
 @draft.action(by=DOOR, says="{guest} comes in with {ticket}.", message="{guest} -> door: {ticket}", source="README.md")
 def admit(step: Step, guest: Guest, ticket: Ticket) -> None:
-    """Admit whoever shows a ticket that is not void."""
+    """Admit a guest who shows a ticket that is not void."""
     step.given("shown", knows(guest, ticket))
     step.require("not void", ~void(ticket), defence="void-after-entry")
     step.insert(entered(guest, ticket))
@@ -68,7 +68,7 @@ def admit(step: Step, guest: Guest, ticket: Ticket) -> None:
 
 @draft.rule(by=THIEF, says="{guest} passes {ticket} on to {friend}.", source="README.md")
 def pass_on(step: Step, guest: Guest, friend: Guest, ticket: Ticket) -> None:
-    """Whoever is corrupt shares what they know with others who are."""
+    """Corrupt guests share what they know with each other."""
     step.given("both corrupt", corrupt(guest) & corrupt(friend))
     step.given("known", knows(guest, ticket))
     step.insert(knows(friend, ticket))

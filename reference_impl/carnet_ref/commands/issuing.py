@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -79,8 +79,7 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
     ear = click.option(
         "--ear", type=readable, metavar="FILE", help="Write the result as a signed token for others (EAR)."
     )
-    decorated: Any = ear(key(command))
-    return decorated  # type: ignore[no-any-return]
+    return ear(key(command))
 
 
 def policy_id(kind: str, path: Path | None) -> str:

@@ -66,8 +66,8 @@ class SessionState:
         raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
     def receive(self, data: bytes) -> SessionStep:
-        """Take a message of the peer."""
-        raise NotImplementedError
+        """Take a message of the peer; a state that takes none has its own ``handle``."""
+        raise NotImplementedError  # no default would be right for a state that takes messages
 
     def refusal(self, error: Exception) -> tuple[SessionEffect, ...]:
         """Return what to tell the peer about an error: nothing, unless a state says otherwise."""
@@ -115,7 +115,7 @@ class Conversing(SessionState):
 
     def message(self, message: Message, raw: bytes) -> SessionStep:
         """Take a whole message of the peer, with its bytes."""
-        raise NotImplementedError
+        raise NotImplementedError  # a state without its own could only lose the message
 
     def unwrap(self, data: bytes) -> bytes:
         """Return the message that came in the clear.

@@ -198,7 +198,7 @@ class _Asking(_Opening):
 
     def response(self, response: Message) -> SessionStep:
         """Take the response, and ask for what is missing."""
-        raise NotImplementedError
+        raise NotImplementedError  # each state awaits a response of its own
 
 
 @dataclass(frozen=True, slots=True)

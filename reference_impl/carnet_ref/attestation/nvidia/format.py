@@ -15,6 +15,11 @@ from carnet_ref.attestation.nvidia.results import DEVICE
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
 
 NONCE_BYTES: Final = 32
+REFERENCES: Final = (
+    Option("rim", OptionKind.FILES, "Reference values, or a folder of them; may be repeated."),
+    Option("ocsp", OptionKind.FILES, "An OCSP reply, or a folder of them; may be repeated."),
+)
+"""What a device and a whole node are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,7 @@ FORMAT: Final = Format(
         Option("chain", OptionKind.FILE, "The device's certificates; a document has its own."),
         Option("device", OptionKind.NUMBER, "Which device of a document, from 0."),
         Option("nonce", OptionKind.HEX, "The nonce that the report was asked with.", NONCE_BYTES),
-        Option("rim", OptionKind.FILES, "Reference values, or a folder of them; may be repeated."),
-        Option("ocsp", OptionKind.FILES, "An OCSP reply, or a folder of them; may be repeated."),
+        *REFERENCES,
     ),
     default_policy=DEFAULT_POLICY,
     parse_policy=parse_policy,

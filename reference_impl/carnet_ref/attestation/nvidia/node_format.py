@@ -10,7 +10,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.encodings import decode
 from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
-from carnet_ref.attestation.nvidia.format import NONCE_BYTES
+from carnet_ref.attestation.nvidia.format import NONCE_BYTES, REFERENCES
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy, parse_node_policy
 from carnet_ref.attestation.nvidia.results import NODE
@@ -76,8 +76,7 @@ FORMAT: Final = Format(
     """,
     options=(
         Option("nonce", OptionKind.HEX, "The nonce that every device was asked with.", NONCE_BYTES),
-        Option("rim", OptionKind.FILES, "Reference values, or a folder of them; may be repeated."),
-        Option("ocsp", OptionKind.FILES, "An OCSP reply, or a folder of them; may be repeated."),
+        *REFERENCES,
     ),
     default_policy=DEFAULT_POLICY,
     parse_policy=parse_node_policy,

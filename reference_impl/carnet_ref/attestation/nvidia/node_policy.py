@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from carnet_ref.attestation.nvidia import policy
-from carnet_ref.attestation.nvidia.policy import LARGEST, WHAT
-from carnet_ref.wire.reader import MalformedError, json_value
+from carnet_ref.attestation.nvidia.policy import WHAT
+from carnet_ref.wire.reader import MalformedError
 
 KEYS: Final = ("gpus", "switches", "require_links")
 """What a node's policy has beside the keys of a device's."""
@@ -48,19 +47,12 @@ def parse_node_policy(data: bytes) -> NodePolicy:
     Raises:
         MalformedError: ``data`` is something else.
     """
-    if len(data) > LARGEST:
-        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
-    try:
-        given = json_value(data)
-    except ValueError as error:
-        raise MalformedError(WHAT, "a JSON object", " ".join(str(error).split())[:200]) from None
-    if not isinstance(given, dict):
-        raise MalformedError(WHAT, "a JSON object", type(given).__name__)
+    given = policy.policy_object(data)
     of_device = {key: value for key, value in given.items() if key not in KEYS}
     links = given.get("require_links", False)
     if not isinstance(links, bool):
         raise MalformedError(WHAT, "require_links to be true or false", ascii(links)[:100])
-    device = policy.parse_policy(json.dumps(of_device).encode())
+    device = policy.policy_of(of_device)
     return NodePolicy(device, _count(given, "gpus", 1), _count(given, "switches", 0), links)
 
 

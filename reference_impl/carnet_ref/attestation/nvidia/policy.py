@@ -78,6 +78,15 @@ def parse_policy(data: bytes) -> Policy:
     Raises:
         MalformedError: ``data`` is something else.
     """
+    return policy_of(policy_object(data))
+
+
+def policy_object(data: bytes) -> dict[str, object]:
+    """Read the JSON object that every policy is.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
@@ -86,6 +95,15 @@ def parse_policy(data: bytes) -> Policy:
         raise MalformedError(WHAT, "a JSON object", " ".join(str(error).split())[:200]) from None
     if not isinstance(given, dict):
         raise MalformedError(WHAT, "a JSON object", type(given).__name__)
+    return given
+
+
+def policy_of(given: dict[str, object]) -> Policy:
+    """Return the policy with these attributes.
+
+    Raises:
+        MalformedError: one is unknown, or has a value that it cannot have.
+    """
     unknown = sorted(set(given) - set(Policy.__dataclass_fields__))
     if unknown:
         raise MalformedError(WHAT, f"only {', '.join(Policy.__dataclass_fields__)}", ascii(unknown[0][:100]))
