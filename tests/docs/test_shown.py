@@ -179,6 +179,17 @@ def test_a_stale_block_is_mended_and_leaves_out_what_it_left_out(tmp_path: Path)
     assert list(differences(filled(page, tmp_path), tmp_path)) == []
 
 
+RENDERED = "% rendered echo '<b>2</b>'\n```{raw} html\n<b>1</b>\n```\n"
+
+
+def test_rendered_html_is_what_the_command_above_it_prints(tmp_path: Path) -> None:
+    (told,) = differences(RENDERED, tmp_path)
+    assert told.startswith("$ echo '<b>2</b>'\n")
+    assert "-<b>1</b>\n+<b>2</b>" in told
+    assert filled(RENDERED, tmp_path) == RENDERED.replace("1", "2")
+    assert list(differences(filled(RENDERED, tmp_path), tmp_path)) == []
+
+
 def test_lines_that_come_in_between_are_taken_up() -> None:
     assert refreshed("⋮\na\nc\n⋮\n", "x\na\nb\nc\ny\n") == "⋮\na\nb\nc\n⋮\n"
 
@@ -211,6 +222,7 @@ def test_a_diff_replaces_what_occurs_once() -> None:
         "code that nobody writes anywhere": "```python\nx = 1\n```\n",
         "a directive that shows code": "```{code-block} text\nPROVED\n```\n",
         "a file that no command wrote": "```{literalinclude} notes.txt\n```\n",
+        "HTML that no command printed": "```{raw} html\n<p>PROVED</p>\n```\n",
     }.values(),
 )
 def test_a_block_that_no_rule_covers_is_noticed(page: str) -> None:

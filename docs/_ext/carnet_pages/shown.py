@@ -2,8 +2,9 @@
 
 A block of code is known by its language and by the comment above it, which starts with ``%``: ``file NAME`` writes the
 block, ``append NAME`` adds it at the end, ``patch NAME`` applies it as a diff, and ``shown`` marks an excerpt of code
-that nobody runs. A ``console`` block holds a command and what it prints. A line that starts with ``⋮`` stands for any
-lines; times and the version of Python are not compared.
+that nobody runs. A ``console`` block holds a command and what it prints. ``rendered COMMAND`` stands above raw HTML
+that the command prints. A line that starts with ``⋮`` stands for any lines; times and the version of Python are not
+compared.
 
 ``python -m docs._ext.carnet_pages.record shown`` types every command again and mends the blocks that are stale. A
 command that is too long for that is typed once and its output kept in ``results/printed``; CI compares the kept text
@@ -20,11 +21,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 ANY = "⋮"
+RENDERED = "rendered "
 ROOT = Path(__file__).parents[3]
 PRINTED = ROOT / "docs" / "results" / "printed"
 VERIFY = "carnet verify gpu-travelling"
@@ -56,14 +58,33 @@ class Block:
     text: str
 
     @property
+    def answers(self) -> bool:
+        """Whether it shows what a command prints."""
+        return self.language == "console" or self.rendered
+
+    @property
+    def rendered(self) -> bool:
+        """Whether what the command prints is HTML, which the page shows as a browser does."""
+        return self.language == "{raw} html" and self.what.startswith(RENDERED)
+
+    @property
     def command(self) -> str:
-        """What a console block types."""
-        return self.text.partition("\n")[0].removeprefix("$ ")
+        """What is typed."""
+        return self.what.removeprefix(RENDERED) if self.rendered else self.text.partition("\n")[0].removeprefix("$ ")
 
     @property
     def shown(self) -> str:
-        """What a console block shows of the answer."""
-        return self.text.partition("\n")[2]
+        """What is shown of the answer."""
+        return self.text if self.rendered else self.text.partition("\n")[2]
+
+    def answered(self, shown: str) -> Block:
+        """Return the block with another answer."""
+        return replace(self, text=shown if self.rendered else f"$ {self.command}\n{shown}")
+
+    @property
+    def fenced(self) -> str:
+        """The block as it stands on a page, without what is above it."""
+        return f"```{self.language}\n{self.text}```"
 
     @property
     def covered(self) -> bool:
@@ -74,6 +95,8 @@ class Block:
         if self.language.startswith("{literalinclude}"):
             included = Path(self.language).name
             return included in {file.name for file in KEPT.values()} or (_QUOTED / included).is_file()
+        if self.language.startswith("{raw"):
+            return self.rendered
         if self.language.startswith("{"):
             return not self.language.startswith(_CODE_DIRECTIVES)
         if kind == "shown":
@@ -99,7 +122,7 @@ def blocks(page: str) -> Iterator[Block]:
 def played(page: str, folder: Path) -> Iterator[tuple[Block, str]]:
     """Do in ``folder`` what the page says, block by block; yield each command's block and what it printed."""
     for block in blocks(page):
-        if block.language == "console":
+        if block.answers:
             yield block, answered(block.command, folder)
         else:
             _edited(block, folder)
@@ -228,8 +251,7 @@ def filled(page: str, folder: Path) -> str:
     """
     for block, printed in played(page, folder):
         if not agrees(block.shown, printed):
-            text = f"$ {block.command}\n{refreshed(block.shown, printed)}"
-            page = page.replace(f"```console\n{block.text}```", f"```console\n{text}```", 1)
+            page = page.replace(block.fenced, block.answered(refreshed(block.shown, printed)).fenced, 1)
     return page
 
 
